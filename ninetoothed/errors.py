@@ -1,0 +1,113 @@
+"""Every error a user can see. Each says what was found, what was expected, what to do, and where.
+
+A `Location` points into the user's own file; the message ends with the line and a caret.
+"""
+
+from __future__ import annotations
+
+import difflib
+import linecache
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in the user's source: lines count from 1, columns from 0."""
+
+    file: str
+    line: int
+    column: int | None = None
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        where = f'  File "{self.file}", line {self.line}'
+        if not text:
+            return where
+        stripped = text.lstrip()
+        shown = f"{where}\n    {stripped}"
+        if self.column is None:
+            return shown
+        start = self.column - (len(text) - len(stripped))
+        width = 1
+        if self.end_column is not None:
+            width = max(1, min(self.end_column, len(text)) - self.column)
+        return f"{shown}\n    {' ' * max(start, 0)}{'^' * width}"
+
+
+def caller_location() -> Location | None:
+    """Where the user's code called into the package: the innermost frame outside of it."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return None
+    return Location(frame.f_code.co_filename, frame.f_lineno)
+
+
+class NineToothedError(Exception):
+    """The base of all errors of the package.
+
+    Args:
+        message: what was found, what was expected, what to do.
+        location: where in the user's source, if it is known.
+    """
+
+    def __init__(self, message: str, location: Location | None = None) -> None:
+        self.message = message
+        self.location = location
+        super().__init__(message if location is None else f"{message}\n{location}")
+
+
+class ArrangementError(NineToothedError, ValueError):
+    """A meta-operation was given what it cannot take, or the arranged tensors do not match."""
+
+
+class ApplicationError(NineToothedError, SyntaxError):
+    """The application uses something that cannot be compiled."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnresolvedNameError(ApplicationError, NameError):
+    """A name in the application is not defined anywhere Python would look."""
+
+
+class ArgumentError(NineToothedError, TypeError):
+    """A kernel was called with arguments that it cannot take."""
+
+
+class DeviceError(NineToothedError, RuntimeError):
+    """The device at hand cannot run the kernel, or there is no backend for it."""
+
+
+class CompilationError(NineToothedError, RuntimeError):
+    """The backend's compiler refused the generated source."""
+
+
+class PluginError(NineToothedError, RuntimeError):
+    """A frontend or a backend is missing, broken or ambiguous."""
+
+
+class OutOfBoundsError(NineToothedError, IndexError):
+    """Debug mode: an access left its tensor."""
+
+
+class UnwrittenOutputError(NineToothedError, RuntimeError):
+    """Debug mode: a kernel left elements of an output unwritten."""
+
+
+class ConflictingStoreError(NineToothedError, RuntimeError):
+    """Debug mode: two programs stored to one element."""
+
+
+def near(name: str, candidates: Iterable[str]) -> str:
+    """`` Did you mean 'x'?`` where a candidate comes near ``name``, else an empty string."""
+    matches = difflib.get_close_matches(name, list(candidates), n=1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
