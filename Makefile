@@ -1,0 +1,53 @@
+# A machine with Python >= 3.10 and make needs nothing else: every target sets up what it runs with.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/installed
+# Where the GPU targets run: a Python that has torch with CUDA, triton and pytest already.
+GPU_PYTHON ?= $(PYTHON)
+# Two workers suit two cores; `make test JOBS=8` suits eight.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types pytest format gpu-test bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
+
+demo: $(STAMP)  ## run the ten kernels of the paper here and compare each with PyTorch
+	@$(BIN)/python -u -m examples.demo
+
+test: lint types pytest  ## all checks: ruff, mypy, pytest (GPU tests skip without a GPU)
+
+lint: $(STAMP)  ## ruff: rules and formatting
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy over the package
+	@echo "== mypy"
+	@$(BIN)/mypy
+
+pytest: $(STAMP)  ## the tests alone; ARGS="tests/unit -k tensor" narrows them
+	@echo "== pytest ($(JOBS) workers)"
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --durations=15 $(ARGS)
+
+format: $(STAMP)  ## let ruff format the tree and mend what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+gpu-test:  ## the tests that need a CUDA device, with GPU_PYTHON's own packages
+	@$(GPU_PYTHON) -m pytest -q tests/gpu --durations=15 $(ARGS)
+
+clean:  ## remove the environment and whatever the tools wrote
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml requirements/test.txt Makefile
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 ...")'
+	@echo "== setting up $(VENV) (once; about a minute, most of it PyTorch)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements/test.txt -e '.[test]'
+	@touch $@
+	@echo "== $(VENV) is ready"
