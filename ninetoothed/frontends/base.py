@@ -1,0 +1,186 @@
+"""What a frontend is: how the tensors of one framework are read, in expressions and functions.
+
+The launch function of a kernel is generated from the expressions, so that a launch costs no call
+of ours. A frontend is made once, at import; only its functions may import the framework.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.dtypes import DType
+from ninetoothed.errors import ArgumentError, PluginError
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Device
+
+
+def _no_names() -> Mapping[str, object]:
+    return {}
+
+
+@dataclass(frozen=True)
+class JaggedExpressions:
+    """How a jagged tensor, packed values with offsets, is read. ``{x}`` stands for the tensor.
+
+    Attributes:
+        test: whether the tensor is jagged.
+        values: the framework's dense tensor of packed values; the sequences follow one another
+            along its dimension ``ragged_dim - 1``.
+        offsets: the framework's dense int64 tensor of batch + 1 offsets into that dimension.
+        ragged_dim: the dimension of the whole tensor that is ragged, 1 or more; 0 is the batch.
+        shape: the whole shape, a tuple of ints, the longest sequence in the ragged dimension.
+        strides: in elements, the values' strides after a 0 for the batch.
+    """
+
+    test: str
+    values: str
+    offsets: str
+    ragged_dim: str
+    shape: str
+    strides: str
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """How one framework's tensors are read.
+
+    The expressions are Python; ``{x}`` stands for the tensor, ``{index}`` for a device's index.
+    They may use the names that `namespace` gives.
+
+    Attributes:
+        name: the name that ``make(caller=...)`` takes.
+        owns: whether a type is a tensor of the framework. It imports nothing: `owns_types`.
+        dtypes: the framework's dtypes, each with the element type it is.
+        device_of: a device as the expression `device` gives it, in the core's terms.
+        empty: makes an uninitialised contiguous tensor of (shape, element type, device).
+        device_guard: a context in which the device of this index is the current one.
+        synchronize: waits until the device of this index has done all work given to it.
+        namespace: the names the expressions use; asked for once, when a tensor has arrived.
+        shape: the sizes, a hashable sequence of ints.
+        strides: the strides in elements, a hashable sequence of ints.
+        pointer: the address of the first element, an int.
+        dtype: the framework's dtype, hashable.
+        device: the framework's device, hashable.
+        item: a 0-d tensor's value as a Python number.
+        stream: the current stream's handle on the device ``{index}``, an int.
+        jagged: how jagged tensors are read, or None where the framework has none.
+        event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
+    """
+
+    name: str
+    owns: Callable[[type], bool]
+    dtypes: Callable[[], Mapping[Any, DType]]
+    device_of: Callable[[Any], Device]
+    empty: Callable[[tuple[int, ...], DType, Device], Any]
+    device_guard: Callable[[int], AbstractContextManager[Any]]
+    synchronize: Callable[[int], None]
+    namespace: Callable[[], Mapping[str, object]] = _no_names
+    shape: str = "{x}.shape"
+    strides: str = "{x}.strides"
+    pointer: str = "{x}.data_ptr()"
+    dtype: str = "{x}.dtype"
+    device: str = "{x}.device"
+    item: str = "{x}.item()"
+    stream: str = "0"
+    jagged: JaggedExpressions | None = None
+    event: Callable[[], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise PluginError(f"A frontend's name must be an identifier, got {self.name!r}.")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if str(field.type).startswith("Callable"):
+                optional = str(field.type).endswith("None")
+                if not callable(value) and not (optional and value is None):
+                    raise PluginError(self._wrong(field.name, value, "a function"))
+            elif field.type == "str" and field.name != "name":
+                self._check_expression(field.name, value)
+        if self.jagged is None:
+            return
+        if not isinstance(self.jagged, JaggedExpressions):
+            raise PluginError(self._wrong("jagged", self.jagged, "JaggedExpressions or None"))
+        for field in fields(self.jagged):
+            self._check_expression(f"jagged.{field.name}", getattr(self.jagged, field.name))
+
+    def _wrong(self, field: str, value: object, needed: str) -> str:
+        return f"Frontend {self.name!r}: `{field}` must be {needed}, got {value!r}."
+
+    def _check_expression(self, field: str, template: object) -> None:
+        placeholder = "index" if field == "stream" else "x"
+        needed = f"a Python expression of {{{placeholder}}} as a string"
+        if not isinstance(template, str):
+            raise PluginError(self._wrong(field, template, needed))
+        try:
+            ast.parse(template.format(**{placeholder: placeholder}), mode="eval")
+        except (SyntaxError, LookupError, ValueError) as error:
+            raise PluginError(self._wrong(field, template, needed)) from error
+        if placeholder == "x" and "{x" not in template:
+            raise PluginError(self._wrong(field, template, needed))
+
+    def dtype_of(self, dtype: Any) -> DType:
+        """The element type of a framework's dtype; `ArgumentError` where there is none."""
+        try:
+            return self._dtypes[dtype]
+        except KeyError:
+            known = ", ".join(str(known) for known in self._dtypes)
+            raise ArgumentError(
+                f"Tensors of {dtype} cannot be passed to a kernel. {self.name} has: {known}."
+            ) from None
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """The framework's dtype for an element type; `ArgumentError` where it has none."""
+        for native, known in self._dtypes.items():
+            if known is dtype:
+                return native
+        raise ArgumentError(f"{self.name} has no element type {dtype}.")
+
+    def evaluate(self, field: str, x: object) -> Any:
+        """What the expression called ``field`` (``"shape"``, ``"jagged.values"``) says of ``x``.
+
+        For checks and messages. Launches inline the expression instead.
+        """
+        return self._compiled(field)(x)
+
+    def current_stream(self, index: int) -> int:
+        """The handle of the current stream on the device ``index``."""
+        return self._compiled("stream")(index)
+
+    @functools.cached_property
+    def names(self) -> Mapping[str, object]:
+        """What `namespace` gave; the framework may be imported by asking."""
+        return dict(self.namespace())
+
+    @functools.cached_property
+    def _dtypes(self) -> Mapping[Any, DType]:
+        return dict(self.dtypes())
+
+    @functools.cached_property
+    def _functions(self) -> dict[str, Callable[[Any], Any]]:
+        return {}
+
+    def _compiled(self, field: str) -> Callable[[Any], Any]:
+        if field not in self._functions:
+            holder: Any = self
+            for part in field.split("."):
+                holder = getattr(holder, part)
+            body = holder.format(x="argument", index="argument")
+            function = eval(f"lambda argument: {body}", dict(self.names))
+            self._functions[field] = function
+        return self._functions[field]
+
+
+def owns_types(*names: tuple[str, str]) -> Callable[[type], bool]:
+    """An ``owns`` for the classes of these (module, name), and for what derives from them."""
+    wanted = frozenset(names)
+
+    def owns(type_: type) -> bool:
+        return any((base.__module__, base.__qualname__) in wanted for base in type_.__mro__)
+
+    return owns

@@ -1,0 +1,148 @@
+"""PyTorch's tensors. PyTorch is imported only once a tensor of it has arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed import dtypes
+from ninetoothed.errors import ArgumentError
+from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
+from ninetoothed.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Device
+
+#: PyTorch's name -> ours, where they differ.
+_RENAMED = {"float8_e4m3fn": "float8_e4m3"}
+
+
+def _dtypes() -> Mapping[Any, dtypes.DType]:
+    import torch
+
+    names = {name: name for name in dtypes.NAMES if name != "float8_e4m3"} | _RENAMED
+    return {
+        getattr(torch, native): dtypes.by_name(name)
+        for native, name in names.items()
+        if hasattr(torch, native)
+    }
+
+
+def _device_of(device: Any) -> Device:
+    import torch
+
+    from ninetoothed.backends.base import Device
+
+    kind = device.type
+    if kind == "cuda" and torch.version.hip is not None:
+        kind = "hip"
+    return Device(kind, device.index or 0)
+
+
+def _native_device(device: Device) -> Any:
+    import torch
+
+    if device.kind == "cpu":
+        return torch.device("cpu")
+    return torch.device("cuda" if device.kind == "hip" else device.kind, device.index)
+
+
+def _empty(shape: tuple[int, ...], dtype: dtypes.DType, device: Device) -> Any:
+    import torch
+
+    return torch.empty(shape, dtype=FRONTEND.native_dtype(dtype), device=_native_device(device))
+
+
+def _device_guard(index: int) -> AbstractContextManager[Any]:
+    import torch
+
+    return torch.cuda.device(index)
+
+
+def _synchronize(index: int) -> None:
+    import torch
+
+    torch.cuda.synchronize(index)
+
+
+def _event() -> Any:
+    import torch
+
+    return torch.cuda.Event(enable_timing=True)
+
+
+def _current_stream(index: int) -> int:
+    import torch
+
+    return torch.cuda.current_stream(index).cuda_stream
+
+
+def _jagged_offsets(tensor: Any) -> Any:
+    """The offsets of a jagged tensor, once it is seen that they tell all about the sequences."""
+    import torch
+
+    if tensor.layout is not torch.jagged:
+        raise ArgumentError(
+            f"A nested tensor must have the jagged layout, got {tensor.layout}. "
+            "Make it with `layout=torch.jagged`."
+        )
+    if tensor._lengths is not None:
+        raise ArgumentError(
+            "The jagged tensor has holes between its sequences (it was made by "
+            "`torch.nested.narrow`). Call `.contiguous()` on it."
+        )
+    offsets = tensor._offsets
+    if offsets.dtype is not torch.int64 or not offsets.is_contiguous():
+        raise ArgumentError(
+            f"A jagged tensor's offsets must be contiguous int64, got {offsets.dtype} with "
+            f"strides {offsets.stride()}."
+        )
+    return offsets
+
+
+def _jagged_shape(tensor: Any) -> tuple[int, ...]:
+    offsets = _jagged_offsets(tensor)
+    sizes = list(tensor._values.shape)
+    sizes[tensor._ragged_idx - 1] = tensor._get_max_seqlen() if len(offsets) > 1 else 0
+    return (len(offsets) - 1, *sizes)
+
+
+def _namespace() -> Mapping[str, object]:
+    import torch
+
+    raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return {
+        "current_stream": raw_stream or _current_stream,
+        "jagged_offsets": _jagged_offsets,
+        "jagged_shape": _jagged_shape,
+    }
+
+
+FRONTEND = Frontend(
+    name="torch",
+    owns=owns_types(("torch", "Tensor")),
+    dtypes=_dtypes,
+    device_of=_device_of,
+    empty=_empty,
+    device_guard=_device_guard,
+    synchronize=_synchronize,
+    namespace=_namespace,
+    strides="{x}.stride()",
+    stream="current_stream({index})",
+    jagged=JaggedExpressions(
+        test="{x}.is_nested",
+        values="{x}._values",
+        offsets="jagged_offsets({x})",
+        ragged_dim="{x}._ragged_idx",
+        shape="jagged_shape({x})",
+        strides="(0, *{x}._values.stride())",
+    ),
+    event=_event,
+)
+
+
+@hookimpl
+def ninetoothed_frontends() -> Iterable[Frontend]:
+    """PyTorch."""
+    return (FRONTEND,)
