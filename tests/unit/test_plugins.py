@@ -1,0 +1,298 @@
+"""The plugin manager: toy plugins, inline."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import subprocess
+import sys
+import types
+import warnings
+
+import pytest
+
+from ninetoothed import dtypes, plugins
+from ninetoothed.backends.base import Backend, Device
+from ninetoothed.errors import ArgumentError, DeviceError, PluginError
+from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.hookspecs import hookimpl
+from ninetoothed.plugins import PluginManager
+
+
+class Toy:
+    """A tensor of the toy framework."""
+
+
+class Other:
+    """A tensor of another framework."""
+
+
+class ToyBackend(Backend):
+    name = "toy_backend"
+    device_kinds = ("toy",)
+
+    def plan(self, kernel, call):
+        raise NotImplementedError
+
+
+def frontend(name="toy", type_=Toy, **changes):
+    settings = {
+        "name": name,
+        "owns": owns_types((type_.__module__, type_.__qualname__)),
+        "dtypes": lambda: {"f4": dtypes.float32},
+        "device_of": lambda device: Device("toy", 0),
+        "empty": lambda shape, dtype, device: Toy(),
+        "device_guard": lambda index: contextlib.nullcontext(),
+        "synchronize": lambda index: None,
+    }
+    return Frontend(**(settings | changes))
+
+
+def plugin(frontends=(), backends=()):
+    class Plugin:
+        @staticmethod
+        @hookimpl
+        def ninetoothed_frontends():
+            return frontends
+
+        @staticmethod
+        @hookimpl
+        def ninetoothed_backends():
+            return backends
+
+    return Plugin()
+
+
+@pytest.fixture
+def manager():
+    return PluginManager(built_in={}, group=None)
+
+
+def test_a_registered_frontend_is_found_by_type_and_by_name(manager):
+    toy = frontend()
+    manager.register(plugin([toy]))
+    assert manager.frontend_of(Toy) is toy
+    assert manager.frontend_named("toy") is toy
+
+
+def test_a_subclass_of_an_owned_type_is_owned(manager):
+    toy = frontend()
+    manager.register(plugin([toy]))
+    assert manager.frontend_of(type("Parameter", (Toy,), {})) is toy
+
+
+def test_a_type_that_nobody_owns_names_the_known_frontends(manager):
+    manager.register(plugin([frontend()]))
+    with pytest.raises(ArgumentError, match=r"builtins\.list.*Known frontends: toy"):
+        manager.frontend_of(list)
+
+
+def test_a_type_is_asked_about_once(manager):
+    asked = []
+
+    def owns(type_):
+        asked.append(type_)
+        return type_ is Toy
+
+    manager.register(plugin([frontend(owns=owns)]))
+    for _ in range(3):
+        manager.frontend_of(Toy)
+        manager.find_frontend(int)
+    assert asked == [Toy, int]
+
+
+def test_a_plugin_registered_later_serves_a_type_refused_before(manager):
+    assert manager.find_frontend(Toy) is None
+    toy = frontend()
+    manager.register(plugin([toy]))
+    assert manager.find_frontend(Toy) is toy
+
+
+def test_two_frontends_claiming_one_type_are_both_named(manager):
+    manager.register(plugin([frontend("first")]), "first-plugin")
+    manager.register(plugin([frontend("second")]), "second-plugin")
+    with pytest.raises(PluginError, match="(?s)first.*first-plugin.*second.*second-plugin"):
+        manager.frontend_of(Toy)
+
+
+def test_two_backends_claiming_one_kind_of_device_are_both_named(manager):
+    class Second(ToyBackend):
+        name = "second_backend"
+
+    manager.register(plugin(backends=[ToyBackend()]), "first-plugin")
+    manager.register(plugin(backends=[Second()]), "second-plugin")
+    with pytest.raises(PluginError, match="'toy'.*first-plugin.*second-plugin"):
+        manager.backend_for("toy")
+
+
+def test_a_backend_is_found_by_its_kind_of_device(manager):
+    backend = ToyBackend()
+    manager.register(plugin(backends=[backend]))
+    assert manager.backend_for("toy") is backend
+    assert manager.backend_named("toy_backend") is backend
+
+
+def test_a_kind_without_a_backend_names_the_served_kinds(manager):
+    manager.register(plugin(backends=[ToyBackend()]))
+    with pytest.raises(DeviceError, match="'quantum'.*Served kinds: toy"):
+        manager.backend_for("quantum")
+
+
+def test_a_name_that_no_frontend_has_is_corrected(manager):
+    manager.register(plugin([frontend()]))
+    with pytest.raises(PluginError, match="'toyy'.*Did you mean 'toy'"):
+        manager.frontend_named("toyy")
+
+
+def test_one_name_for_two_frontends_is_refused_at_registration(manager):
+    manager.register(plugin([frontend()]), "first-plugin")
+    with pytest.raises(PluginError, match="'second-plugin'.*'first-plugin'.*'toy'"):
+        manager.register(plugin([frontend(type_=Other)]), "second-plugin")
+    assert [listing.name for listing in manager.listing()] == ["first-plugin"]
+
+
+def test_what_is_no_frontend_is_refused_with_the_name_of_the_plugin(manager):
+    with pytest.raises(PluginError, match="'odd'.*ninetoothed_frontends.*Frontend.*42"):
+        manager.register(plugin([42]), "odd")
+    assert manager.listing() == ()
+
+
+def test_a_plugin_without_a_hook_is_refused(manager):
+    with pytest.raises(PluginError, match="'empty' has neither"):
+        manager.register(types.ModuleType("empty"), "empty")
+
+
+def test_an_unregistered_plugin_is_gone(manager):
+    toy = plugin([frontend()])
+    manager.register(toy)
+    manager.frontend_of(Toy)
+    manager.unregister(toy)
+    assert manager.find_frontend(Toy) is None
+
+
+def test_a_broken_built_in_is_reported_once_and_stops_nobody():
+    manager = PluginManager(
+        built_in={"gone": "ninetoothed_no_such_module", "torch": "ninetoothed.frontends.torch"},
+        group=None,
+    )
+    with pytest.warns(RuntimeWarning, match="'gone'.*ninetoothed_no_such_module"):
+        assert manager.frontend_named("torch").name == "torch"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        listing = {listed.name: listed for listed in manager.listing()}
+    assert "ModuleNotFoundError" in listing["gone"].why
+    assert listing["torch"].why == ""
+    assert listing["torch"].frontends == ("torch",)
+
+
+def test_a_broken_plugin_is_named_where_something_is_missing():
+    manager = PluginManager(built_in={"gone": "ninetoothed_no_such_module"}, group=None)
+    with (
+        pytest.warns(RuntimeWarning, match="gone"),
+        pytest.raises(DeviceError, match="Broken plugins: gone"),
+    ):
+        manager.backend_for("toy")
+
+
+def _install(tmp_path, monkeypatch, name, module_source):
+    """Makes an installed distribution with one entry point, as pip would leave it."""
+    module = f"{name}_plugin"
+    (tmp_path / f"{module}.py").write_text(module_source)
+    metadata = tmp_path / f"{name}-1.5.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
+    (metadata / "entry_points.txt").write_text(f"[ninetoothed]\n{name} = {module}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+
+
+def test_an_installed_plugin_is_found_through_its_entry_point(tmp_path, monkeypatch):
+    source = (
+        "from tests.unit.test_plugins import frontend, hookimpl\n"
+        "@hookimpl\n"
+        "def ninetoothed_frontends():\n"
+        "    return [frontend('installed_toy')]\n"
+    )
+    _install(tmp_path, monkeypatch, "installed_toy", source.replace("tests.unit.", ""))
+    monkeypatch.setitem(sys.modules, "test_plugins", sys.modules[__name__])
+    manager = PluginManager(built_in={})
+    assert manager.frontend_named("installed_toy").name == "installed_toy"
+    assert "installed_toy 1.5" in {listed.origin for listed in manager.listing()}
+
+
+def test_a_broken_installed_plugin_stops_nobody(tmp_path, monkeypatch):
+    _install(tmp_path, monkeypatch, "sinking", "raise OSError('no such library')")
+    manager = PluginManager(built_in={"torch": "ninetoothed.frontends.torch"})
+    with pytest.warns(RuntimeWarning, match="'sinking'.*sinking 1.5.*no such library"):
+        assert manager.frontend_named("torch").name == "torch"
+    why = {listed.name: listed.why for listed in manager.listing()}
+    assert why["sinking"] == "OSError: no such library"
+
+
+def test_tensors_of_two_frameworks_in_one_call_are_refused_naming_both(manager):
+    manager.register(plugin([frontend("toy"), frontend("other", Other)]))
+    with pytest.raises(ArgumentError, match="`a` is a tensor of toy and `c` one of other"):
+        manager.frontend_of_arguments({"a": Toy(), "b": 3, "c": Other()})
+
+
+def test_the_frontend_of_a_call_is_that_of_its_tensors(manager):
+    toy = frontend()
+    manager.register(plugin([toy]))
+    assert manager.frontend_of_arguments({"n": 3, "a": Toy(), "b": Toy()}) is toy
+    assert manager.frontend_of_arguments({"n": 3}) is None
+
+
+def test_the_built_in_plugins_work():
+    listing = {listed.name: listed for listed in plugins.listing()}
+    assert listing["torch"].frontends == ("torch",)
+    assert listing["triton"].backends == ("triton",)
+    assert listing["numpy"].backends == ("numpy",)
+    assert plugins.backend_for("cpu").name == "numpy"
+    assert plugins.backend_for("cuda").name == "triton"
+
+
+def test_asking_for_frontends_imports_no_framework_and_no_compiler():
+    script = (
+        "import sys\n"
+        "from ninetoothed import plugins\n"
+        "assert 'pluggy' not in sys.modules\n"
+        "assert plugins.find_frontend(list) is None\n"
+        "plugins.backend_for('cpu'), plugins.backend_for('cuda')\n"
+        "print(sorted({'torch', 'triton', 'paddle'} & set(sys.modules)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "two words"}, "identifier, got 'two words'"),
+        ({"owns": None}, "'toy': `owns` must be a function"),
+        ({"event": 3}, "`event` must be a function"),
+        ({"shape": "{x}.shape)"}, "`shape` must be a Python expression"),
+        ({"shape": "tensor.shape"}, "`shape` must be a Python expression"),
+        ({"pointer": 7}, "`pointer` must be a Python expression"),
+        ({"pointer": "{y}.pointer"}, "`pointer` must be a Python expression"),
+        ({"stream": "stream of {index}"}, "`stream` must be a Python expression"),
+        ({"jagged": "yes"}, "`jagged` must be JaggedExpressions or None"),
+    ],
+)
+def test_a_malformed_frontend_says_which_field(changes, message):
+    with pytest.raises(PluginError, match=message.replace("(", r"\(")):
+        frontend(**changes)
+
+
+def test_a_frontend_evaluates_its_expressions_with_the_names_it_gives():
+    given = frontend(shape="sizes({x})", namespace=lambda: {"sizes": lambda x: (len(x),)})
+    assert given.evaluate("shape", "four") == (4,)
+
+
+def test_a_dtype_without_an_element_type_lists_those_there_are():
+    with pytest.raises(ArgumentError, match="complex64.*toy has: f4"):
+        frontend().dtype_of("complex64")
+
+
+def test_an_element_type_that_the_framework_lacks_is_named():
+    with pytest.raises(ArgumentError, match="toy has no element type bfloat16"):
+        frontend().native_dtype(dtypes.bfloat16)
