@@ -1,0 +1,25 @@
+"""What holds for every test: a cache of its own, reproducible examples, and no fight for the cores."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+# Before any framework is imported: each of pytest-xdist's workers has one core to itself, and
+# thread pools of many frameworks in many workers would only wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+# A kernel found in the user's own cache would hide that it no longer compiles.
+_CACHE = tempfile.TemporaryDirectory(prefix="ninetoothed-tests-")
+os.environ["NINETOOTHED_CACHE_DIR"] = _CACHE.name
+
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+# The same examples at every run, so that a failure is the change's and can be had again;
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("reproducible", derandomize=True, database=None, **_COMMON)
+settings.register_profile("explore", print_blob=True, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
