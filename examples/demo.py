@@ -15,7 +15,6 @@ from importlib import metadata
 import torch
 import torch.nn.functional as F
 
-import ninetoothed
 from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
 from examples.side_by_side import side_by_side
 
