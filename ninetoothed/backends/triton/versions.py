@@ -1,0 +1,131 @@
+"""What differs between the releases of Triton, 3.6 to 3.9; no other file asks for the version.
+
+The launcher: up to 3.6 a C function is compiled for each signature and takes the kernel's
+arguments one by one; from 3.7 on one C function serves all and takes them as a tuple, told by a
+description of the signature. NVIDIA's and AMD's take different things before them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from ninetoothed.errors import DeviceError
+
+OLDEST = (3, 6)
+
+#: Triton's package for each kind of device, with the names of its two classes.
+_DRIVERS = {
+    "cuda": ("triton.backends.nvidia.driver", "CudaUtils", "CudaLauncher"),
+    "hip": ("triton.backends.amd.driver", "HIPUtils", "HIPLauncher"),
+}
+
+#: (backend, since this version) -> the call of the C launcher, newest first. The three None are
+#: a launch's metadata and Triton's hooks before and after it, which a direct launch has not.
+_CALLS = {
+    ("cuda", (3, 7)): (
+        "launch({grid}, 1, 1, {stream}, function, cooperative, dependent, metadata, None, None, "
+        "None, {scratch}, None, annotations, layout, ({arguments}))"
+    ),
+    ("cuda", (3, 6)): (
+        "launch({grid}, 1, 1, {stream}, function, cooperative, dependent, {scratch}, None, "
+        "metadata, None, None, None, {arguments})"
+    ),
+    ("hip", (3, 8)): (
+        "launch(cooperative, {grid}, 1, 1, {stream}, function, {scratch}, None, metadata, None, "
+        "None, None, warp_size, annotations, layout, ({arguments}))"
+    ),
+    ("hip", (3, 7)): (
+        "launch(cooperative, {grid}, 1, 1, {stream}, function, None, metadata, None, None, None, "
+        "warp_size, annotations, layout, ({arguments}))"
+    ),
+    ("hip", (3, 6)): (
+        "launch(cooperative, {grid}, 1, 1, {stream}, function, None, metadata, None, None, None, "
+        "{arguments})"
+    ),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def version() -> tuple[int, int]:
+    """The release of the Triton that is installed; `DeviceError` without one that serves."""
+    try:
+        import triton
+    except ImportError as error:
+        raise DeviceError(
+            "Running on a GPU needs Triton, which is not installed: `pip install triton`."
+        ) from error
+    major, minor = re.findall(r"\d+", triton.__version__)[:2]
+    found = (int(major), int(minor))
+    if found < OLDEST:
+        raise DeviceError(
+            f"Triton {triton.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed. "
+            "`pip install --upgrade triton`."
+        )
+    return found
+
+
+def options(backend: str, num_warps: int | None, num_stages: int | None) -> dict[str, object]:
+    """What every compilation is told, the same for all releases."""
+    # Until 3.8 a multiplication and an addition were fused by default, from 3.9 on they are not.
+    chosen: dict[str, object] = {"enable_fp_fusion": True}
+    if num_warps is not None:
+        chosen["num_warps"] = num_warps
+    if num_stages is not None:
+        chosen["num_stages"] = num_stages
+    return chosen
+
+
+def driver_module(backend: str) -> Any:
+    """Triton's own driver module for ``"cuda"`` or ``"hip"``."""
+    version()
+    return importlib.import_module(_DRIVERS[backend][0])
+
+
+@functools.lru_cache(maxsize=2)
+def utilities(backend: str) -> Any:
+    """Triton's C functions that load binaries and describe devices; built at the first use."""
+    return getattr(driver_module(backend), _DRIVERS[backend][1])()
+
+
+def call_template(backend: str) -> str:
+    """The call of the C launcher, with {grid}, {stream}, {scratch} and {arguments} to fill in."""
+    for (served, since), template in _CALLS.items():
+        if served == backend and version() >= since:
+            return template
+    raise DeviceError(f"No launcher is known for {backend!r}.")
+
+
+def call_names(
+    backend: str, signature: Mapping[str, str], metadata: Any
+) -> dict[str, object]:
+    """What the names in `call_template` stand for, but for ``function`` and ``metadata``.
+
+    Args:
+        backend: ``"cuda"`` or ``"hip"``.
+        signature: the run-time parameters and their types, without constants.
+        metadata: the compiled kernel's.
+    """
+    names: dict[str, object] = {
+        "cooperative": metadata.launch_cooperative_grid,
+        "dependent": getattr(metadata, "launch_pdl", False),
+        "warp_size": metadata.warp_size,
+    }
+    module = driver_module(backend)
+    if version() < (3, 7):
+        # No constants in the signature: so the launch is not handed placeholders for them.
+        source = SimpleNamespace(signature=dict(signature), constants={})
+        launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
+        return {**names, "launch": launcher.launch}
+    types = list(signature.values())
+    tools = utilities(backend)
+    return {
+        **names,
+        "launch": tools.launch,
+        "annotations": module.annotate_arguments(types),
+        "layout": tools.build_signature_metadata(types),
+    }

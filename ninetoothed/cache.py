@@ -1,0 +1,202 @@
+"""What is kept on disk between processes: content-addressed entries and generated source files.
+
+Many processes share the directory, so an entry is one self-contained file, written aside and
+renamed, and carries a checksum of itself. Any doubt about an entry is a miss. Nothing is created
+before something is stored, and nothing is read from where another user could have written.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+_MAGIC = b"ninetoothed-cache-1\n"
+_DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+def directory() -> Path:
+    """Where entries are kept: ``$NINETOOTHED_CACHE_DIR``, else ``ninetoothed`` in the user's cache."""
+    chosen = os.environ.get("NINETOOTHED_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    # The XDG base directory specification: a relative path is to be ignored.
+    if base and os.path.isabs(base):
+        return Path(base) / "ninetoothed"
+    return Path("~/.cache/ninetoothed").expanduser()
+
+
+def digest(*parts: object) -> str:
+    """A hexadecimal digest of the parts, told apart by type and by where one ends.
+
+    Bytes count as they are, anything else by its ``repr``, which must thus be the same in every
+    process (no addresses, no sets).
+    """
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else repr(part).encode()
+        hasher.update(f"{type(part).__name__}:{len(data)}:".encode())
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Whether only this user, or the administrator, can have written what has this status."""
+    if not hasattr(os, "getuid"):
+        return True
+    writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid in (os.getuid(), 0) and not writable_by_others
+
+
+class Cache:
+    """The entries of one kind, each found by its key. Safe in many threads and processes.
+
+    Args:
+        kind: the name of the sub-directory, an identifier.
+        root: the cache's directory, by default `directory` at the time of each access.
+    """
+
+    def __init__(self, kind: str, root: Path | None = None) -> None:
+        if not kind.isidentifier():
+            raise ValueError(f"A cache's kind must be an identifier, got {kind!r}.")
+        self.kind = kind
+        self._root = root
+
+    @property
+    def _directories(self) -> tuple[Path, Path]:
+        root = directory() if self._root is None else self._root
+        return root, root / self.kind
+
+    def path_of(self, name: str) -> Path:
+        """The path of the entry file called ``name``, whether it exists or not."""
+        return self._directories[1] / name
+
+    def get(self, key: str) -> bytes | None:
+        """What was stored under ``key``, or None where nothing is found or anything is doubtful."""
+        try:
+            if not all(_directory_is_private(path) for path in self._directories):
+                return None
+            content = _read_private(self.path_of(_entry_name(key)))
+        except OSError:
+            return None
+        return None if content is None else _unpack(key, content)
+
+    def put(self, key: str, value: bytes) -> bool:
+        """Stores ``value`` under ``key``; whether it could be. A full or read-only disk is no error."""
+        return self._write(_entry_name(key), _pack(key, value)) is not None
+
+    def write_text(self, name: str, text: str) -> Path | None:
+        """Writes a text file as it is, under ``name``; None where the directory is not ours alone.
+
+        The name must come from the content: a file that is there and says the same is left alone.
+        """
+        data = text.encode()
+        path = self.path_of(name)
+        try:
+            if all(_directory_is_private(place) for place in self._directories) and (
+                _read_private(path) == data
+            ):
+                return path
+        except OSError:
+            pass
+        return self._write(name, data)
+
+    def _write(self, name: str, data: bytes) -> Path | None:
+        path = self.path_of(name)
+        try:
+            for place in self._directories:
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not _directory_is_private(place):
+                    return None
+            _replace(path, data)
+        except OSError:
+            return None
+        return path
+
+
+def write_source(name: str, text: str) -> Path:
+    """Writes a generated source file, its name telling its content apart, and says where.
+
+    Args:
+        name: what the source is called, the beginning of the file's name.
+        text: the whole source.
+
+    The same name and text give the same path in every process that shares the cache. Where the
+    cache cannot be written to, or could be by others, a directory that lives as long as the
+    process takes its place.
+    """
+    readable = re.sub(r"\W+", "_", name)[:80]
+    file = f"{readable}_{digest(name, text)[:16]}.py"
+    path = Cache("sources").write_text(file, text)
+    if path is None:
+        path = _temporary_cache().write_text(file, text)
+    if path is None:
+        raise OSError(f"The generated source of {name!r} can be written neither to {directory()} "
+                      f"nor to {tempfile.gettempdir()}. Set NINETOOTHED_CACHE_DIR to a directory "
+                      "that only you can write to.")  # fmt: skip
+    return path
+
+
+@functools.lru_cache(maxsize=1)
+def _temporary_cache() -> Cache:
+    root = tempfile.mkdtemp(prefix="ninetoothed-")
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return Cache("sources", Path(root))
+
+
+def _entry_name(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _pack(key: str, value: bytes) -> bytes:
+    name = key.encode()
+    body = len(name).to_bytes(8, "little") + name + value
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _unpack(key: str, content: bytes) -> bytes | None:
+    start = len(_MAGIC) + _DIGEST_SIZE
+    body = content[start:]
+    if content[: len(_MAGIC)] != _MAGIC or len(content) < start + 8:
+        return None
+    if hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
+        return None
+    end = 8 + int.from_bytes(body[:8], "little")
+    return body[end:] if body[8:end] == key.encode() else None
+
+
+def _directory_is_private(path: Path) -> bool:
+    # Following a link is right here: what counts is who can write to the place it leads to.
+    status = os.stat(path)
+    return stat.S_ISDIR(status.st_mode) and is_private(status)
+
+
+def _read_private(path: Path) -> bytes | None:
+    """The file's content, or None where it is no plain file or not ours alone."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        # The status of what is open, so that nobody can exchange it in between.
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or not is_private(status):
+            return None
+        return file.read()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Makes the file hold the data, at once for every reader."""
+    # mkstemp gives mode 0600 whatever the umask.
+    descriptor, aside = tempfile.mkstemp(prefix=".aside-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
