@@ -1,0 +1,208 @@
+"""The source of a user's function: its tree with true positions, and what its free names mean.
+
+Nothing here knows of tensors or kernels, and nothing changes the function that is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from ninetoothed.errors import ApplicationError, Location, UnresolvedNameError, near
+
+#: How many files' trees are kept. Each is read again when its text has changed.
+_FILES_KEPT = 64
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function and its tree.
+
+    Attributes:
+        function: the function object, unwrapped of ``functools.wraps`` decorators.
+        tree: its definition; lines and columns are those of ``file``. A lambda is given as a
+            definition that returns its body. Shared between readers: copy before changing it.
+        file: the file, as ``linecache`` knows it (a notebook's cell has one too).
+    """
+
+    function: FunctionType
+    tree: ast.FunctionDef
+    file: str
+
+    @property
+    def name(self) -> str:
+        """The function's name, ``"lambda_"`` for a lambda."""
+        return self.tree.name
+
+    @functools.cached_property
+    def closure(self) -> dict[str, Any]:
+        """The closure's variables that have a value by now."""
+        cells = zip(
+            self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True
+        )
+        return {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The default values by parameter name."""
+        arguments = self.tree.args
+        positional = [argument.arg for argument in arguments.posonlyargs + arguments.args]
+        values = self.function.__defaults__ or ()
+        by_name = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+        return {**by_name, **(self.function.__kwdefaults__ or {})}
+
+    def resolve(self, name: str, node: ast.AST | None = None) -> Any:
+        """The object that Python would find for the free name ``name``.
+
+        Looks in the closure, then the module's globals, then the builtins.
+
+        Raises:
+            UnresolvedNameError: if there is none; it points at ``node``.
+        """
+        for namespace in self._namespaces():
+            if name in namespace:
+                return namespace[name]
+        known = {key for namespace in self._namespaces() for key in namespace}
+        known |= set(self.function.__code__.co_varnames)
+        raise UnresolvedNameError(
+            f"The name {name!r} in {self.name!r} is not defined: it is no local variable, and "
+            f"neither the closure, nor the module, nor the builtins have it.{near(name, known)}",
+            None if node is None else self.location(node),
+        )
+
+    def location(self, node: ast.AST) -> Location:
+        """Where ``node`` of the tree stands in the user's file."""
+        return location_of(node, self.file)
+
+    def _namespaces(self) -> Iterator[dict[str, Any]]:
+        yield self.closure
+        yield self.function.__globals__
+        yield self.function.__builtins__  # type: ignore[attr-defined]
+
+
+def location_of(node: ast.AST, file: str) -> Location:
+    """The place of ``node``; its end column only where it ends on the line it starts on."""
+    line = getattr(node, "lineno", 1)
+    same_line = getattr(node, "end_lineno", None) == line
+    end = getattr(node, "end_col_offset", None) if same_line else None
+    return Location(
+        file,
+        line,
+        _characters(file, line, getattr(node, "col_offset", None)),
+        _characters(file, line, end),
+    )
+
+
+def read(function: Callable[..., Any]) -> FunctionSource:
+    """Read the source of ``function``.
+
+    Args:
+        function: a plain Python function: nested, decorated (with ``functools.wraps``), a lambda,
+            or from a notebook's cell.
+
+    Raises:
+        ApplicationError: if it is no Python function or its source cannot be found.
+    """
+    plain = inspect.unwrap(function)
+    if not isinstance(plain, FunctionType):
+        raise ApplicationError(
+            f"Expected a function written in Python, found {type(function).__name__} "
+            f"{function!r}. Hand the plain function over."
+        )
+    code = plain.__code__
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename, plain.__globals__))
+    tree = _find(code, text) if text else None
+    if tree is None:
+        raise ApplicationError(
+            f"The source of {plain.__qualname__!r} was not found, and a kernel is compiled from "
+            "it. Define the function in a file or a notebook's cell that has not changed since; "
+            "text given to exec() needs an entry in linecache.",
+            Location(code.co_filename, code.co_firstlineno),
+        )
+    return FunctionSource(plain, tree, code.co_filename)
+
+
+def _find(code: CodeType, text: str) -> ast.FunctionDef | None:
+    """The definition that ``code`` was compiled from, else None."""
+    try:
+        definitions, lambdas = _definitions(text)
+    except SyntaxError:
+        return None
+    if code.co_name == "<lambda>":
+        return _as_definition(_choose_lambda(code, lambdas.get(code.co_firstlineno, [])))
+    return definitions.get((code.co_name, code.co_firstlineno))
+
+
+@functools.lru_cache(maxsize=_FILES_KEPT)
+def _definitions(
+    text: str,
+) -> tuple[dict[tuple[str, int], ast.FunctionDef], dict[int, list[ast.Lambda]]]:
+    """A file's definitions by name and first line, and its lambdas by line."""
+    definitions: dict[tuple[str, int], ast.FunctionDef] = {}
+    lambdas: dict[int, list[ast.Lambda]] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            # A code object's first line is that of the first decorator.
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            definitions[node.name, first] = node
+        elif isinstance(node, ast.Lambda):
+            lambdas.setdefault(node.lineno, []).append(node)
+    return definitions, lambdas
+
+
+def _choose_lambda(code: CodeType, candidates: list[ast.Lambda]) -> ast.Lambda | None:
+    """The one lambda of a line that ``code`` can have come from; None where that is not certain."""
+    fitting = [node for node in candidates if _parameter_names(node.args) == _varnames(code)]
+    if len(fitting) > 1 and hasattr(code, "co_positions"):
+        columns = {position[2] for position in code.co_positions() if position[2] is not None}
+        fitting = [
+            node
+            for node in fitting
+            if any(
+                node.body.col_offset <= column < (node.body.end_col_offset or 0)
+                for column in columns
+            )
+        ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _as_definition(node: ast.Lambda | None) -> ast.FunctionDef | None:
+    if node is None:
+        return None
+    body = ast.copy_location(ast.Return(value=node.body), node.body)
+    definition = ast.FunctionDef(
+        name="lambda_", args=node.args, body=[body], decorator_list=[], returns=None
+    )
+    return ast.copy_location(definition, node)
+
+
+def _parameter_names(arguments: ast.arguments) -> list[str]:
+    names = [item.arg for item in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
+    return names + [item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None]
+
+
+def _varnames(code: CodeType) -> list[str]:
+    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars])
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _characters(file: str, line: int, column: int | None) -> int | None:
+    """A tree's columns count UTF-8 bytes; a reader's count characters."""
+    if not column:
+        return column
+    text = linecache.getline(file, line)
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
