@@ -75,8 +75,10 @@ class ApplicationError(NineToothedError, SyntaxError):
         return str(self.args[0])
 
 
-class UnresolvedNameError(ApplicationError, NameError):
+class UnresolvedNameError(ApplicationError):
     """A name in the application is not defined anywhere Python would look."""
+
+    # No NameError too: its instances are laid out differently from SyntaxError's.
 
 
 class ArgumentError(NineToothedError, TypeError):
