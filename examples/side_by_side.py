@@ -38,15 +38,33 @@ def column(parts: Sequence[tuple[str, str]], width: int) -> list[str]:
     return lines
 
 
+def widths_of(columns: Sequence[Sequence[tuple[str, str]]], width: int) -> list[int]:
+    """How wide each column is: what its longest line needs where that is less than a fair share."""
+    widths = [0] * len(columns)
+    needs = [
+        max(len(line) for part in parts for text in part for line in text.splitlines())
+        for parts in columns
+    ]
+    left = width - len(GAP) * (len(columns) - 1)
+    for served, index in enumerate(sorted(range(len(columns)), key=needs.__getitem__)):
+        widths[index] = min(needs[index], left // (len(columns) - served))
+        left -= widths[index]
+    return widths
+
+
 def side_by_side(columns: Sequence[Sequence[tuple[str, str]]], width: int) -> str:
-    """Columns of titled texts, beside each other if each gets at least `NARROWEST` characters.
+    """Columns of titled texts, beside each other if each gets what it needs or `NARROWEST` characters.
 
     Args:
         columns: for each column its parts, as (title, text).
         width: of the terminal, in characters.
     """
-    each = (width - len(GAP) * (len(columns) - 1)) // len(columns)
-    if each < NARROWEST:
+    if width < len(columns) * (NARROWEST + len(GAP)):
         return "\n".join(column(list(itertools.chain(*columns)), width))
-    rows = itertools.zip_longest(*(column(parts, each) for parts in columns), fillvalue="")
-    return "\n".join(GAP.join(f"{cell:<{each}}" for cell in row).rstrip() for row in rows)
+    widths = widths_of(columns, width)
+    texts = (column(parts, each) for parts, each in zip(columns, widths, strict=True))
+    rows = itertools.zip_longest(*texts, fillvalue="")
+    return "\n".join(
+        GAP.join(f"{cell:<{each}}" for cell, each in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
