@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -268,7 +269,9 @@ def _reasons(error: BaseException | None) -> Iterator[str]:
     yield from _reasons(error.__cause__)
     said = getattr(error, "error_message", None) if hasattr(error, "node") else str(error)
     if said:
-        yield said.strip()
+        # What Triton did not raise itself it quotes as `repr` has it.
+        quoted = re.fullmatch(r"\w+\((['\"])(.*)\1\)", said.strip(), re.DOTALL)
+        yield quoted[2] if quoted else said.strip()
     elif not hasattr(error, "node"):
         yield type(error).__name__
 

@@ -1,0 +1,280 @@
+"""Run in a process of its own by test_driver.py: the driver against a CUDA driver that is a fake.
+
+No framework can be imported. Each function below is one claim; what fails is an AssertionError.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import threading
+
+for _framework in ("torch", "paddle", "cupy", "jax"):
+    sys.modules[_framework] = None  # type: ignore[assignment]
+
+from ninetoothed.backends.triton import driver  # noqa: E402
+from ninetoothed.backends.triton.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
+from ninetoothed.errors import DeviceError  # noqa: E402
+
+FAKE = ctypes.CDLL("libcuda.so.1")
+
+SOURCE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x, BLOCK: tl.constexpr, n, factor, big, half, flag):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets + big, mask=offsets < n).to(tl.float32)
+    if flag:
+        value = value * factor + half
+    tl.store(x + offsets + big, value, mask=offsets < n)
+"""
+
+PRODUCT = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(a, b, c, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    at = i[:, None] * SIZE + i[None, :]
+    total = tl.zeros((SIZE, SIZE), tl.float32)
+    for k in range(4):
+        total += tl.dot(tl.load(a + at + k), tl.load(b + at + k))
+    tl.store(c + at, total)
+"""
+
+DESCRIPTOR = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x, y, SIZE: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [SIZE, SIZE], [SIZE, 1], [64, 64])
+    target = tl.make_tensor_descriptor(y, [SIZE, SIZE], [SIZE, 1], [64, 64])
+    target.store([0, 0], source.load([0, 0]))
+"""
+
+
+class Launch(ctypes.Structure):
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("count", ctypes.c_uint),
+        ("stream", ctypes.c_uint64),
+        ("function", ctypes.c_uint64),
+        ("context", ctypes.c_uint64),
+    )
+
+
+def launched() -> Launch:
+    return Launch.in_dll(FAKE, "fake_launch")
+
+
+def set_fake(name: str, value: int) -> None:
+    ctypes.c_int.in_dll(FAKE, name).value = value
+
+
+def values(*sizes: int) -> list[bytes]:
+    found = (ctypes.c_uint8 * 128).in_dll(FAKE, "fake_values")
+    return [bytes(found[8 * i : 8 * i + size]) for i, size in enumerate(sizes)]
+
+
+def expect_sizes(*sizes: int) -> None:
+    ctypes.memmove((ctypes.c_uint * 16).in_dll(FAKE, "fake_sizes"), (ctypes.c_uint * 16)(*sizes), 64)
+
+
+def scale(num_warps: int = 4):
+    signature = {
+        "x": "*fp16", "BLOCK": "constexpr", "n": "i32", "factor": "fp32", "big": "i64",
+        "half": "fp16", "flag": "i1",
+    }  # fmt: skip
+    target = Target.parse(("cuda", 90))
+    divisible = frozenset({"x"})
+    return compile_source(
+        SOURCE, "scale_kernel", signature, {"BLOCK": 256}, divisible, target, num_warps
+    )
+
+
+def refusal(action) -> str:
+    try:
+        action()
+    except DeviceError as error:
+        return str(error)
+    raise AssertionError("no DeviceError")
+
+
+def limits_are_read() -> None:
+    limits = driver.device_limits(1)
+    assert limits.name == "Fake 1" and limits.capability == (9, 0) and limits.arch == 90
+    assert limits.shared_memory_per_block == 232448 and limits.multiprocessors == 132
+    assert round(limits.memory_bandwidth / 1e12, 1) == 4.9 and limits.clock_hz == 1.98e9
+
+
+def a_missing_device_is_an_error() -> None:
+    assert "error 101, the fake driver's error" in refusal(lambda: driver.device_limits(5))
+
+
+def a_launch_hands_over_every_argument() -> None:
+    kernel = driver.Launchable(scale(), 0)
+    assert (kernel.registers, kernel.spills) == (40, 8)
+    expect_sizes(8, 4, 4, 8, 2, 1, 8, 8)
+    with runtime("cuda").device(0):
+        kernel.run(7, 99, 0xFFFF_0000_1234_5670, -5, 0.5, 1 << 40, 1.5, True)
+    launch = launched()
+    assert list(launch.grid) == [7, 1, 1] and list(launch.block) == [128, 1, 1]
+    assert (launch.stream, launch.function, launch.context) == (99, 4711, 1000)
+    pointer, n, factor, big, half, flag, scratch, profile = values(8, 4, 4, 8, 2, 1, 8, 8)
+    assert struct.unpack("<QifQ", pointer + n + factor + big) == (
+        0xFFFF_0000_1234_5670, -5, 0.5, 1 << 40,
+    )  # fmt: skip
+    assert struct.unpack("<e", half) == (1.5,) and flag == b"\1"
+    assert scratch == profile == bytes(8)
+
+
+def an_empty_grid_launches_nothing() -> None:
+    kernel = driver.Launchable(scale(), 0)
+    before = launched().count
+    kernel.run(0, 0, 16, 1, 1.0, 0, 0.0, False)
+    assert launched().count == before
+
+
+def a_wrong_number_of_arguments_is_a_type_error() -> None:
+    kernel = driver.Launchable(scale(), 0)
+    try:
+        kernel.run(1, 0, 16)
+    except TypeError as error:
+        assert "argument_1" in str(error)
+    else:
+        raise AssertionError
+
+
+def loading_leaves_the_current_context_as_it_was() -> None:
+    current = ctypes.c_void_p()
+    library = runtime("cuda")
+    for before in (None, 1000, 1001):
+        FAKE.cuCtxSetCurrent(ctypes.c_void_p(before))
+        driver.Launchable(scale(), 1)
+        FAKE.cuCtxGetCurrent(ctypes.byref(current))
+        assert current.value == before, (before, current.value)
+    library.make_current(1)
+    FAKE.cuCtxGetCurrent(ctypes.byref(current))
+    assert current.value == 1001
+    # The driver keeps one for each device; Triton's own C code may add one at its first launch.
+    assert ctypes.c_int.in_dll(FAKE, "fake_retained").value <= 3
+
+
+def threads_load_and_launch_at_once() -> None:
+    compiled, failures = scale(), []
+
+    def work(index: int) -> None:
+        try:
+            with runtime("cuda").device(index):
+                kernel = driver.Launchable(compiled, index)
+                for _ in range(100):
+                    kernel.run(1, 0, 16, 1, 1.0, 0, 0.0, False)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number % 2,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def too_much_shared_memory_is_an_error() -> None:
+    signature = {"a": "*fp16", "b": "*fp16", "c": "*fp32", "SIZE": "constexpr"}
+    aligned = frozenset("abc")
+    target = Target.parse(("cuda", 90))
+    compiled = compile_source(
+        PRODUCT, "product_kernel", signature, {"SIZE": 256}, aligned, target, 8, 4
+    )
+    message = refusal(lambda: driver.Launchable(compiled, 0))
+    for words in ("tile is too large for Fake 0", str(compiled.metadata.shared), "232448", "=4"):
+        assert words in message, message
+
+
+def too_many_threads_is_an_error() -> None:
+    set_fake("fake_threads", 128)
+    message = refusal(lambda: driver.Launchable(scale(num_warps=8), 0))
+    set_fake("fake_threads", 1024)
+    for words in ("40 registers", "128 threads", "num_warps=8", "256", "Fake 0 (cuda:0)"):
+        assert words in message, message
+
+
+def a_refused_binary_is_an_error() -> None:
+    set_fake("fake_failure", 209)
+    message = refusal(lambda: driver.Launchable(scale(), 0))
+    set_fake("fake_failure", 0)
+    assert "'scale_kernel' cannot be loaded on Fake 0" in message, message
+
+
+def scratch_memory_is_given_and_taken_back() -> None:
+    signature = {"x": "*fp16", "y": "*fp16", "SIZE": "constexpr"}
+    target = Target.parse(("cuda", 90))
+    compiled = compile_source(
+        DESCRIPTOR, "copy_kernel", signature, {"SIZE": 128}, frozenset("xy"), target
+    )
+    kernel = driver.Launchable(compiled, 0)
+    assert kernel.scratch_size > 0
+    before = ctypes.c_int.in_dll(FAKE, "fake_live").value
+    expect_sizes(8, 8, 8, 8)
+    kernel.run(3, 0, 16, 32)
+    assert int.from_bytes(values(8, 8, 8)[2], "little") > 0
+    assert ctypes.c_int.in_dll(FAKE, "fake_live").value == before
+    count = launched().count
+    kernel.run(0, 0, 16, 32)
+    assert launched().count == count
+
+
+def a_capture_is_seen() -> None:
+    for state, expected in ((0, False), (1, True), (2, True)):
+        set_fake("fake_capturing", state)
+        assert driver.is_capturing(0) is expected
+    set_fake("fake_capturing", 0)
+
+
+def a_measurement_prepares_each_launch_and_leaves_nothing() -> None:
+    before = ctypes.c_int.in_dll(FAKE, "fake_live").value
+    calls: list[str] = []
+    time = driver.measure(
+        lambda: calls.append("launch"), 0, 0, budget_ms=1.0, prepare=lambda: calls.append("prepare")
+    )
+    assert time >= 0 and calls[::2] == ["prepare"] * (len(calls) // 2)
+    assert calls[1::2] == ["launch"] * (len(calls) // 2) and len(calls) >= 10
+    assert ctypes.c_int.in_dll(FAKE, "fake_live").value == before
+
+
+CLAIMS = [
+    limits_are_read,
+    a_missing_device_is_an_error,
+    a_launch_hands_over_every_argument,
+    an_empty_grid_launches_nothing,
+    a_wrong_number_of_arguments_is_a_type_error,
+    loading_leaves_the_current_context_as_it_was,
+    threads_load_and_launch_at_once,
+    too_much_shared_memory_is_an_error,
+    too_many_threads_is_an_error,
+    a_refused_binary_is_an_error,
+    scratch_memory_is_given_and_taken_back,
+    a_capture_is_seen,
+    a_measurement_prepares_each_launch_and_leaves_nothing,
+]
+
+
+if __name__ == "__main__":
+    import traceback
+
+    for claim in CLAIMS:
+        try:
+            claim()
+            print(f"{claim.__name__}: holds", flush=True)
+        except BaseException:
+            print(f"{claim.__name__}: {traceback.format_exc()}".replace("\n", "\n    "), flush=True)
+    assert not any(sys.modules.get(name) for name in ("torch", "paddle", "cupy", "jax"))
