@@ -16,7 +16,11 @@ def application(input, eps, output):
 
 
 shape_options = (None, {"constexpr": True})
-tensors = (Tensor(2, shape_options=shape_options), Tensor(0), Tensor(2, shape_options=shape_options))
+tensors = (
+    Tensor(2, shape_options=shape_options),
+    Tensor(0),
+    Tensor(2, shape_options=shape_options),
+)
 
 kernel = ninetoothed.make(arrangement, application, tensors)
 

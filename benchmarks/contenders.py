@@ -1,0 +1,171 @@
+"""The ten tasks of the paper, their inputs, and who contends in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from benchmarks import triton_kernels
+from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
+from tests.examples.cases import Maker, rms_norm_reference, rope_reference, sdpa_reference
+
+OURS, TRITON, TORCH = "ours", "Triton", "PyTorch"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task at one size.
+
+    Attributes:
+        name: as `--tasks` takes it.
+        size: the size, in words.
+        build: (maker) -> the arguments.
+        contenders: name -> function of the arguments; each returns the result.
+        reference: the result in float64, from arguments in float64.
+        reduction: the number of terms of the longest sum.
+        rounds_intermediates: whether contenders may round to the element type on the way.
+    """
+
+    name: str
+    size: str
+    build: Callable[[Maker], tuple[Any, ...]]
+    contenders: dict[str, Callable[..., torch.Tensor]]
+    reference: Callable[..., torch.Tensor]
+    reduction: int = 1
+    rounds_intermediates: bool = False
+
+
+def _normal(*shapes: tuple[int, ...]) -> Callable[[Maker], tuple[torch.Tensor, ...]]:
+    return lambda make: tuple(make(*shape) for shape in shapes)
+
+
+def _build_rope(make: Maker) -> tuple[torch.Tensor, ...]:
+    batch, length, heads, size = 4, 1024, 48, 64
+    # Real angles: turning in place, again and again, must not make the numbers grow.
+    frequencies = 10000.0 ** (-torch.arange(0, size, 2, device=make.device) / size)
+    angles = torch.arange(length, device=make.device)[:, None] * frequencies
+    tables = (angles.sin().to(make.dtype), angles.cos().to(make.dtype))
+    return make(batch, length, heads, size), *tables
+
+
+def _torch_rope_(
+    tensor: torch.Tensor, sin: torch.Tensor, cos: torch.Tensor, interleaved: bool = True
+) -> torch.Tensor:
+    return tensor.copy_(rope_reference(tensor, sin, cos, interleaved))
+
+
+def _torch_rms_norm(input: torch.Tensor) -> torch.Tensor:
+    return F.rms_norm(input, input.shape[-1:], eps=1e-6)
+
+
+def _torch_sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    # The faster of the two on Hopper; PyTorch itself may choose the slower one.
+    backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]
+    with sdpa_kernel(backends, set_priority=True):
+        return F.scaled_dot_product_attention(query, key, value)
+
+
+def _contenders(
+    ours: Callable[..., Any], triton: Callable[..., Any], torch_: Callable[..., Any]
+) -> dict[str, Callable[..., torch.Tensor]]:
+    return {OURS: ours, TRITON: triton, TORCH: torch_}
+
+
+_ELEMENTS = 16_777_216
+
+TASKS = (
+    Task(
+        "add",
+        f"{_ELEMENTS}",
+        _normal((_ELEMENTS,), (_ELEMENTS,)),
+        _contenders(add.add, triton_kernels.add, torch.add),
+        torch.add,
+    ),
+    Task(
+        "addmm",
+        "4096³",
+        _normal((4096, 4096), (4096, 4096), (4096, 4096)),
+        _contenders(addmm.addmm, triton_kernels.addmm, torch.addmm),
+        torch.addmm,
+        reduction=4096,
+    ),
+    Task(
+        "bmm",
+        "4 × 2048³",
+        _normal((4, 2048, 2048), (4, 2048, 2048)),
+        _contenders(bmm.bmm, triton_kernels.bmm, torch.bmm),
+        torch.bmm,
+        reduction=2048,
+    ),
+    Task(
+        "conv2d",
+        "(4, 512, 14, 14) * (512, 512, 3, 3)",
+        _normal((4, 512, 14, 14), (512, 512, 3, 3)),
+        _contenders(conv2d.conv2d, triton_kernels.conv2d, F.conv2d),
+        F.conv2d,
+        reduction=512 * 9,
+    ),
+    Task(
+        "mm",
+        "4096³",
+        _normal((4096, 4096), (4096, 4096)),
+        _contenders(mm.mm, triton_kernels.mm, torch.mm),
+        torch.mm,
+        reduction=4096,
+    ),
+    Task(
+        "rms_norm",
+        "(4096, 4096)",
+        _normal((4096, 4096)),
+        _contenders(rms_norm.rms_norm, triton_kernels.rms_norm, _torch_rms_norm),
+        rms_norm_reference,
+        reduction=4096,
+    ),
+    Task(
+        "rope",
+        "(4, 1024, 48, 64), cloned",
+        _build_rope,
+        _contenders(rope.rope, triton_kernels.rope, rope_reference),
+        rope_reference,
+        rounds_intermediates=True,
+    ),
+    Task(
+        "rope_",
+        "(4, 1024, 48, 64), in place",
+        _build_rope,
+        _contenders(rope.rope_, triton_kernels.rope_, _torch_rope_),
+        rope_reference,
+        rounds_intermediates=True,
+    ),
+    Task(
+        "sdpa",
+        "(4, 48, 1024, 64)",
+        _normal(*[(4, 48, 1024, 64)] * 3),
+        _contenders(sdpa.sdpa, triton_kernels.sdpa, _torch_sdpa),
+        sdpa_reference,
+        reduction=1024,
+        rounds_intermediates=True,
+    ),
+    Task(
+        "silu",
+        f"{_ELEMENTS}",
+        _normal((_ELEMENTS,)),
+        _contenders(silu.silu, triton_kernels.silu, F.silu),
+        F.silu,
+    ),
+    Task(
+        "softmax",
+        "(4096, 4096)",
+        _normal((4096, 4096)),
+        _contenders(softmax.softmax, triton_kernels.softmax, lambda x: torch.softmax(x, -1)),
+        lambda x: torch.softmax(x, -1),
+        reduction=4096,
+    ),
+)
+
+BY_NAME = {task.name: task for task in TASKS}

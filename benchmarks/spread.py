@@ -1,0 +1,26 @@
+"""What several rounds say together."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Figures of several rounds: their median, least and greatest."""
+
+    median: float
+    least: float
+    greatest: float
+
+    @classmethod
+    def of(cls, figures: list[float]) -> Spread:
+        """The spread of at least one figure."""
+        return cls(statistics.median(figures), min(figures), max(figures))
+
+
+def ratios(times: Mapping[str, list[float]], name: str, peer: str) -> Spread:
+    """The times of one contender over another's, round by round."""
+    return Spread.of([mine / its for mine, its in zip(times[name], times[peer], strict=True)])

@@ -1,0 +1,577 @@
+"""Every example with its input builder and its float64 reference: one table for all the tests.
+
+The NumPy backend, Triton's interpreter and the GPU are all tested with it, at sizes of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from examples import (
+    add,
+    addmm,
+    bmm,
+    conv2d,
+    dropout,
+    fused_rms_norm,
+    jagged_to_padded,
+    layer_norm,
+    max_pool2d,
+    mm,
+    rms_norm,
+    rope,
+    sdpa,
+    silu,
+    softmax,
+    swiglu,
+)
+from tests.examples.philox import uniform
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+LAYOUTS = ("contiguous", "transposed", "sliced")
+
+
+class Maker:
+    """Makes random tensors of one element type, on one device, in one layout."""
+
+    def __init__(self, dtype: torch.dtype, device: str = "cpu", layout: str = "contiguous") -> None:
+        self.dtype, self.device, self.layout = dtype, device, layout
+        self.generator = torch.Generator(device).manual_seed(0)
+
+    def __call__(self, *shape: int) -> torch.Tensor:
+        """A tensor of normally distributed values with this shape.
+
+        "transposed" has its last two dimensions swapped in memory (one dimension: every third
+        element), "sliced" is every second element but the first of a larger tensor.
+        """
+        if self.layout == "transposed" and len(shape) > 1:
+            return self._random(*shape[:-2], shape[-1], shape[-2]).transpose(-1, -2)
+
+        if self.layout == "transposed":
+            return self._random(*shape[:-1], 3 * shape[-1])[..., ::3]
+
+        if self.layout == "sliced":
+            larger = self._random(*(2 * size + 1 for size in shape))
+            return larger[tuple(slice(1, None, 2) for _ in shape)]
+
+        return self._random(*shape)
+
+    def _random(self, *shape: int) -> torch.Tensor:
+        values = torch.randn(*shape, generator=self.generator, device=self.device)
+        return values.to(self.dtype)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example kernel and how to know that it is right.
+
+    Attributes:
+        name: what tests call it.
+        function: the PyTorch-facing function.
+        reference: the same mathematics, on float64 tensors.
+        build: (maker, *parameters) -> the positional arguments of both.
+        small: tables of parameters, by label, for backends that run a program at a time.
+        large: the same for a GPU.
+        options: keyword arguments of both.
+        reduction: (*parameters) -> the number of terms of the longest sum.
+        rounds_intermediates: whether the kernel rounds to the element type on the way.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    reference: Callable[..., Any]
+    build: Callable[..., tuple[Any, ...]]
+    small: dict[str, tuple[Any, ...]]
+    large: dict[str, tuple[Any, ...]]
+    options: dict[str, Any] = field(default_factory=dict)
+    reduction: Callable[..., int] = lambda *parameters: 1
+    rounds_intermediates: bool = False
+
+    def arguments(self, maker: Maker, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The positional arguments for one entry of a table."""
+        return self.build(maker, *parameters)
+
+    def expected(self, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        """The float64 results for these arguments."""
+        widened = (
+            argument.double()
+            if isinstance(argument, torch.Tensor) and argument.is_floating_point()
+            else argument
+            for argument in arguments
+        )
+        return as_tuple(self.reference(*widened, **self.options))
+
+    def actual(self, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        """Our results for these arguments."""
+        return as_tuple(self.function(*arguments, **self.options))
+
+
+def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
+    """One result or several, as several."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+def same_shapes(count: int) -> Callable[..., tuple[Any, ...]]:
+    """A builder of so many tensors of one shape."""
+    return lambda make, *shape: tuple(make(*shape) for _ in range(count))
+
+
+def columns(*shape: int) -> int:
+    """The size of the last dimension."""
+    return shape[-1]
+
+
+# Element-wise kernels.
+
+ELEMENTWISE = {
+    "one": (1,),
+    "odd": (37,),
+    "one block": (1024,),
+    "blocks and a rest": (2051,),
+    "matrix": (5, 37),
+    "empty": (0,),
+    "empty matrix": (3, 0),
+}
+LARGE_ELEMENTWISE = {
+    "one": (1,),
+    "odd": (1_000_003,),
+    "paper": (16_777_216,),
+    "matrix": (4097, 4095),
+    "empty": (0,),
+}
+
+# Kernels of one row a program.
+
+ROWS = {
+    "one": (1, 1),
+    "odd": (3, 37),
+    "power of two": (4, 64),
+    "many rows": (33, 5),
+    "three dimensions": (2, 3, 70),
+    "empty": (0, 37),
+    "empty rows": (5, 0),
+}
+LARGE_ROWS = {
+    "one": (1, 1),
+    "paper": (4096, 4096),
+    "odd": (1823, 781),
+    "long rows": (17, 20_001),
+    "three dimensions": (4, 129, 4095),
+    "empty": (0, 37),
+}
+
+
+def with_vectors(count: int) -> Callable[..., tuple[Any, ...]]:
+    """A builder of a tensor and so many vectors of its last dimension."""
+    return lambda make, *shape: (make(*shape), *(make(shape[-1]) for _ in range(count)))
+
+
+def rms_norm_reference(input: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
+    return input / torch.sqrt((input**2).mean(-1, keepdim=True) + eps)
+
+
+def fused_add_rms_norm_reference(
+    input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return rms_norm_reference(input + residual) * weight, input + residual
+
+
+def layer_norm_reference(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
+    return F.layer_norm(input, input.shape[-1:], weight, bias, eps=1e-5)
+
+
+# Products.
+
+PRODUCTS = {
+    "one": (1, 1, 1),
+    "odd": (33, 17, 35),
+    "power of two": (64, 32, 64),
+    "long sum": (5, 130, 3),
+    "no rows": (0, 5, 7),
+    "no sum": (3, 0, 5),
+}
+LARGE_PRODUCTS = {
+    "one": (1, 1, 1),
+    "square": (1024, 1024, 1024),
+    "paper": (4096, 4096, 4096),
+    "odd": (1001, 777, 515),
+    "vector": (1, 4096, 4096),
+    "long sum": (65, 20_000, 63),
+    "no rows": (0, 5, 7),
+    "no sum": (3, 0, 5),
+}
+BATCHED_PRODUCTS = {
+    "one": (1, 1, 1, 1),
+    "odd": (3, 33, 17, 35),
+    "power of two": (2, 32, 32, 32),
+    "empty": (0, 5, 6, 7),
+}
+LARGE_BATCHED_PRODUCTS = {
+    "one": (1, 1, 1, 1),
+    "paper": (4, 2048, 2048, 2048),
+    "odd": (5, 333, 517, 129),
+    "empty": (0, 5, 6, 7),
+}
+
+
+def build_mm(make: Maker, m: int, k: int, n: int) -> tuple[Any, ...]:
+    return make(m, k), make(k, n)
+
+
+def build_addmm(make: Maker, m: int, k: int, n: int) -> tuple[Any, ...]:
+    return make(m, n), make(m, k), make(k, n)
+
+
+def build_addmm_with_bias(make: Maker, m: int, k: int, n: int) -> tuple[Any, ...]:
+    return make(n), make(m, k), make(k, n)
+
+
+def build_bmm(make: Maker, b: int, m: int, k: int, n: int) -> tuple[Any, ...]:
+    return make(b, m, k), make(b, k, n)
+
+
+def addmm_reference(
+    input: torch.Tensor,
+    mat1: torch.Tensor,
+    mat2: torch.Tensor,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+) -> torch.Tensor:
+    return beta * input + alpha * (mat1 @ mat2)
+
+
+# Windows. The parameters are (input's shape, filter's or window's shape).
+
+CONVOLUTIONS = {
+    "one": ((1, 1, 1, 1), (1, 1, 1, 1)),
+    "odd": ((2, 3, 7, 9), (5, 3, 3, 3)),
+    "uneven filter": ((1, 2, 8, 11), (4, 2, 5, 3)),
+    "empty": ((0, 3, 7, 9), (5, 3, 3, 3)),
+}
+LARGE_CONVOLUTIONS = {
+    "one": ((1, 1, 1, 1), (1, 1, 1, 1)),
+    "paper": ((4, 512, 14, 14), (512, 512, 3, 3)),
+    "odd": ((3, 17, 45, 51), (37, 17, 5, 3)),
+    "empty": ((0, 3, 7, 9), (5, 3, 3, 3)),
+}
+
+
+def build_conv2d(make: Maker, input_shape: Any, filter_shape: Any) -> tuple[Any, ...]:
+    return make(*input_shape), make(*filter_shape)
+
+
+def conv2d_reduction(input_shape: Any, filter_shape: Any) -> int:
+    return math.prod(filter_shape[1:])
+
+
+# The parameters are (input's shape, window, stride).
+POOLS = {
+    "one": ((1, 1, 1, 1), (1, 1), None),
+    "odd": ((2, 3, 9, 11), (3, 2), None),
+    "overlapping": ((1, 2, 10, 13), (3, 3), (2, 2)),
+    "gaps": ((1, 2, 12, 13), (2, 2), (4, 5)),
+    "empty": ((0, 3, 9, 11), (3, 3), None),
+}
+LARGE_POOLS = {
+    "image": ((8, 64, 112, 112), (3, 3), (2, 2)),
+    "odd": ((3, 17, 101, 95), (3, 5), None),
+    "gaps": ((2, 5, 120, 131), (2, 2), (4, 5)),
+    "empty": ((0, 3, 9, 11), (3, 3), None),
+}
+
+
+def build_max_pool2d(make: Maker, shape: Any, window: Any, stride: Any) -> tuple[Any, ...]:
+    return make(*shape), window, stride
+
+
+def max_pool2d_reference(
+    input: torch.Tensor, window: Any, stride: Any, ceil_mode: bool = False
+) -> torch.Tensor:
+    # PyTorch's own kernel wants a batch that is not empty.
+    if input.shape[0] == 0:
+        one = input.new_empty(1, *input.shape[1:])
+        return max_pool2d_reference(one, window, stride, ceil_mode)[:0]
+    return F.max_pool2d(input, window, stride, ceil_mode=ceil_mode)
+
+
+# Attention. The parameters are (batch, query heads, key heads, queries, keys, size of a head).
+
+ATTENTIONS = {
+    "one query": (1, 1, 1, 1, 1, 16),
+    "odd": (2, 2, 2, 33, 37, 16),
+    "grouped": (1, 4, 2, 35, 35, 32),
+    "odd head": (1, 2, 1, 20, 40, 24),
+    "more queries than keys": (1, 1, 1, 70, 33, 16),
+    "empty": (0, 2, 2, 5, 5, 16),
+    "no query": (1, 2, 2, 0, 5, 16),
+}
+LARGE_ATTENTIONS = {
+    "one query": (1, 1, 1, 1, 1, 16),
+    "paper": (4, 48, 48, 1024, 1024, 64),
+    "grouped": (2, 32, 8, 1000, 1000, 128),
+    "odd": (2, 6, 3, 777, 1111, 72),
+    "more queries than keys": (1, 4, 4, 1025, 513, 64),
+    "empty": (0, 2, 2, 5, 5, 16),
+}
+
+
+def build_sdpa(
+    make: Maker, batch: int, heads: int, key_heads: int, queries: int, keys: int, size: int
+) -> tuple[Any, ...]:
+    return (
+        make(batch, heads, queries, size),
+        make(batch, key_heads, keys, size),
+        make(batch, key_heads, keys, size),
+    )
+
+
+def sdpa_reference(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    group = query.shape[1] // key.shape[1]
+    key, value = (tensor.repeat_interleave(group, dim=1) for tensor in (key, value))
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.transpose(-1, -2) * scale
+    if is_causal:
+        is_hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(is_hidden, float("-inf"))
+    return torch.softmax(scores, -1) @ value
+
+
+# Rotary embedding. The parameters are (batch, sequence, heads, size of a head).
+
+ROTATIONS = {
+    "one": (1, 1, 1, 2),
+    "odd": (2, 5, 3, 10),
+    "power of two": (1, 4, 8, 16),
+    "empty": (0, 5, 3, 8),
+}
+LARGE_ROTATIONS = {
+    "one": (1, 1, 1, 2),
+    "paper": (4, 1024, 48, 64),
+    "odd": (3, 517, 7, 90),
+    "empty": (0, 5, 3, 8),
+}
+
+
+def build_rope(make: Maker, batch: int, length: int, heads: int, size: int) -> tuple[Any, ...]:
+    # The tables are longer than the sequence, as a model's are.
+    return (
+        make(batch, length, heads, size),
+        make(length + 3, size // 2),
+        make(length + 3, size // 2),
+    )
+
+
+def rope_reference(
+    input: torch.Tensor,
+    sin_table: torch.Tensor,
+    cos_table: torch.Tensor,
+    interleaved: bool = True,
+) -> torch.Tensor:
+    half, length = input.shape[-1] // 2, input.shape[1]
+    sin, cos = (table[:length, None, :] for table in (sin_table, cos_table))
+    pairs = input.unflatten(-1, (half, 2) if interleaved else (2, half))
+    first, second = pairs.unbind(-1 if interleaved else -2)
+    turned = (first * cos - second * sin, first * sin + second * cos)
+    return torch.stack(turned, -1 if interleaved else -2).flatten(-2)
+
+
+# Dropout.
+
+
+def build_dropout(make: Maker, *shape: int) -> tuple[Any, ...]:
+    return make(*shape), 0.3, 1234
+
+
+def dropout_reference(input: torch.Tensor, p: float, seed: int) -> torch.Tensor:
+    import numpy
+
+    randoms = torch.from_numpy(uniform(seed, numpy.arange(input.numel()))).to(input.device)
+    is_kept = (randoms >= torch.tensor(p, dtype=torch.float32)).reshape(input.shape)
+    return torch.where(is_kept, input / (1 - p), 0.0)
+
+
+# Jagged tensors. The parameters are (lengths, size).
+
+JAGGED = {
+    "one": ((1,), 1),
+    "odd": ((3, 0, 17, 5), 37),
+    "long": ((40, 33), 70),
+    "all empty": ((0, 0), 5),
+}
+LARGE_JAGGED = {
+    "one": ((1,), 1),
+    "odd": ((3, 0, 1700, 517), 391),
+    "many": (tuple(range(0, 512, 3)), 128),
+}
+
+
+def build_jagged(make: Maker, lengths: tuple[int, ...], size: int) -> tuple[Any, ...]:
+    offsets = torch.tensor((0, *lengths), device=make.device).cumsum(0)
+    return make(sum(lengths), size), offsets
+
+
+def pad_jagged(values: torch.Tensor, offsets: torch.Tensor, padding_value: float) -> torch.Tensor:
+    nested = torch.nested.nested_tensor_from_jagged(values, offsets)
+    return jagged_to_padded.jagged_to_padded(nested, padding_value)
+
+
+def jagged_reference(
+    values: torch.Tensor, offsets: torch.Tensor, padding_value: float
+) -> torch.Tensor:
+    starts, ends = offsets[:-1].tolist(), offsets[1:].tolist()
+    longest = max(end - start for start, end in zip(starts, ends, strict=True))
+    output = values.new_full((len(starts), longest, values.shape[-1]), padding_value)
+    for row, start, end in zip(output, starts, ends, strict=True):
+        row[: end - start] = values[start:end]
+    return output
+
+
+def _rows(name: str, function: Any, reference: Any, build: Any) -> Example:
+    return Example(name, function, reference, build, ROWS, LARGE_ROWS, reduction=columns)
+
+
+def _elementwise(name: str, function: Any, reference: Any, build: Any) -> Example:
+    return Example(name, function, reference, build, ELEMENTWISE, LARGE_ELEMENTWISE)
+
+
+def _products(name: str, function: Any, reference: Any, build: Any, **options: Any) -> Example:
+    return Example(
+        name,
+        function,
+        reference,
+        build,
+        PRODUCTS,
+        LARGE_PRODUCTS,
+        options,
+        reduction=lambda m, k, n: k,
+    )
+
+
+def _conv2d(name: str, **options: Any) -> Example:
+    return Example(
+        name,
+        conv2d.conv2d,
+        F.conv2d,
+        build_conv2d,
+        CONVOLUTIONS if not options else {"odd": ((2, 3, 8, 9), (5, 3, 3, 2))},
+        LARGE_CONVOLUTIONS if not options else {"odd": ((3, 17, 46, 51), (37, 17, 3, 5))},
+        options,
+        reduction=conv2d_reduction,
+    )
+
+
+def _sdpa(name: str, **options: Any) -> Example:
+    return Example(
+        name,
+        sdpa.sdpa,
+        sdpa_reference,
+        build_sdpa,
+        ATTENTIONS,
+        LARGE_ATTENTIONS,
+        options,
+        reduction=lambda batch, heads, key_heads, queries, keys, size: keys + size,
+        rounds_intermediates=True,
+    )
+
+
+EXAMPLES = (
+    _elementwise("add", add.add, torch.add, same_shapes(2)),
+    _elementwise("silu", silu.silu, F.silu, same_shapes(1)),
+    _elementwise("swiglu", swiglu.swiglu, lambda x, gate: x * F.silu(gate), same_shapes(2)),
+    _elementwise("dropout", dropout.dropout, dropout_reference, build_dropout),
+    _rows("softmax", softmax.softmax, lambda x: torch.softmax(x, -1), same_shapes(1)),
+    _rows("rms_norm", rms_norm.rms_norm, rms_norm_reference, same_shapes(1)),
+    _rows(
+        "fused_rms_norm",
+        fused_rms_norm.fused_rms_norm,
+        lambda x, weight: rms_norm_reference(x) * weight,
+        with_vectors(1),
+    ),
+    _rows(
+        "fused_add_rms_norm",
+        fused_rms_norm.fused_add_rms_norm,
+        fused_add_rms_norm_reference,
+        lambda make, *shape: (make(*shape), make(*shape), make(shape[-1])),
+    ),
+    _rows("layer_norm", layer_norm.layer_norm, layer_norm_reference, with_vectors(2)),
+    _products("mm", mm.mm, torch.mm, build_mm),
+    _products("addmm", addmm.addmm, addmm_reference, build_addmm, beta=0.5, alpha=-1.5),
+    _products("addmm of a vector", addmm.addmm, addmm_reference, build_addmm_with_bias),
+    Example(
+        "bmm",
+        bmm.bmm,
+        torch.bmm,
+        build_bmm,
+        BATCHED_PRODUCTS,
+        LARGE_BATCHED_PRODUCTS,
+        reduction=lambda b, m, k, n: k,
+    ),
+    _conv2d("conv2d"),
+    _conv2d("conv2d with padding", padding=1),
+    _conv2d("conv2d with strides", stride=(2, 3), padding=(0, 2)),
+    _conv2d("conv2d with dilation", stride=2, padding=(2, 1), dilation=(2, 3)),
+    Example(
+        "max_pool2d",
+        max_pool2d.max_pool2d,
+        max_pool2d_reference,
+        build_max_pool2d,
+        POOLS,
+        LARGE_POOLS,
+    ),
+    Example(
+        "max_pool2d in ceil mode",
+        max_pool2d.max_pool2d,
+        max_pool2d_reference,
+        build_max_pool2d,
+        POOLS,
+        LARGE_POOLS,
+        {"ceil_mode": True},
+    ),
+    Example("rope", rope.rope, rope_reference, build_rope, ROTATIONS, LARGE_ROTATIONS),
+    Example(
+        "rope of halves",
+        rope.rope,
+        rope_reference,
+        build_rope,
+        ROTATIONS,
+        LARGE_ROTATIONS,
+        {"interleaved": False},
+    ),
+    _sdpa("sdpa"),
+    _sdpa("causal sdpa", is_causal=True),
+    _sdpa("sdpa with a scale", scale=0.3),
+    Example(
+        "jagged_to_padded",
+        pad_jagged,
+        jagged_reference,
+        build_jagged,
+        JAGGED,
+        LARGE_JAGGED,
+        {"padding_value": 0.0},
+    ),
+    Example(
+        "jagged_to_padded with a value",
+        pad_jagged,
+        jagged_reference,
+        build_jagged,
+        {"odd": JAGGED["odd"]},
+        {"odd": LARGE_JAGGED["odd"]},
+        {"padding_value": -1.5},
+    ),
+)
+
+BY_NAME = {example.name: example for example in EXAMPLES}
