@@ -41,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
+def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the first choice: hundreds of shapes are tested here, and none is called often."""
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+
+
+@pytest.fixture(autouse=True)
 def free_memory():
     """Give each test the whole memory: PyTorch's cache keeps what the one before it used."""
     yield
