@@ -54,9 +54,7 @@ class Config:
 
     def __str__(self) -> str:
         shown = [f"{name}={value}" for name, value in self.values]
-        return ", ".join(
-            [*shown, f"num_warps={self.num_warps}", f"num_stages={self.num_stages}"]
-        )
+        return ", ".join([*shown, f"num_warps={self.num_warps}", f"num_stages={self.num_stages}"])
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,9 @@ def values(*sizes: int) -> list[bytes]:
 
 
 def expect_sizes(*sizes: int) -> None:
-    ctypes.memmove((ctypes.c_uint * 16).in_dll(FAKE, "fake_sizes"), (ctypes.c_uint * 16)(*sizes), 64)
+    ctypes.memmove(
+        (ctypes.c_uint * 16).in_dll(FAKE, "fake_sizes"), (ctypes.c_uint * 16)(*sizes), 64
+    )
 
 
 def scale(num_warps: int = 4):

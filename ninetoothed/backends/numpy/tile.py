@@ -47,9 +47,14 @@ from ninetoothed.backends.numpy.promotion import (
     scalar_dtype,
 )
 from ninetoothed.dtypes import DType
+from ninetoothed.errors import CompilationError, caller_location
 
 #: Conditions that hold where a lane is real; see the module's docstring.
 Marks = tuple[Any, ...]
+
+
+class SeveralElementsError(CompilationError):
+    """One number was needed, as in an ``if``, but a tile of several elements stood there."""
 
 
 class Tile:
@@ -96,12 +101,16 @@ class Tile:
     def T(self) -> Tile:
         """The last two dimensions exchanged."""
         if self.data.ndim < 2:
-            raise refuse(f"`.T` needs two dimensions or more, but the tile's shape is {self.shape}.")
+            raise refuse(
+                f"`.T` needs two dimensions or more, but the tile's shape is {self.shape}."
+            )
         return Tile(
             self.data.swapaxes(-1, -2), self.dtype, tuple(m.swapaxes(-1, -2) for m in self.marks)
         )
 
-    def to(self, dtype: DType, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> Tile:
+    def to(
+        self, dtype: DType, fp_downcast_rounding: str | None = None, bitcast: bool = False
+    ) -> Tile:
         """The tile as another type; ``bitcast`` keeps the bits, else the values are kept.
 
         Args:
@@ -152,9 +161,10 @@ class Tile:
 
     def _item(self) -> Any:
         if self.data.size != 1:
-            raise refuse(
+            raise SeveralElementsError(
                 f"One number is needed here, but the tile's shape is {self.shape}; "
-                "ntl.where chooses element by element, ntl.max and ntl.sum reduce to one."
+                "ntl.where chooses element by element, ntl.max and ntl.sum reduce to one.",
+                caller_location(),
             )
         return self.data.item()
 
@@ -190,7 +200,9 @@ _LARGEST_CACHE = 4096
 def _constant(value: bool | int | float, dtype: DType) -> Any:
     """``value`` as a NumPy scalar of ``dtype``; integers wrap around."""
     if dtype.kind in ("int", "uint") and isinstance(value, int):
-        return np.array(value & (2**dtype.bits - 1), dtype=f"uint{dtype.bits}").view(dtype.numpy)[()]
+        return np.array(value & (2**dtype.bits - 1), dtype=f"uint{dtype.bits}").view(dtype.numpy)[
+            ()
+        ]
     return dtype.numpy.type(value)
 
 
@@ -278,7 +290,12 @@ def _with_number(
         scalar = scalar.__wrapped__  # type: ignore[attr-defined]  # 0.0 and -0.0 are equal keys
     dtype, constant = scalar(value, tile.dtype, division)
     x = tile.data
-    return (x if dtype is tile.dtype else cast_array(x, tile.dtype, dtype)), constant, dtype, tile.marks
+    return (
+        (x if dtype is tile.dtype else cast_array(x, tile.dtype, dtype)),
+        constant,
+        dtype,
+        tile.marks,
+    )
 
 
 def elementwise(ufunc: Callable[..., Any], symbol: str, x: Array, y: Array) -> Array:

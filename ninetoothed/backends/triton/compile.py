@@ -278,10 +278,10 @@ def _reasons(error: BaseException | None) -> Iterator[str]:
 
 def _line_of(error: BaseException, kernel_name: str, source: str) -> int | None:
     """The generated file's line: Triton counts from the ``def`` of the kernel."""
-    node = getattr(error, "node", None)
-    if not hasattr(node, "lineno"):
+    offset: int | None = getattr(getattr(error, "node", None), "lineno", None)
+    if offset is None:
         return None
     for definition in ast.parse(source).body:
         if isinstance(definition, ast.FunctionDef) and definition.name == kernel_name:
-            return definition.lineno + node.lineno - 1
+            return definition.lineno + offset - 1
     return None

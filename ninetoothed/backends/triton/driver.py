@@ -14,8 +14,8 @@ from typing import Any
 
 from ninetoothed.backends.triton import versions
 from ninetoothed.backends.triton.runtime import Event, Runtime, runtime
-from ninetoothed.errors import DeviceError
 from ninetoothed.costs import DeviceLimits
+from ninetoothed.errors import DeviceError
 
 #: Columns of tensor memory a multiprocessor has, on Blackwell.
 _TENSOR_MEMORY_COLUMNS = 512
@@ -49,9 +49,7 @@ class Launchable:
         self.name: str = compiled.name
         self.backend: str = metadata.target.backend
         self.signature = {
-            name: type_
-            for name, type_ in compiled.src.signature.items()
-            if type_ != "constexpr"
+            name: type_ for name, type_ in compiled.src.signature.items() if type_ != "constexpr"
         }
         self.shared_memory: int = metadata.shared
         self.scratch_size: int = getattr(metadata, "global_scratch_size", 0) * metadata.num_ctas

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ninetoothed.backends.triton import versions
-from ninetoothed.errors import DeviceError
 from ninetoothed.costs import DeviceLimits
+from ninetoothed.errors import DeviceError
 
 _LIBRARIES = {
     "cuda": ("libcuda.so.1", "libcuda.so", "nvcuda.dll"),
@@ -307,9 +307,7 @@ class Event:
     def elapsed_since(self, start: Event) -> float:
         """The milliseconds from ``start`` to this event; both must have been reached."""
         milliseconds = ctypes.c_float()
-        self._runtime.call(
-            "event_elapsed", ctypes.byref(milliseconds), start._handle, self._handle
-        )
+        self._runtime.call("event_elapsed", ctypes.byref(milliseconds), start._handle, self._handle)
         return milliseconds.value
 
     def close(self) -> None:

@@ -100,9 +100,7 @@ def call_template(backend: str) -> str:
     raise DeviceError(f"No launcher is known for {backend!r}.")
 
 
-def call_names(
-    backend: str, signature: Mapping[str, str], metadata: Any
-) -> dict[str, object]:
+def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dict[str, object]:
     """What the names in `call_template` stand for, but for ``function`` and ``metadata``.
 
     Args:
