@@ -10,10 +10,10 @@ GPU_PYTHON ?= $(PYTHON)
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types pytest format gpu-test bench clean
+.PHONY: help demo test lint types pytest format gpu-test bench bench-host clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 19
 
 demo: $(STAMP)  ## run the ten kernels of the paper here and compare each with PyTorch
 	@$(BIN)/python -u -m examples.demo
@@ -39,6 +39,13 @@ format: $(STAMP)  ## let ruff format the tree and mend what it can
 
 gpu-test:  ## the tests that need a CUDA device, with GPU_PYTHON's own packages
 	@$(GPU_PYTHON) -m pytest -q tests/gpu --durations=15 $(ARGS)
+
+bench:  ## the ten tasks beside Triton and PyTorch on a CUDA device, with GPU_PYTHON's own packages
+	@$(GPU_PYTHON) -m benchmarks.tasks $(ARGS)
+
+bench-host: $(STAMP)  ## how long importing the package and making a kernel take here
+	@$(BIN)/python -m benchmarks.import_time $(ARGS)
+	@$(BIN)/python -m benchmarks.make_time $(ARGS)
 
 clean:  ## remove the environment and whatever the tools wrote
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
