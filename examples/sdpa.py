@@ -61,18 +61,25 @@ def application(query, key, value, scale, is_causal, output):
     maximum = ntl.full((query.shape[0],), float("-inf"), dtype=ntl.float32)
     total = ntl.zeros((query.shape[0],), dtype=ntl.float32)
 
-    for i in range(key.shape[0]):
+    num_blocks = key.shape[0]
+
+    if is_causal:
+        # No query of this block sees a key past the block's last position.
+        last = ntl.max(query.offsets(-2))
+        num_blocks = ntl.minimum(num_blocks, last // key.dtype.shape[0] + 1)
+
+    for i in range(num_blocks):
         scores = ntl.dot(query, ntl.trans(key[i]))
         position = key[i].offsets(-2)
         is_seen = position < key.source.shape[-2]
 
         if is_causal:
-            is_seen = is_seen & (position <= query.offsets(-2))
+            is_seen = is_seen & (position[None, :] <= query.offsets(-2)[:, None])
 
         scores = ntl.where(is_seen, scores, float("-inf"))
 
         new_maximum = ntl.maximum(maximum, ntl.max(scores, axis=1))
-        weights = ntl.exp2((scores - new_maximum[:, None]) * exponent_scale)
+        weights = ntl.exp2(scores * exponent_scale - (new_maximum * exponent_scale)[:, None])
         correction = ntl.exp2((maximum - new_maximum) * exponent_scale)
 
         accumulator = accumulator * correction[:, None]
