@@ -1,0 +1,442 @@
+"""Symbolic tensors: what an arrangement works on.
+
+A `Tensor` is one level: a shape, and an element that is another level or an element type. It
+remembers the meta-operation that made it and the levels that one was given, and that chain is the
+only account of how its elements lie in the source: offsets, masks and evaluation are read off it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed import dtypes, metaops
+from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.expr import Expression, Leaf, Symbol, as_expression, is_expression, leaf
+from ninetoothed.metaops import Indices, MetaOperation, Shape, shape_text
+from ninetoothed.simplify import simplify
+
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a level comes from: the operation, the levels it was given, which of its results it is."""
+
+    operation: MetaOperation
+    operands: tuple[Tensor, ...]
+    result: int
+
+
+class Tensor:
+    """A symbolic tensor.
+
+    Args:
+        ndim: the number of dimensions; may be left out where ``shape`` is given.
+        shape: an int, a Symbol or None ("symbolic") for each dimension.
+        dtype: an element type, Python's int, float or bool, or None for "whatever is given".
+        jagged_dim: the tensor is packed values with offsets, and this dimension varies.
+        other: what an out-of-bounds element reads as.
+        shape_options: keywords of the sizes' Symbols: one dict, or a tuple of dict-or-None.
+        constexpr: with ``ndim=0``, a compile-time constant of any type, given at the call.
+        value: the constant's default.
+        name: how it and its sizes print; the application's parameter name is used in kernels.
+
+    Raises:
+        ArrangementError: the arguments do not describe a tensor.
+
+    ``.shape`` and ``.dtype`` may be assigned: that is how an inner level is rearranged.
+    """
+
+    def __init__(
+        self,
+        ndim: int | None = None,
+        shape: Any = None,
+        dtype: Any = None,
+        jagged_dim: int | None = None,
+        other: Any = None,
+        shape_options: Any = None,
+        constexpr: bool | None = None,
+        value: Any = _UNSET,
+        name: str | None = None,
+    ) -> None:
+        if shape is None and ndim is None:
+            raise ArrangementError(
+                "a Tensor needs `ndim` or `shape`, as in Tensor(2) or Tensor(shape=(None, 64))",
+                caller_location(),
+            )
+        entries = (None,) * _checked_ndim(ndim) if shape is None else _checked_shape(shape)
+        if ndim is not None and len(entries) != ndim:
+            raise ArrangementError(
+                f"a Tensor got ndim={ndim} and a shape of {len(entries)} dimensions; they must agree",
+                caller_location(),
+            )
+        if jagged_dim is not None:
+            jagged_dim = metaops.normalized_dim("jagged_dim", jagged_dim, len(entries), entries)
+        if constexpr and entries:
+            raise ArrangementError(
+                f"constexpr=True is for scalars, as in Tensor(0, constexpr=True), not for {len(entries)} "
+                "dimensions; pass shape_options={'constexpr': True} to have constant sizes",
+                caller_location(),
+            )
+        if value is not _UNSET and not constexpr:
+            raise ArrangementError(
+                "`value` is the default of a constant: it needs constexpr=True", caller_location()
+            )
+        self.name = name
+        self.jagged_dim = jagged_dim
+        self.other = other
+        self.constexpr = bool(constexpr)
+        self.default = value
+        self._origin: Origin | None = None
+        self._source: Tensor | None = None
+        options = _checked_options(shape_options, len(entries))
+        label = name or "tensor"
+        self._shape: Shape = tuple(
+            leaf(_size_leaf(f"{label}_size_{dim}", self, dim, options[dim]))
+            if entry is None
+            else as_expression(entry)
+            for dim, entry in enumerate(entries)
+        )
+        self._strides: Shape = tuple(
+            leaf(Leaf(f"{label}_stride_{dim}", role="stride", owner=_Identity(self), dim=dim))
+            for dim in range(len(entries))
+        )
+        self._dtype: Any = _checked_dtype(dtype)
+
+    @property
+    def value(self) -> Any:
+        """The default of a compile-time constant, or None."""
+        return None if self.default is _UNSET else self.default
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not _UNSET
+
+    @property
+    def shape(self) -> Shape:
+        """This level's sizes: ints and Symbols."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        entries = tuple(shape)
+        if len(entries) != len(self._shape) or not all(map(is_expression, entries)):
+            raise ArrangementError(
+                f"a level of shape {shape_text(self._shape)} cannot be given the shape "
+                f"{shape_text(entries)}; it keeps its {len(self._shape)} dimensions",
+                caller_location(),
+            )
+        self._shape = tuple(map(simplify, entries))
+
+    @property
+    def ndim(self) -> int:
+        """This level's number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The inner level where there is one, else the element type (None: whatever is given)."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        self._dtype = dtype if isinstance(dtype, Tensor) else _checked_dtype(dtype)
+
+    @property
+    def source(self) -> Tensor:
+        """The tensor that this one was arranged from."""
+        return self if self._source is None else self._source
+
+    @property
+    def strides(self) -> Shape:
+        """The source's strides, in elements."""
+        return self.source._strides
+
+    @property
+    def origin(self) -> Origin | None:
+        """The operation that made this level; None for a source."""
+        return self._origin
+
+    @property
+    def levels(self) -> tuple[Tensor, ...]:
+        """This level and those within it, outermost first."""
+        result = [self]
+        while isinstance(result[-1].dtype, Tensor):
+            result.append(result[-1].dtype)
+        return tuple(result)
+
+    @property
+    def element_dtype(self) -> dtypes.DType | None:
+        """The element type of the innermost level."""
+        return self.levels[-1].dtype
+
+    # Meta-operations.
+
+    def tile(
+        self, tile_shape: Any, strides: Any = None, dilation: Any = None, floor_mode: bool = False
+    ) -> Tensor:
+        """Two levels: the outer counts tiles, the inner is one tile.
+
+        Args:
+            tile_shape: the tile's sizes; -1 takes a dimension whole.
+            strides: steps between tiles, in elements; -1, the default, is the tile size.
+            dilation: steps between a tile's elements; 1 by default.
+            floor_mode: leave out a last tile that is not full.
+
+        The outer size is ``ceil((size - dilation * (tile - 1) - 1) / stride) + 1``, with floor
+        instead of ceil in floor mode.
+        """
+        operation = metaops.tile(self._shape, tile_shape, strides, dilation, floor_mode)
+        outer, inner = self._made(operation)
+        inner._dtype = _cloned(self._dtype)
+        outer._dtype = inner
+        return outer
+
+    def expand(self, *shape: Any) -> Tensor:
+        """Repeats dimensions of size 1; -1 keeps a dimension."""
+        return self._level(metaops.expand(self._shape, _variadic(shape)))
+
+    def squeeze(self, dim: Any) -> Tensor:
+        """Removes one dimension of size 1, or several."""
+        return self._level(metaops.squeeze(self._shape, dim))
+
+    def unsqueeze(self, dim: Any) -> Tensor:
+        """Inserts a dimension of size 1."""
+        return self._level(metaops.unsqueeze(self._shape, dim))
+
+    def permute(self, *dims: Any) -> Tensor:
+        """Reorders the dimensions."""
+        return self._level(metaops.permute(self._shape, _variadic(dims)))
+
+    def flatten(self, start_dim: int | None = None, end_dim: int | None = None) -> Tensor:
+        """Merges the dimensions from ``start_dim`` up to ``end_dim``, exclusive."""
+        return self._level(metaops.flatten(self._shape, start_dim, end_dim))
+
+    def ravel(self) -> Tensor:
+        """Merges all levels into one, outermost first."""
+        levels = self.levels
+        operation = metaops.Ravel(
+            tuple(level._shape for level in levels), location=caller_location()
+        )
+        (result,) = self._made(operation, levels)
+        result._dtype = levels[-1]._dtype
+        return result
+
+    def pad(self, pad: Any) -> Tensor:
+        """Adds ``((left, right), …)`` positions; they read as ``other``, stores there are dropped."""
+        return self._level(metaops.pad(self._shape, pad))
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return self._level(metaops.subscript(self._shape, key))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise TypeError("a Tensor is symbolic and cannot be iterated over; index it instead")
+
+    def __len__(self) -> int:
+        raise TypeError("a Tensor's sizes are symbolic; use `.shape[0]`")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def eval(self, subs: Mapping[Any, Any] | None = None) -> Any:
+        """The source index of each element as a NumPy array; see `ninetoothed.eval`."""
+        from ninetoothed.evaluate import eval
+
+        return eval(self, subs)
+
+    def subs(self, subs: Mapping[Any, Any]) -> Tensor:
+        """This tensor with symbols replaced; see `ninetoothed.subs`."""
+        from ninetoothed.evaluate import subs as substitute
+
+        return substitute(self, subs)
+
+    def __repr__(self) -> str:
+        label = "" if self.source.name is None else f"{self.source.name}: "
+        return f"Tensor({label}{' of '.join(shape_text(level._shape) for level in self.levels)})"
+
+    def _made(
+        self, operation: MetaOperation, operands: tuple[Tensor, ...] | None = None
+    ) -> tuple[Tensor, ...]:
+        """The levels that an operation makes, without their elements."""
+        return tuple(
+            _level_of(shape, Origin(operation, operands or (self,), position), self.source)
+            for position, shape in enumerate(operation.results())
+        )
+
+    def _level(self, operation: MetaOperation) -> Tensor:
+        (result,) = self._made(operation)
+        result._dtype = _cloned(self._dtype)
+        return result
+
+
+class _Identity:
+    """A source tensor's identity: equal for one tensor only. It does not keep the tensor alive."""
+
+    __slots__ = ("_reference", "_hash")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._reference = weakref.ref(tensor)
+        self._hash = id(tensor)
+
+    @property
+    def tensor(self) -> Tensor | None:
+        return self._reference()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other._reference == self._reference
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def owner_of(symbol: Symbol) -> Tensor | None:
+    """The tensor whose size or stride a name is, else None."""
+    if symbol.op != "leaf" or not isinstance(symbol.leaf.owner, _Identity):
+        return None
+    return symbol.leaf.owner.tensor
+
+
+def identity(tensor: Tensor) -> object:
+    """What stands for a source tensor inside of expressions."""
+    return _Identity(tensor.source)
+
+
+def rebuilt(tensor: Tensor, function: Callable[[Expression], Expression], source: Tensor) -> Tensor:
+    """The same arrangement of ``source``, with ``function`` applied to every expression in it."""
+    memo: dict[int, Tensor] = {}
+    operations: dict[int, MetaOperation] = {}
+
+    def level(old: Tensor) -> Tensor:
+        if id(old) in memo:
+            return memo[id(old)]
+        if old._origin is None:
+            memo[id(old)] = source
+            return source
+        origin = old._origin
+        operands = tuple(map(level, origin.operands))
+        key = id(origin.operation)
+        if key not in operations:
+            changed = origin.operation.substituted(function)
+            operations[key] = changed
+        new = _level_of(
+            tuple(simplify(function(size)) for size in old._shape),
+            Origin(operations[key], operands, origin.result),
+            source,
+        )
+        memo[id(old)] = new
+        new._dtype = old._dtype
+        return new
+
+    levels = [level(old) for old in tensor.levels]
+    if len(levels) == 1 and levels[0] is source:
+        return source
+    for outer, inner in zip(levels, levels[1:]):
+        outer._dtype = inner
+    return levels[0]
+
+
+def _level_of(shape: Shape, origin: Origin, source: Tensor) -> Tensor:
+    result = object.__new__(Tensor)
+    result.name = source.name
+    result.jagged_dim = source.jagged_dim
+    result.other = source.other
+    result.constexpr = False
+    result.default = _UNSET
+    result._shape = shape
+    result._strides = ()
+    result._origin = origin
+    result._source = source
+    result._dtype = None
+    return result
+
+
+def _cloned(dtype: Any) -> Any:
+    """The levels below anew, so that assigning to one tensor's never shows in another's."""
+    if not isinstance(dtype, Tensor):
+        return dtype
+    result = object.__new__(Tensor)
+    result.__dict__.update(dtype.__dict__)
+    result._dtype = _cloned(dtype._dtype)
+    return result
+
+
+def _variadic(arguments: tuple[Any, ...]) -> Any:
+    if len(arguments) == 1 and not is_expression(arguments[0]):
+        return arguments[0]
+    return arguments
+
+
+def _checked_ndim(ndim: Any) -> int:
+    if not isinstance(ndim, int) or isinstance(ndim, bool) or ndim < 0:
+        raise ArrangementError(
+            f"a Tensor's ndim is a number of dimensions, not {ndim!r}", caller_location()
+        )
+    return ndim
+
+
+def _checked_shape(shape: Any) -> tuple[Any, ...]:
+    if is_expression(shape):
+        shape = (shape,)
+    entries = tuple(shape)
+    for entry in entries:
+        if entry is None or isinstance(entry, Symbol):
+            continue
+        if not is_expression(entry) or entry < 0:
+            raise ArrangementError(
+                f"a Tensor's shape has ints, Symbols or None for each dimension, not {entry!r}",
+                caller_location(),
+            )
+    return entries
+
+
+def _checked_options(options: Any, ndim: int) -> tuple[dict[str, Any], ...]:
+    if options is None or isinstance(options, dict):
+        options = (options,) * ndim
+    options = tuple({} if entry is None else dict(entry) for entry in options)
+    if len(options) != ndim:
+        raise ArrangementError(
+            f"shape_options has {len(options)} entries for {ndim} dimensions; "
+            "give one dict for all, or one dict or None for each",
+            caller_location(),
+        )
+    return options
+
+
+def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any]) -> Leaf:
+    try:
+        made = Symbol(name, **options).leaf
+    except (TypeError, ValueError) as error:
+        raise ArrangementError(
+            f"shape_options[{dim}]={options!r}: {error}; the keywords are those of Symbol",
+            caller_location(),
+        ) from error
+    lower = made.lower_bound if options.get("lower_bound") is not None else 0
+    return Leaf(
+        name,
+        role="size",
+        owner=_Identity(tensor),
+        dim=dim,
+        constexpr=made.constexpr,
+        meta=False,
+        lower_bound=lower,
+        upper_bound=options.get("upper_bound"),
+        power_of_two=made.power_of_two,
+    )
+
+
+def _checked_dtype(dtype: Any) -> Any:
+    if dtype is None or isinstance(dtype, dtypes.DType):
+        return dtype
+    if isinstance(dtype, type) and dtypes.of_python(dtype) is not None:
+        return dtypes.of_python(dtype)
+    raise ArrangementError(
+        f"{dtype!r} is not an element type; use one of ninetoothed.{', '.join(dtypes.NAMES)}, "
+        "Python's int, float or bool, or None for whatever is given",
+        caller_location(),
+    )
+
+
+__all__ = ["Indices", "Origin", "Tensor", "identity", "owner_of", "rebuilt"]
