@@ -27,6 +27,14 @@ def _highest(dtype: tl.dtype) -> float | int:
     return (1 << (dtype.primitive_bitwidth - dtype.is_int_signed())) - 1
 
 
+@triton.constexpr_function
+def _all_ones(dtype: tl.dtype) -> int:
+    """All bits set: the identity of a conjunction of bits."""
+    if dtype.is_floating():
+        raise TypeError(f"the bits of {dtype} are no set")
+    return -1 if dtype.is_int_signed() else (1 << dtype.primitive_bitwidth) - 1
+
+
 @triton.jit
 def _constant(value: tl.constexpr, dtype: tl.constexpr):
     # Triton makes no constants of the 8-bit floats but 0.
@@ -63,4 +71,4 @@ def exclude_highest(value, mask):
 @triton.jit
 def exclude_all_ones(value, mask):
     """``value`` where ``mask`` holds, else all bits set: the identity of a conjunction of bits."""
-    return tl.where(mask, value, ~_constant(0, value.dtype))
+    return tl.where(mask, value, _constant(_all_ones(value.dtype), value.dtype))

@@ -1,0 +1,232 @@
+"""Compilation for named targets on a machine that need not have any of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("triton")
+
+from ninetoothed.backends.triton import compile as compiling
+from ninetoothed.backends.triton import versions
+from ninetoothed.backends.triton.compile import Target, as_text, compile_source
+from ninetoothed.errors import CompilationError, DeviceError
+
+SOURCE = '''"""A kernel as the emitter writes them."""
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x, y, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets, mask=offsets < n)
+    tl.store(y + offsets, value * 2.0 + 1.0, mask=offsets < n)
+'''
+
+SIGNATURE = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+ALIGNED = frozenset({"x", "y"})
+HOPPER = Target.parse(("cuda", 90))
+
+TARGETS = [("cuda", 80), ("cuda", 90), ("cuda", 100), ("hip", "gfx942")]
+
+
+def compiled(source: str = SOURCE, target: Target = HOPPER, divisible=ALIGNED, **options):
+    return compile_source(
+        source, "add_kernel", SIGNATURE, {"BLOCK": 1024}, divisible, target, **options
+    )
+
+
+@pytest.mark.parametrize("description", TARGETS, ids=str)
+def test_each_target_gets_its_binary(description) -> None:
+    stages = as_text(compiled(target=Target.parse(description)))
+
+    text, binary = ("amdgcn", "hsaco") if description[0] == "hip" else ("ptx", "cubin")
+    assert "add_kernel" in stages[text] and stages[binary][:4] == b"\x7fELF"
+
+
+def test_a_target_knows_its_warp_size() -> None:
+    sizes = [Target.parse(given).warp_size for given in [*TARGETS, ("hip", "gfx1100")]]
+    assert sizes == [32, 32, 32, 64, 32]
+    assert Target.parse(("hip", "gfx942", 32)).warp_size == 32
+    assert Target.parse(HOPPER) is HOPPER
+
+
+@pytest.mark.parametrize("given", ["cuda", ("cuda", "90"), ("hip", 942), ("metal", 1), 90, ()])
+def test_what_is_no_target_is_refused(given) -> None:
+    with pytest.raises(DeviceError, match=r"is no target.*\(\"cuda\", 90\)"):
+        Target.parse(given)
+
+
+def test_options_reach_the_compiler() -> None:
+    metadata = compiled(num_warps=8, num_stages=2).metadata
+    assert (metadata.num_warps, metadata.num_stages) == (8, 2)
+
+
+def test_a_multiplication_and_an_addition_are_fused_whatever_the_release() -> None:
+    assert "fma.rn" in as_text(compiled())["ptx"]
+    assert "fma.rn" not in as_text(compiled(enable_fp_fusion=False))["ptx"]
+
+
+def test_divisible_pointers_are_accessed_by_vectors() -> None:
+    assert ".v4" in as_text(compiled(divisible=ALIGNED | {"n"}))["ptx"]
+    assert ".v4" not in as_text(compiled(divisible=frozenset()))["ptx"]
+
+
+def test_functions_of_the_user_are_found() -> None:
+    double = compiling.load(
+        "import triton\n\n\n@triton.jit\ndef double(value):\n    return value + value\n",
+        "double",
+        Path("double.py"),
+        {},
+    )
+    source = SOURCE.replace("value * 2.0", "twice(value)")
+
+    assert "add_kernel" in as_text(compiled(source, externs={"twice": double}))["ptx"]
+    with pytest.raises(CompilationError, match="twice is not defined"):
+        compiled(source)
+
+
+def test_the_target_that_the_language_sees_is_the_one_compiled_for() -> None:
+    source = SOURCE.replace(
+        "import triton.language as tl",
+        "import triton.language as tl\nfrom triton.language.target_info import is_cuda",
+    ).replace("value * 2.0 + 1.0", "value if is_cuda() else value * 0.25")
+
+    assert "arith.mulf" not in as_text(compiled(source))["ttir"]
+    assert "arith.mulf" in as_text(compiled(source, Target.parse(("hip", "gfx942"))))["ttir"]
+
+
+def test_other_threads_keep_their_driver_meanwhile() -> None:
+    from triton.runtime import driver
+
+    before = driver._active
+    mine = SimpleNamespace(get_current_target=lambda: "mine", utils="my utilities")
+    driver.set_active(mine)
+    seen = []
+    try:
+        with compiling.compiling_for("the target"):
+            other = threading.Thread(
+                target=lambda: seen.append(
+                    (driver.active.get_current_target(), driver.active.utils)
+                )
+            )
+            other.start()
+            other.join()
+            assert driver.active.get_current_target() == "the target"
+        assert seen == [("mine", "my utilities")] and driver.active is mine
+    finally:
+        driver.set_active(before)
+
+
+def test_the_file_is_where_inspection_finds_the_source(tmp_path: Path) -> None:
+    import inspect
+
+    path = tmp_path / "never_written.py"
+    function = compiling.load(SOURCE, "add_kernel", path, {})
+
+    assert inspect.getsourcefile(function.fn) == str(path)
+    assert inspect.getsource(function.fn).startswith("@triton.jit\ndef add_kernel(")
+
+
+def test_what_runs_is_the_text_given_and_not_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text("raise SystemExit('the file was executed')")
+
+    assert "add_kernel" in as_text(compiled(path=path))["ptx"]
+    assert path.read_text().startswith("raise SystemExit")
+
+
+def test_one_source_is_loaded_once(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    first = compiling.load(SOURCE, "add_kernel", path, {})
+
+    assert compiling.load(SOURCE, "add_kernel", path, {}) is first
+    assert compiling.load(SOURCE + "\n", "add_kernel", path, {}) is not first
+    assert compiling.load(SOURCE, "add_kernel", path, {"extern": first}) is not first
+
+
+def test_threads_compile_at_once() -> None:
+    def shared(warps: int) -> int:
+        return compiled(SOURCE + f"# {warps}\n", num_warps=warps).metadata.num_warps
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(shared, [1, 2, 4, 8])) == [1, 2, 4, 8]
+
+
+def test_a_refusal_shows_the_generated_line() -> None:
+    with pytest.raises(CompilationError) as caught:
+        compiled(SOURCE.replace("value * 2.0", "values * 2.0"))
+
+    message = str(caught.value)
+    assert "cannot compile 'add_kernel' for ('cuda', 90): values is not defined" in message
+    assert "tl.store(y + offsets, values * 2.0 + 1.0, mask=offsets < n)" in message
+    assert caught.value.location.line == 10 and Path(caught.value.location.file).exists()
+
+
+def test_a_refusal_inside_a_helper_shows_the_call_and_the_reason() -> None:
+    helper = "@triton.jit\ndef helper(value):\n    return tl.reshape(value, (3, 5))\n\n\n"
+    source = SOURCE.replace("@triton.jit\n", helper + "@triton.jit\n").replace(
+        "value * 2.0", "helper(value)"
+    )
+    with pytest.raises(CompilationError) as caught:
+        compiled(source)
+
+    message = str(caught.value)
+    assert "helper(value) + 1.0" in message and "must be a power of 2" in message
+
+
+def test_a_source_that_is_no_python_is_located() -> None:
+    with pytest.raises(CompilationError, match="is no Python") as caught:
+        compiled(SOURCE.replace("tl.load(", "tl.load(("))
+    assert caught.value.location.line == 9
+
+
+def test_a_source_without_the_kernel_is_refused() -> None:
+    with pytest.raises(CompilationError, match="defines no `triton.jit` function 'add_kernel'"):
+        compiled(SOURCE.replace("def add_kernel", "def other_kernel"))
+
+
+def test_a_signature_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(CompilationError, match=r"has the parameters \['BLOCK', 'n', 'x', 'y'\]"):
+        compile_source(SOURCE, "add_kernel", {"x": "*fp32"}, {}, frozenset(), HOPPER)
+    with pytest.raises(CompilationError, match=r"has the constants \['BLOCK'\].*given \[\]"):
+        compile_source(SOURCE, "add_kernel", SIGNATURE, {}, frozenset(), HOPPER)
+
+
+def test_an_old_triton_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import triton
+
+    monkeypatch.setattr(triton, "__version__", "3.5.1")
+    versions.version.cache_clear()
+    try:
+        with pytest.raises(DeviceError, match=r"Triton 3\.5\.1 is too old: 3\.6 or newer"):
+            compiled()
+    finally:
+        versions.version.cache_clear()
+
+
+def test_no_framework_is_needed_or_imported() -> None:
+    script = f"""
+        import sys
+        for framework in ("torch", "paddle", "jax", "cupy"):
+            sys.modules[framework] = None
+        from ninetoothed.backends.triton.compile import Target, as_text, compile_source
+        kernel = compile_source({SOURCE!r}, "add_kernel", {SIGNATURE!r}, {{"BLOCK": 512}},
+                                frozenset("xy"), Target.parse(("cuda", 90)))
+        print(as_text(kernel)["cubin"][1:4].decode())
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert finished.stdout.strip() == "ELF", finished.stderr

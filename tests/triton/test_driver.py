@@ -1,0 +1,91 @@
+"""The driver in a process without a framework, against drivers that are fakes.
+
+What a real device would be given is looked at: grid, stream, arguments, context. That a real
+device then does the right thing is for tests/gpu/check_driver.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="Triton needs Linux"),
+    pytest.mark.skipif(
+        shutil.which("gcc") is None and shutil.which("clang") is None,
+        reason="needs a C compiler, as Triton's launcher does",
+    ),
+]
+
+
+def claims(script: str) -> list[str]:
+    """The names in a script's list CLAIMS, without running it."""
+    for statement in ast.parse((HERE / script).read_text()).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "CLAIMS":
+            return [name.id for name in statement.value.elts]  # type: ignore[attr-defined]
+    raise AssertionError(f"{script} has no CLAIMS")
+
+
+@functools.lru_cache(maxsize=2)
+def outcomes(script: str, directory: Path) -> dict[str, str]:
+    """What the script says of each claim, against the fake driver built for it."""
+    triton = pytest.importorskip("triton")
+    headers = Path(triton.__file__).parent / "backends" / "amd" / "include"
+    source, library, variable = {
+        "driver_script.py": ("fake_cuda.c", "libcuda.so.1", "TRITON_LIBCUDA_PATH"),
+        "hip_script.py": ("fake_hip.c", "libamdhip64.so", "TRITON_LIBHIP_PATH"),
+    }[script]
+    compiler = shutil.which("gcc") or shutil.which("clang")
+    built = directory / library
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-w", f"-I{headers}", HERE / source, "-o", built], check=True
+    )
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(directory),
+        variable: str(directory if source == "fake_cuda.c" else built),
+        "TRITON_CACHE_DIR": str(directory / "triton"),
+        "NINETOOTHED_CACHE_DIR": str(directory / "ninetoothed"),
+        "PYTHONPATH": str(HERE.parents[1]),
+    }
+    environment.pop("TRITON_INTERPRET", None)
+    finished = subprocess.run(
+        [sys.executable, HERE / script], env=environment, capture_output=True, text=True
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return dict(re.findall(r"^(\w+): (.*(?:\n    .*)*)", finished.stdout, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("driver")
+
+
+@pytest.mark.parametrize("claim", claims("driver_script.py"))
+def test_on_a_fake_nvidia_driver(claim: str, directory: Path) -> None:
+    assert outcomes("driver_script.py", directory).get(claim) == "holds"
+
+
+@pytest.mark.parametrize("claim", claims("hip_script.py"))
+def test_on_a_fake_amd_driver(claim: str, directory: Path) -> None:
+    assert outcomes("hip_script.py", directory).get(claim) == "holds"
+
+
+def test_without_a_driver_the_error_says_where_kernels_run() -> None:
+    from ninetoothed.backends.triton.runtime import runtime
+    from ninetoothed.errors import DeviceError
+
+    if shutil.which("nvidia-smi"):
+        pytest.skip("needs a machine without an NVIDIA driver")
+    with pytest.raises(DeviceError, match=r"no cuda driver .* libcuda\.so\.1.*CPU tensors"):
+        runtime("cuda")
