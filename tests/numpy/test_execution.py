@@ -1,0 +1,653 @@
+"""The executor on accesses made by hand: what names, assignments and helpers mean when run."""
+
+from __future__ import annotations
+
+import io
+import pdb
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import ninetoothed.language as ntl
+from ninetoothed import dtypes, expr
+from ninetoothed.backends.numpy.addressing import Addressing
+from ninetoothed.backends.numpy.execute import Launch, Tensor, TensorPlan
+from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError, UnresolvedNameError
+
+
+def tiled(array, block, middle=(), grid=None, other=None):
+    """The plan for a vector in blocks, several of them in a middle level where it is given."""
+    program = expr.index("program")
+    selections = tuple(expr.index(f"selection_{dim}") for dim in range(len(middle)))
+    lane = expr.index("lane")
+    number = expr.as_symbol(0)
+    for selection, size in zip(selections, middle, strict=True):
+        number = number * size + selection
+    position = (program * int(np.prod(middle, dtype=int)) + number) * block + lane
+    access = types.SimpleNamespace(
+        programs=(program,),
+        selections=selections,
+        lanes=(lane,),
+        indices=(position,),
+        conditions=(position < array.size,),
+    )
+    levels = ((-1,), *((middle,) if middle else ()), (block,))
+    parameter = types.SimpleNamespace(levels=levels)
+    strides = (array.strides[0] // array.itemsize,)
+    addressing = Addressing(parameter, access, {})
+    dtype = dtypes.from_numpy(array.dtype)
+    return TensorPlan("tensor", addressing, array.shape, strides, dtype, other, None)
+
+
+def run(application, *arguments, block=4, programs=None, middle=(), other=None, checked=False):
+    """Runs an application on arrays in blocks; anything else is handed through."""
+    sizes = [argument.size for argument in arguments if isinstance(argument, np.ndarray)]
+    if programs is None:
+        programs = -(-max(sizes) // (block * int(np.prod(middle, dtype=int))))
+    launch = Launch("kernel", application, (programs,), lambda symbol: {"SYMBOL": 7}[str(symbol)])
+    handed = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            plan = tiled(argument, block, middle, other=other)
+            argument = Tensor(plan, argument.ctypes.data, None, launch, checked)
+            argument.memory.observer = launch.observe
+        elif isinstance(argument, float):
+            argument = Tile.of(argument, dtypes.float32)
+        handed.append(argument)
+    launch.run(handed)
+
+
+def floats(count):
+    return np.arange(1, count + 1, dtype=np.float32)
+
+
+def test_a_parameter_is_loaded_where_a_value_is_needed_and_stored_to_where_assigned():
+    def application(x, y, scale, out):
+        out = x * scale + y  # noqa: F841
+
+    x, y, out = floats(10), floats(10) * 3, np.zeros(10, np.float32)
+    run(application, x, y, 2.0, out)
+    np.testing.assert_array_equal(out, x * 2 + y)
+
+
+def test_augmented_assignment_of_a_parameter_loads_and_stores():
+    def application(x):
+        x += 1
+        x *= x
+
+    x = floats(6)
+    run(application, x)
+    np.testing.assert_array_equal(x, (floats(6) + 1) ** 2)
+
+
+def test_lanes_beyond_the_source_are_neither_read_nor_written():
+    def application(x, out):
+        out = x + 1  # noqa: F841
+
+    memory = floats(9)
+    out = np.zeros(9, np.float32)
+    run(application, memory[:5], out[:5])
+    np.testing.assert_array_equal(out, [2, 3, 4, 5, 6, 0, 0, 0, 0])
+
+
+def test_a_size_that_is_no_power_of_two_is_widened():
+    seen = []
+
+    def application(x, out):
+        value = x
+        seen.append((x.shape, value.shape, value.data.tolist()))
+        out = value  # noqa: F841
+
+    out = np.zeros(6, np.float32)
+    run(application, floats(6), out, block=3)
+    assert seen == [((3,), (4,), [1, 2, 3, 0]), ((3,), (4,), [4, 5, 6, 0])]
+    np.testing.assert_array_equal(out, floats(6))
+
+
+def test_other_fills_lanes_without_a_mark():
+    seen = []
+
+    def application(x):
+        seen.append(x + 0)
+
+    run(application, floats(3), other=9.0)
+    assert seen[0].data.tolist() == [1, 2, 3, 9]
+    assert seen[0].marks == ()
+
+
+def test_an_unset_other_marks_the_lanes():
+    seen = []
+
+    def application(x):
+        seen.append(x + 1)
+
+    run(application, floats(3))
+    assert [mark.tolist() for mark in seen[0].marks] == [[True, True, True, False]]
+
+
+def test_middle_levels_are_selected_with_subscripts():
+    def application(x, out):
+        for k in range(x.shape[0]):
+            row = x[k]
+            out[k] = row + x.dtype.shape[0]
+            out[k] += x[k].shape[0]
+
+    out = np.zeros(16, np.float32)
+    run(application, floats(16), out, middle=(2,))
+    np.testing.assert_array_equal(out, floats(16) + 8)
+
+
+def test_two_middle_dimensions_are_selected_at_once_or_one_by_one():
+    def application(x, out):
+        out[0, 1] = x[0, 1] * 2
+        out[1][0] = x[1][0] * 3
+        row = x[1]
+        out[1, 1] = row[1] * 4
+
+    out = np.zeros(16, np.float32)
+    run(application, floats(16), out, middle=(2, 2))
+    factors = np.repeat([0, 2, 3, 4], 4)
+    np.testing.assert_array_equal(out, floats(16) * factors)
+
+
+def test_an_index_may_be_a_loaded_element():
+    def application(order, x, out):
+        out[0] = x[ntl.max(order[0])]
+
+    out = np.zeros(8, np.float32)
+    run(application, np.ones(8, np.int32), floats(8), out, middle=(2,))
+    np.testing.assert_array_equal(out, [5, 6, 7, 8, 0, 0, 0, 0])
+
+
+def test_metadata_do_not_load():
+    seen = []
+
+    def application(x):
+        seen.append((x.shape, x.ndim, x.dtype, x.stride(0), x.source.shape, x.source.strides))
+
+    run(application, floats(20)[::2], programs=1)
+    assert seen == [((4,), 1, dtypes.float32, 2, (10,), (2,))]
+
+
+def test_offsets_are_linear_or_along_a_dimension():
+    seen = []
+
+    def application(x):
+        seen.append((x.offsets(), x.offsets(0), x.offsets(-1)))
+
+    run(application, floats(16)[::2])
+    linear, along, last = seen[1]
+    assert linear.data.tolist() == [8, 10, 12, 14]
+    assert along.data.tolist() == last.data.tolist() == [4, 5, 6, 7]
+    assert linear.dtype is dtypes.int32
+
+
+def test_source_reads_and_writes_anywhere():
+    def application(x, out):
+        last = x.source.shape[0] - 1
+        out.source[last - out.offsets(0)] = x.source[x.offsets(0)]
+
+    out = np.zeros(8, np.float32)
+    run(application, floats(8), out)
+    np.testing.assert_array_equal(out, floats(8)[::-1])
+
+
+def test_elements_through_pointers():
+    def application(x, out):
+        value = ntl.load(x.data_ptr() + x.offsets())
+        ntl.store(out.data_ptr() + out.offsets(), value + 1)
+
+    out = np.zeros(8, np.float32)
+    run(application, floats(8), out)
+    np.testing.assert_array_equal(out, floats(8) + 1)
+
+
+def test_what_was_stored_is_read_back_rounded():
+    def application(x, out):
+        x = x / 3
+        out = x  # noqa: F841
+
+    x, out = floats(4).astype(np.float16), np.zeros(4, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, (floats(4) / 3).astype(np.float16).astype(np.float32))
+
+
+def double(value):
+    return value + value
+
+
+def store_doubled(place, value, factor=1):
+    place = double(value) * factor  # noqa: F841
+
+
+def accumulate(total, value):
+    total = total + value  # noqa: F841
+
+
+def accumulate_deeper(total, value):
+    accumulate(total, value=value)
+
+
+def test_a_helper_returns_a_value_in_the_middle_of_an_expression():
+    def application(x, out):
+        out = 1 + double(x) * 2  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, 1 + floats(4) * 4)
+
+
+def test_a_tile_stays_that_tile_in_a_helper():
+    def application(x, out):
+        store_doubled(out, x, factor=5)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * 10)
+
+
+def test_a_selected_tile_stays_that_tile_in_a_helper():
+    def application(x, out):
+        for k in range(2):
+            store_doubled(value=x[k], place=out[k])
+
+    out = np.zeros(8, np.float32)
+    run(application, floats(8), out, middle=(2,))
+    np.testing.assert_array_equal(out, floats(8) * 2)
+
+
+@pytest.mark.parametrize("helper", [accumulate, accumulate_deeper])
+def test_a_local_variable_assigned_in_a_helper_is_rebound_at_the_caller(helper):
+    def application(x, out):
+        total = x * 0
+        for _ in range(3):
+            helper(total, x)
+        out = total  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * 3)
+
+
+def test_a_helper_chosen_at_run_time_rebinds_too():
+    def application(x, out):
+        helper = (accumulate, double)[0]
+        total = x * 0
+        helper(total, x)
+        out = total  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4))
+
+
+def test_a_nested_function_and_a_lambda_see_the_tiles_of_the_function_around():
+    def application(x, out):
+        def shifted(by):
+            return x + by
+
+        scaled = lambda by: x * by  # noqa: E731
+        out = shifted(2) + scaled(3)  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * 4 + 2)
+
+
+def test_early_return_in_a_helper():
+    def clipped(x, is_clipped):
+        if is_clipped:
+            return x * 0
+        return x
+
+    def application(x, out):
+        out = clipped(x, False) + clipped(x, is_clipped=True)  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4))
+
+
+def test_a_tuple_of_targets_may_hold_tiles():
+    def application(x, out):
+        (out, kept), x = (x + 1, 5), x * 2
+        out += kept
+
+    x, out = floats(4), np.zeros(4, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, floats(4) + 6)
+    np.testing.assert_array_equal(x, floats(4) * 2)
+
+
+def test_a_value_read_before_a_store_is_the_old_one():
+    def application(x, out):
+        old = x
+        x = x * 0
+        out = old  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4))
+
+
+def test_a_scalar_parameter_is_rebound_as_a_local():
+    def application(scale, out):
+        scale = scale * 2
+        out = ntl.full(out.shape, 0, ntl.float32) + scale
+
+    out = np.zeros(4, np.float32)
+    run(application, 3.0, out)
+    np.testing.assert_array_equal(out, [6, 6, 6, 6])
+
+
+def test_a_symbol_read_in_an_application_is_its_value():
+    symbol = expr.Symbol("SYMBOL", constexpr=True)
+
+    def application(out):
+        out = ntl.full(out.shape, symbol, ntl.float32)
+
+    out = np.zeros(4, np.float32)
+    run(application, out)
+    np.testing.assert_array_equal(out, [7, 7, 7, 7])
+
+
+def test_a_loop_drops_the_marks_of_what_it_assigns():
+    def application(x, out):
+        value = x
+        for _ in range(1):
+            value = value + 1
+        out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value)
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, [-1, -1, -1])
+
+
+def test_without_a_loop_the_padded_lanes_are_left_out_of_a_reduction():
+    def application(x, out):
+        value = x + 1
+        out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value)
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, [-2, -2, -2])
+
+
+def test_a_value_that_a_loop_only_reads_keeps_its_marks():
+    def application(x, out):
+        value = x + 1
+        best = ntl.zeros(out.shape, ntl.float32)
+        for _ in range(2):
+            best = best + ntl.max(0 - value)
+        out = best  # noqa: F841
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, [-4, -4, -4])
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_a_run_time_if_drops_the_marks_of_what_its_branches_assign(condition):
+    def application(x, is_taken, out):
+        value = x + 1
+        if is_taken > 0:
+            value = value + 0
+        out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value)
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, float(condition), out)
+    np.testing.assert_array_equal(out, [-1, -1, -1])
+
+
+def test_a_compile_time_if_keeps_marks():
+    def application(x, is_taken, out):
+        value = x
+        if is_taken:
+            value = value + 1
+        elif is_taken is None:
+            value = value + 3
+        else:
+            value = value + 2
+        out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value)
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, True, out)
+    np.testing.assert_array_equal(out, [-2, -2, -2])
+
+
+def test_while_and_break_and_continue():
+    def application(x, out):
+        total = ntl.zeros(out.shape, ntl.float32)
+        k = 0
+        while k < 10:
+            k += 1
+            if k == 2:
+                continue
+            if k > 4:
+                break
+            total = total + x * k
+        out = total  # noqa: F841
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, floats(3) * 8)
+
+
+def test_and_or_not_of_tiles_are_taken_element_by_element():
+    def application(x, out):
+        is_inner = x > 1 and x < 4
+        is_kept = is_inner or not x < 8
+        out = ntl.where(is_kept, x, 0.0)  # noqa: F841
+
+    out = np.zeros(8, np.float32)
+    run(application, floats(8), out)
+    np.testing.assert_array_equal(out, [0, 2, 3, 0, 0, 0, 0, 8])
+
+
+def test_and_or_not_of_python_values_are_pythons():
+    seen = []
+
+    def application(x):
+        seen.append((0 or "last", 0 and "never", not 3, 2 and 3 and 4))
+
+    run(application, floats(4))
+    assert seen == [("last", 0, False, 4)]
+
+
+def test_pythons_max_and_min_take_tiles():
+    def application(x, out):
+        out = max(x, 2.0) + min(x, 3.0) + max(1, 2)  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, np.maximum(floats(4), 2) + np.minimum(floats(4), 3) + 2)
+
+
+def test_comprehensions_run_as_pythons():
+    def application(x, out):
+        parts = [double(x) * k for k in range(3) if k > 0 and k < 3]
+        out = parts[0] + parts[1]  # noqa: F841
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * 6)
+
+
+def test_the_program_and_the_line_stand_in_an_error():
+    def application(x, out):
+        if ntl.program_id(0) == 1:
+            raise ValueError("told so")
+        out = x  # noqa: F841
+
+    with pytest.raises(ValueError, match="told so") as raised:
+        run(application, floats(8), np.zeros(8, np.float32))
+    last = raised.traceback[-1]
+    assert str(last.path) == __file__
+    assert "told so" in str(last.statement)
+    if hasattr(raised.value, "__notes__"):
+        assert raised.value.__notes__ == ["in program (1,) of (2,) of kernel 'kernel'"]
+
+
+def test_an_error_of_the_package_shows_the_users_line():
+    def application(x, out):
+        out = x[0]  # noqa: F841
+        out = ntl.arange(0, 8)
+
+    with pytest.raises(ApplicationError, match=r"(?s)shape \(8,\).*`tensor`.*out = ntl.arange"):
+        run(application, floats(8), np.zeros(8, np.float32))
+
+
+def test_a_level_must_be_selected_before_it_is_assigned():
+    def application(x):
+        x = 1  # noqa: F841
+
+    with pytest.raises(ApplicationError, match=r"(?s)Select one with `tensor\[\.\.\.\]`.*x = 1"):
+        run(application, floats(8), middle=(2,))
+
+
+def test_too_many_indices_are_refused():
+    def application(x):
+        x[0, 1] = 1
+
+    with pytest.raises(ApplicationError, match=r"(?s)takes 1 indices.*got 2.*x\[0, 1\] = 1"):
+        run(application, floats(8), middle=(2,))
+
+
+def test_an_index_must_be_an_integer():
+    def application(x):
+        x["k"] = 1
+
+    with pytest.raises(ArgumentError, match="must be an integer, got str 'k'"):
+        run(application, floats(8), middle=(2,))
+
+
+def test_a_tile_is_not_iterable():
+    def application(x):
+        for row in x:
+            pass
+
+    with pytest.raises(ApplicationError, match="is not iterable"):
+        run(application, floats(8), middle=(2,))
+
+
+def test_a_name_that_does_not_resolve_is_located():
+    def application(x, out):
+        out = undefined_double(x)  # noqa: F821, F841
+
+    with pytest.raises(UnresolvedNameError, match=r"(?s)undefined_double.*\^\^\^"):
+        run(application, floats(4), np.zeros(4, np.float32))
+
+
+def test_a_generator_is_refused():
+    def application(x):
+        yield x
+
+    with pytest.raises(ApplicationError, match="cannot yield"):
+        run(application, floats(4))
+
+
+def test_a_pointer_that_leaves_its_tensor_is_an_error():
+    def application(x, out):
+        out = ntl.load(x.data_ptr() + x.offsets() + 1)  # noqa: F841
+
+    with pytest.raises(OutOfBoundsError, match=r"(?s)leaves `tensor`: offset 8.*0 to 7.*ntl.load"):
+        run(application, floats(8), np.zeros(8, np.float32))
+
+
+def test_a_breakpoint_stops_in_the_users_line(monkeypatch):
+    output = io.StringIO()
+
+    def application(x, out):
+        local = x + 1
+        breakpoint()
+        out = local  # noqa: F841
+
+    commands = io.StringIO("p local.data.tolist()\np x\nn\nn\nc\n")
+    debugger = pdb.Pdb(stdin=commands, stdout=output, nosigint=True, readrc=False)
+    debugger.use_rawinput = False
+    monkeypatch.setattr("sys.breakpointhook", lambda: debugger.set_trace(_frame_of("application")))
+    run(application, floats(4), np.zeros(4, np.float32))
+    text = output.getvalue()
+    assert "test_execution.py" in text
+    assert "out = local" in text
+    assert "[2.0, 3.0, 4.0, 5.0]" in text
+    assert "tensor of program (0,)" in text
+
+
+def _frame_of(name):
+    import sys
+
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != name:
+        frame = frame.f_back
+    return frame
+
+
+def test_a_print_shows_the_loaded_tile(capsys):
+    def application(x):
+        print("tile", x)
+
+    run(application, floats(4))
+    assert "float32[4]" in capsys.readouterr().out
+
+
+def test_a_debugger_steps_line_by_line_without_added_stops():
+    def application(x, flag, out):
+        total = x * 0
+        for k in range(2):
+            if flag > k:
+                total = total + x
+        out = total  # noqa: F841
+
+    lines = []
+    first = application.__code__.co_firstlineno
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_name != "application":
+            return None
+        if event == "line":
+            lines.append(frame.f_lineno - first)
+        return trace
+
+    import sys
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run(application, floats(4), 1.0, np.zeros(4, np.float32))
+    finally:
+        sys.settrace(previous)
+    assert lines == [1, 2, 3, 4, 2, 3, 2, 5]
+
+
+def test_the_users_function_is_not_changed():
+    def application(x, out):
+        out = x  # noqa: F841
+
+    code = application.__code__
+    run(application, floats(4), np.zeros(4, np.float32))
+    assert application.__code__ is code
+
+
+def test_threads_run_kernels_side_by_side():
+    def application(x, out):
+        out = x + ntl.program_id(0)  # noqa: F841
+
+    results = {}
+
+    def work(number):
+        out = np.zeros(64, np.float32)
+        for _ in range(5):
+            run(application, floats(64) * number, out)
+        results[number] = out
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(4):
+        np.testing.assert_array_equal(results[number], floats(64) * number + np.arange(64) // 4)
