@@ -32,7 +32,7 @@ def tiled(array, block, middle=(), grid=None, other=None):
         selections=selections,
         lanes=(lane,),
         indices=(position,),
-        conditions=(position < array.size,),
+        conditions=(position < array.size, *([lane < block] if block & (block - 1) else [])),
     )
     levels = ((-1,), *((middle,) if middle else ()), (block,))
     parameter = types.SimpleNamespace(levels=levels)
@@ -53,7 +53,7 @@ def run(application, *arguments, block=4, programs=None, middle=(), other=None, 
         if isinstance(argument, np.ndarray):
             plan = tiled(argument, block, middle, other=other)
             argument = Tensor(plan, argument.ctypes.data, None, launch, checked)
-            argument.memory.observer = launch.observe
+            argument.memory.observers.append(launch.observe)
         elif isinstance(argument, float):
             argument = Tile.of(argument, dtypes.float32)
         handed.append(argument)
@@ -493,8 +493,7 @@ def test_the_program_and_the_line_stand_in_an_error():
 
 def test_an_error_of_the_package_shows_the_users_line():
     def application(x, out):
-        out = x[0]  # noqa: F841
-        out = ntl.arange(0, 8)
+        out = ntl.arange(0, 8)  # noqa: F841
 
     with pytest.raises(ApplicationError, match=r"(?s)shape \(8,\).*`tensor`.*out = ntl.arange"):
         run(application, floats(8), np.zeros(8, np.float32))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.expr import Expression, Symbol, as_expression, as_symbol
+from ninetoothed.expr import Expression, Symbol, as_symbol
+from ninetoothed.simplify import simplify
 
 Shape = tuple[int, ...]
 
@@ -50,11 +51,8 @@ class Addressing:
         self.selectable: Shape = tuple(size for level in self.levels[:-1] for size in level)
         self.tile: Shape = self.levels[-1]
         self.widened: Shape = tuple(next_power_of_two(size) for size in self.tile)
-        self._lanes = tuple(_along(np.arange(size), dim, len(self.tile)) for dim, size in enumerate(self.widened))
-        self._in_tile = tuple(
-            lane < size
-            for lane, size, widened in zip(self._lanes, self.tile, self.widened, strict=True)
-            if size != widened
+        self._lanes = tuple(
+            _along(np.arange(size), dim, len(self.tile)) for dim, size in enumerate(self.widened)
         )
         lanes = tuple(access.lanes)
         self.dependences = tuple(
@@ -75,7 +73,7 @@ class Addressing:
         """
         conditions = self._conditions(sequences, *program, *selection, *self._lanes)
         masks = []
-        for condition in (*conditions, *self._in_tile):
+        for condition in conditions:
             if isinstance(condition, (bool, np.bool_)) or condition.ndim == 0:
                 if not condition:
                     masks.append(np.zeros((1,) * len(self.tile), dtype=bool))
@@ -125,14 +123,15 @@ def _compiled(
         if symbol in names:
             return ast.Name(names[symbol], ast.Load())
         if symbol.op in _OPAQUE:
-            function = ast.Attribute(ast.Name("sequences", ast.Load()), _OPAQUE[symbol.op], ast.Load())
-            return ast.Call(function, [tree_of(symbol.operands[1])], [])
-        return ast.Constant(int(environment[symbol]))
+            sequences = ast.Name("sequences", ast.Load())
+            function = ast.Attribute(sequences, _OPAQUE[symbol.op], ast.Load())
+            return ast.Call(function, [symbol.operands[1].ast(name_of)], [])
+        raise KeyError(symbol)
 
     def tree_of(expression: Expression) -> ast.expr:
-        known = {leaf: environment[leaf] for leaf in as_symbol(expression).leaves() if leaf in environment and leaf not in names}
-        reduced = as_expression(as_symbol(expression).substitute(known))
-        return as_symbol(reduced).ast(name_of)
+        leaves = (leaf for leaf in as_symbol(expression).leaves() if leaf not in names)
+        known = {leaf: environment[leaf] for leaf in leaves}
+        return as_symbol(simplify(as_symbol(expression).substitute(known))).ast(name_of)
 
     parameters = [ast.arg(name) for name in ("sequences", *names.values())]
     function = ast.Lambda(

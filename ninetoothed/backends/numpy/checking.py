@@ -7,10 +7,10 @@ elements that two programs store to, and elements of an output that nothing is s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ninetoothed.errors import (
 
 #: Set to anything but "" or "0", every kernel on the CPU is checked.
 VARIABLE = "NINETOOTHED_DEBUG"
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.numpy.execute import Launch
 
 _is_on: ContextVar[bool] = ContextVar("is_checking", default=False)
 
@@ -53,16 +56,10 @@ _NOBODY, _ATOMIC = -1, -2
 
 
 class Recorder:
-    """Who stored to which element, in one launch.
+    """Who stored to which element, in one launch."""
 
-    Args:
-        program: the linear index of the running program, when asked.
-        describe: a linear index as the user knows it.
-    """
-
-    def __init__(self, program: Callable[[], int], describe: Callable[[int], object]) -> None:
-        self._program = program
-        self._describe = describe
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
         self._writers: dict[Memory, np.ndarray] = {}
         self._places: dict[Memory, Location | None] = {}
 
@@ -80,7 +77,7 @@ class Recorder:
         if access == "atomic":
             writers[written] = _ATOMIC
             return
-        program = self._program()
+        program = self._launch.linear
         before = writers[written]
         conflicts = (before >= 0) & (before != program)
         if conflicts.any():
@@ -104,8 +101,12 @@ class Recorder:
                 )
 
     def _conflict(self, memory: Memory, flat: int, first: int, second: int) -> Exception:
+        programs = " and ".join(
+            str(tuple(int(index) for index in np.unravel_index(linear, self._launch.grid)))
+            for linear in (first, second)
+        )
         return ConflictingStoreError(
-            f"Programs {self._describe(first)} and {self._describe(second)} both store to "
+            f"Programs {programs} both store to "
             f"`{memory.name}` at {memory.index_of(flat)}. On a GPU either may come last.",
             caller_location(),
         )

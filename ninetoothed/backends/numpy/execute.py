@@ -75,11 +75,11 @@ class Tensor:
     def load(self, selection: Shape) -> Tile:
         """The value of a tile: widened, 0 or ``other`` where it leaves the source or the tile."""
         loads = self._launch.loads
-        found = loads.get((self.name, selection))
+        found = loads.get((self, selection))
         if found is None:
             masks = self._masks(selection)
             found = self._gather(self._offsets(self._indices(selection)), masks)
-            loads[self.name, selection] = found
+            loads[self, selection] = found
         return found
 
     def store(self, selection: Shape, value: Any) -> None:
@@ -244,7 +244,9 @@ class Launch:
         self.application = application
         self.grid = grid
         self.value_of = value_of
+        #: The running program: its index, and its number in the order in which they run.
         self.program: Shape = ()
+        self.linear = 0
         #: Tiles loaded since the last store.
         self.loads: dict[Any, Tile] = {}
 
@@ -257,10 +259,9 @@ class Launch:
         symbols_before = hooks.enter(self.value_of)
         try:
             with np.errstate(all="ignore"):
-                for linear, program in enumerate(np.ndindex(*self.grid)):
-                    self.program = program
+                for self.linear, self.program in enumerate(np.ndindex(*self.grid)):
                     self.loads.clear()
-                    context.set_program((linear, 0, 0))
+                    context.set_program((self.linear, 0, 0))
                     application(*handed)
         except Exception as error:
             self._explain(error)

@@ -13,7 +13,7 @@ import numpy as np
 from ninetoothed.dtypes import DType
 from ninetoothed.errors import OutOfBoundsError, caller_location
 
-#: What a debug mode is told before an access: the memory, the flat indices, the mask, the access.
+#: Told of an access before it happens: the memory, the indices in its array, the mask, the access.
 Observer = Callable[["Memory", Any, Any, str], None]
 
 
@@ -35,11 +35,11 @@ class Memory:
         self.shape = tuple(shape)
         self.strides = tuple(strides)
         self.dtype = dtype
-        self.observer: Observer | None = None
+        self.observers: list[Observer] = []
         low, high = reach(self.shape, self.strides)
         #: Where the tensor's first element is in `array`.
         self.origin = -low
-        self.array = _flat_view(pointer + low * dtype.itemsize, high - low, dtype)
+        self.array = flat_view(pointer + low * dtype.itemsize, high - low, dtype)
 
     def locate(self, offsets: Any, mask: Any, access: str) -> Any:
         """Indices into `array` for ``offsets`` from the first element, in bounds where ``mask``.
@@ -53,8 +53,8 @@ class Memory:
             is_outside = is_outside & mask
         if is_outside.any():
             raise self._out_of_bounds(np.broadcast_to(indices, is_outside.shape)[is_outside], access)
-        if self.observer is not None:
-            self.observer(self, indices, mask, access)
+        for observer in self.observers:
+            observer(self, indices, mask, access)
         return indices
 
     def index_of(self, flat: int) -> tuple[int, ...] | None:
@@ -103,7 +103,7 @@ class _Raw:
         }
 
 
-def _flat_view(pointer: int, size: int, dtype: DType) -> np.ndarray:
+def flat_view(pointer: int, size: int, dtype: DType) -> np.ndarray:
     """A writable view of ``size`` elements at ``pointer``."""
     if size == 0:
         return np.empty((0,), dtype=dtype.numpy)
