@@ -69,6 +69,10 @@ int fakeLaunch(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigne
     memcpy(fake_values[i], values[i], fake_sizes[i]);
   return 0;
 }
+/* Some releases of Triton insist on its being there; it is used for clusters only. */
+int fakeLaunchEx(const void *config, hipFunction_t function, void **values, void **extra) {
+  return hipErrorNotSupported;
+}
 int fakeUnload(hipModule_t module) { return 0; }
 int fakeLastError(void) { return 0; }
 static const char *fakeErrorString(int code) { return "the fake driver's error"; }
@@ -85,6 +89,7 @@ static const struct {
     {"hipFuncGetAttribute", fakeAttribute},
     {"hipModuleLaunchKernel", fakeLaunch},
     {"hipModuleLaunchCooperativeKernel", fakeLaunch},
+    {"hipDrvLaunchKernelEx", fakeLaunchEx},
     {"hipPointerGetAttribute", fakePointer},
     {"hipGetLastError", fakeLastError},
 };

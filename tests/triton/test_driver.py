@@ -81,6 +81,20 @@ def test_on_a_fake_amd_driver(claim: str, directory: Path) -> None:
     assert outcomes("hip_script.py", directory).get(claim) == "holds"
 
 
+def test_without_a_c_compiler_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    from ninetoothed.backends.triton import versions
+    from ninetoothed.errors import DeviceError
+
+    def refuse() -> None:
+        raise RuntimeError("Failed to find C compiler.")
+
+    monkeypatch.setattr(versions.driver_module("cuda"), "CudaUtils", refuse)
+    versions.utilities.cache_clear()
+    with pytest.raises(DeviceError, match=r"cuda driver cannot be built: Failed to find C comp"):
+        versions.utilities("cuda")
+
+
 def test_without_a_driver_the_error_says_where_kernels_run() -> None:
     from ninetoothed.backends.triton.runtime import runtime
     from ninetoothed.errors import DeviceError

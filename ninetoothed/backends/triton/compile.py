@@ -113,7 +113,7 @@ def compile_source(
     attributes = {
         (names.index(name),): [list(_DIVISIBILITY)] for name in names if name in divisible
     }
-    chosen = {**versions.options(target.backend, num_warps, num_stages), **options}
+    chosen = {**versions.options(num_warps, num_stages), **options}
     try:
         return triton_compile(
             _source_class()(

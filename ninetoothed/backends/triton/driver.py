@@ -7,7 +7,6 @@ the other launches it.
 from __future__ import annotations
 
 import functools
-import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,7 +68,7 @@ class Launchable:
             names = versions.call_names(self.backend, self.signature, metadata)
         except DeviceError:
             raise
-        except (RuntimeError, OSError, AssertionError, subprocess.SubprocessError) as error:
+        except versions.BUILD_FAILURES as error:
             raise DeviceError(
                 f"{self.name!r} cannot be loaded on {_called(self.index, self.backend)}: {error}"
             ) from error

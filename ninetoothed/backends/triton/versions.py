@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
+import subprocess
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,9 @@ _CALLS = {
     ),
 }
 
+#: What Triton raises when it builds or loads C code and cannot.
+BUILD_FAILURES = (RuntimeError, OSError, AssertionError, subprocess.SubprocessError)
+
 
 @functools.lru_cache(maxsize=1)
 def version() -> tuple[int, int]:
@@ -69,7 +73,7 @@ def version() -> tuple[int, int]:
     return found
 
 
-def options(backend: str, num_warps: int | None, num_stages: int | None) -> dict[str, object]:
+def options(num_warps: int | None, num_stages: int | None) -> dict[str, object]:
     """What every compilation is told, the same for all releases."""
     # Until 3.8 a multiplication and an addition were fused by default, from 3.9 on they are not.
     chosen: dict[str, object] = {"enable_fp_fusion": True}
@@ -88,8 +92,17 @@ def driver_module(backend: str) -> Any:
 
 @functools.lru_cache(maxsize=2)
 def utilities(backend: str) -> Any:
-    """Triton's C functions that load binaries and describe devices; built at the first use."""
-    return getattr(driver_module(backend), _DRIVERS[backend][1])()
+    """Triton's C functions that load binaries and describe devices; built at the first use.
+
+    Raises:
+        DeviceError: they cannot be built, for lack of a C compiler or of the driver's library.
+    """
+    try:
+        return getattr(driver_module(backend), _DRIVERS[backend][1])()
+    except BUILD_FAILURES as error:
+        raise DeviceError(
+            f"Triton's part of the {backend} driver cannot be built: {error}"
+        ) from error
 
 
 def call_template(backend: str) -> str:
