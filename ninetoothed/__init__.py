@@ -1,0 +1,71 @@
+"""NineToothed: machine-learning kernels as serial Python about tiles.
+
+The names below are loaded on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ninetoothed import debugging, language
+    from ninetoothed.dtypes import (
+        bfloat16,
+        bool,
+        float8_e4m3,
+        float8_e5m2,
+        float16,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+    )
+    from ninetoothed.evaluate import eval, subs
+    from ninetoothed.expr import Symbol, block_size
+    from ninetoothed.kernel import jit, make
+    from ninetoothed.tensor import Tensor
+
+__version__ = "0.1.0"
+
+_DTYPES = (
+    "bfloat16 bool float8_e4m3 float8_e5m2 float16 float32 float64 "
+    "int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+).split()
+
+#: name -> the module that has it
+_HOME = {
+    "Symbol": "expr",
+    "Tensor": "tensor",
+    "block_size": "expr",
+    "eval": "evaluate",
+    "jit": "kernel",
+    "make": "kernel",
+    "subs": "evaluate",
+    **{name: "dtypes" for name in _DTYPES},
+}
+_MODULES = ("debugging", "language")
+
+__all__ = sorted([*_HOME, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"ninetoothed.{name}")
+    if name not in _HOME:
+        from ninetoothed.errors import near
+
+        raise AttributeError(f"module 'ninetoothed' has no attribute {name!r}.{near(name, __all__)}")
+    value = getattr(importlib.import_module(f"ninetoothed.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

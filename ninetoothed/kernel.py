@@ -1,0 +1,510 @@
+"""`make`, `jit` and `Kernel`: from a call to its frontend, backend and plan.
+
+A kernel is made once, without any device or framework. Its first call with tensors of a framework
+generates a launch function (see `launch`); each new key of arguments is checked here, once, and
+planned by the backend of the tensors' device.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair, symbols_of
+from ninetoothed.backends.base import Argument, Call, Device, Plan
+from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
+from ninetoothed.expr import Expression, Symbol, as_symbol
+from ninetoothed.metaops import shape_text
+from ninetoothed.program import Program, SymbolValue
+from ninetoothed.tensor import Tensor, owner_of
+
+Integers = int | Sequence[int] | None
+
+
+def make(
+    arrangement: Callable[..., Any],
+    application: Callable[..., Any],
+    tensors: Sequence[Any],
+    caller: str | None = None,
+    kernel_name: str | None = None,
+    output_dir: Any = None,
+    num_warps: Integers = None,
+    num_stages: Integers = None,
+    max_num_configs: int | None = None,
+) -> Kernel:
+    """A kernel from an arrangement and an application. Paper, section 3.2.
+
+    Args:
+        arrangement: called once with ``tensors``; returns the arranged ones.
+        application: what one program does with its tiles.
+        tensors: symbolic tensors; other values are handed through to the arrangement.
+        caller: the name of a frontend; by default it is found from the arguments of a call.
+        kernel_name: by default the application's name, or that of the arrangement's module where
+            the application is called just ``application``.
+        output_dir: where the generated source is written; by default a cache directory.
+        num_warps: the number of warps of a program, or several to choose from.
+        num_stages: the number of stages of software pipelining, or several to choose from.
+        max_num_configs: how many configurations the tuner may consider.
+
+    Raises:
+        ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
+        ApplicationError: the application uses what cannot be compiled.
+    """
+    return Kernel(
+        arrange(arrangement, application, tensors),
+        application,
+        kernel_name or _default_name(arrangement, application),
+        names=_default_symbols(arrangement),
+        caller=caller,
+        output_dir=output_dir,
+        num_warps=num_warps,
+        num_stages=num_stages,
+        max_num_configs=max_num_configs,
+    )
+
+
+def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A kernel from a function whose parameters are annotated with arranged tensors.
+
+    Takes the options of `make` by keyword: ``@jit`` or ``@jit(num_warps=4)``.
+    """
+    if application is None:
+        return functools.partial(jit, **options)
+    annotations = inspect.get_annotations(application, eval_str=True)
+    parameters = inspect.signature(application).parameters
+    missing = [name for name in parameters if name not in annotations]
+    if missing:
+        raise ArrangementError(
+            f"`{application.__name__}` has no annotation for {', '.join(missing)}; @jit needs an "
+            "arranged tensor as the annotation of every parameter",
+            Location(application.__code__.co_filename, application.__code__.co_firstlineno),
+        )
+    arranged = [annotations[name] for name in parameters]
+    name = options.pop("kernel_name", None) or application.__name__
+    return Kernel(pair(arranged, application), application, name, **options)
+
+
+class Kernel:
+    """A kernel, called with tensors; see `make`.
+
+    Attributes:
+        name: the kernel's name.
+        application: the user's function.
+        arrangement: parameters, grid and accesses.
+        program: what one program does, as parsed.
+        symbols: the constexpr symbols that a call gives, after the parameters.
+        meta_symbols: the symbols that the tuner chooses.
+        names: how each symbol, size and stride is called in generated code.
+    """
+
+    def __init__(
+        self,
+        arrangement: Arrangement,
+        application: Callable[..., Any],
+        name: str,
+        names: Mapping[Symbol, str] | None = None,
+        caller: str | None = None,
+        output_dir: Any = None,
+        num_warps: Integers = None,
+        num_stages: Integers = None,
+        max_num_configs: int | None = None,
+    ) -> None:
+        from ninetoothed.parse import parse
+
+        if not name.isidentifier():
+            raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
+        self.name = name
+        self.application = application
+        self.arrangement = arrangement
+        self.output_dir = output_dir
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.max_num_configs = max_num_configs
+        self.caller = caller
+        if caller is not None:
+            from ninetoothed.plugins import frontend_named
+
+            frontend_named(caller)
+        self.program: Program = parse(application, arrangement.parameters, name)
+        found = _all_symbols(arrangement, self.program)
+        self.meta_symbols = tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta)
+        inferred = {s for p in self.tensor_parameters for s in p.source.shape}
+        ordered = dict.fromkeys([*(s for s in names or () if s in found), *found])
+        self.symbols = tuple(
+            s
+            for s in ordered
+            if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
+        )
+        self._check_sources(found)
+        self.names = _named(found, self.tensor_parameters, names or {}, self.program)
+        self._plan_lock = threading.RLock()
+        self._launchers: dict[str, Callable[..., None]] = {}
+        self._launch: Callable[..., None] = self._first_launch
+        functools.update_wrapper(self, application, assigned=("__module__", "__doc__"), updated=())
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        """Runs the kernel: tensors and scalars in order, then constexpr symbols."""
+        self._launch(*arguments, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(self.call_names)})>"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The application's parameters."""
+        return self.arrangement.parameters
+
+    @property
+    def grid(self) -> tuple[Expression, ...]:
+        """The outermost shape: one program runs for each element of it."""
+        return self.arrangement.grid
+
+    @property
+    def tensor_parameters(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == "tensor")
+
+    @functools.cached_property
+    def call_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that a call gives arguments for."""
+        return tuple(p for p in self.parameters if p.kind != "constant")
+
+    @functools.cached_property
+    def call_names(self) -> tuple[str, ...]:
+        """The names of a call's arguments, in order."""
+        return tuple(p.name for p in self.call_parameters) + tuple(
+            self.names[symbol] for symbol in self.symbols
+        )
+
+    @functools.cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of those arguments that may be left out."""
+        return {
+            p.name: p.value
+            for p in self.call_parameters
+            if p.kind == "constexpr" and p.value is not NO_VALUE
+        }
+
+    @functools.cached_property
+    def optimized(self) -> Program:
+        """The program after all passes."""
+        from ninetoothed.passes import run
+
+        return run(self.program)
+
+    @functools.cached_property
+    def source(self) -> str:
+        """The generated Triton source, as it is with nothing known of the arguments."""
+        from ninetoothed.backends.triton.emit import emit
+
+        return emit(self).text
+
+    @functools.cached_property
+    def source_path(self) -> Any:
+        """A file with the generated source."""
+        from ninetoothed.cache import write_source
+
+        if self.output_dir is None:
+            return write_source(self.name, self.source)
+        from pathlib import Path
+
+        path = Path(self.output_dir) / f"{self.name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.source, encoding="utf-8")
+        return path
+
+    def environment(self, call: Call) -> dict[Symbol, int]:
+        """The value of every size, stride and constexpr symbol in this call."""
+        values: dict[Symbol, int] = {}
+        for parameter in self.tensor_parameters:
+            argument = call.arguments[parameter.name]
+            source = parameter.source
+            for symbol, value in zip(source.strides, argument.strides):
+                values[as_symbol(symbol)] = value
+            for size, value in zip(source.shape, argument.shape):
+                if isinstance(size, Symbol) and size.op == "leaf":
+                    values.setdefault(size, value)
+        for symbol in self.symbols:
+            values[symbol] = call.constants[self.names[symbol]]
+        return values
+
+    def verified_grid(self, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
+        """The grid for these values of all sizes and symbols.
+
+        Raises:
+            ArrangementError: the meta-operations do not fit these sizes, or the outermost shapes
+                differ.
+        """
+        return self.arrangement.verify(lambda e: int(as_symbol(e).evaluate(environment)))
+
+    def new_plan(
+        self, frontend: Any, given: Mapping[str, Any], values: tuple[Any, ...]
+    ) -> tuple[Plan, Device]:
+        """Checks the arguments of a new key and has its plan made.
+
+        Args:
+            given: for a tensor its (shape, strides, dtype, device, aligned) as the frontend has
+                them, for a scalar its element type, for a constant its value; by name.
+            values: what the plan's ``run`` will be given, stream first.
+        """
+        from ninetoothed.plugins import backend_for
+
+        call = self._checked_call(frontend, given)
+        with self._plan_lock:
+            return backend_for(call.device.kind).plan(self, call, values), call.device
+
+    def _first_launch(self, *arguments: Any, **keywords: Any) -> None:
+        """Finds the frontend of the arguments and calls its launch function."""
+        bound = self.bind(arguments, keywords)
+        self._launch = self.launch_function(self.frontend_of(bound))
+        self._launch(**bound)
+
+    def launch_function(self, frontend: Any) -> Callable[..., None]:
+        """The launch function for tensors of a frontend, generated once."""
+        from ninetoothed.launch import generate
+
+        with self._plan_lock:
+            if frontend.name not in self._launchers:
+                self._launchers[frontend.name] = generate(self, frontend)
+            return self._launchers[frontend.name]
+
+    def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name, with defaults.
+
+        Raises:
+            ArgumentError: there are too many or too few, or one has an unknown name.
+        """
+        names = self.call_names
+        if len(arguments) > len(names):
+            raise ArgumentError(self._takes(f"{len(arguments)} positional arguments were given"))
+        free = [name for name in names if name not in keywords]
+        without = [name for name in free if name not in self.defaults]
+        # A constant with a default may be left out wherever it stands.
+        targets = without if len(arguments) <= len(without) < len(free) else list(names)
+        if len(arguments) == len(without):
+            targets = without
+        bound = dict(zip(targets, arguments))
+        for name, value in keywords.items():
+            if name not in names:
+                raise ArgumentError(
+                    self._takes(f"{name!r} is not one of them.{near(name, names)}")
+                )
+            if name in bound:
+                raise ArgumentError(self._takes(f"{name!r} was given twice"))
+            bound[name] = value
+        missing = [name for name in names if name not in bound and name not in self.defaults]
+        if missing:
+            raise ArgumentError(self._takes(f"missing: {', '.join(missing)}"))
+        return {name: bound[name] if name in bound else self.defaults[name] for name in names}
+
+    def frontend_of(self, bound: Mapping[str, Any]) -> Any:
+        """The frontend of the tensors among the arguments.
+
+        Raises:
+            ArgumentError: there is none, or there are two.
+        """
+        from ninetoothed import plugins
+
+        tensors = {p.name: bound[p.name] for p in self.tensor_parameters}
+        for name, value in tensors.items():
+            if plugins.find_frontend(type(value)) is None:
+                if isinstance(value, (int, float, bool, str)) or value is None:
+                    raise ArgumentError(
+                        self._takes(f"`{name}` must be a tensor, not {value!r}"), caller_location()
+                    )
+                plugins.frontend_of(type(value))
+        frontend = plugins.frontend_of_arguments(tensors)
+        assert frontend is not None
+        if self.caller is not None and frontend.name != self.caller:
+            raise ArgumentError(
+                f"kernel `{self.name}` was made with caller={self.caller!r}, but got tensors of "
+                f"{frontend.name}"
+            )
+        return frontend
+
+    def _takes(self, found: str) -> str:
+        listed = ", ".join(
+            f"{name}={self.defaults[name]!r}" if name in self.defaults else name
+            for name in self.call_names
+        )
+        return f"kernel `{self.name}` takes ({listed}); {found}"
+
+    def _checked_call(self, frontend: Any, given: Mapping[str, Any]) -> Call:
+        tensors: dict[str, Argument] = {}
+        devices: dict[str, Device] = {}
+        for parameter in self.tensor_parameters:
+            shape, strides, dtype, device, aligned = given[parameter.name]
+            argument = Argument(
+                tuple(shape), tuple(strides), frontend.dtype_of(dtype), bool(aligned)
+            )
+            self._check_argument(parameter, argument)
+            tensors[parameter.name] = argument
+            devices[parameter.name] = frontend.device_of(device)
+        first, device = next(iter(devices.items()))
+        for name, other in devices.items():
+            if other != device:
+                raise ArgumentError(
+                    f"kernel `{self.name}`: `{first}` is on {device} and `{name}` on {other}; all "
+                    "tensors of a call must be on one device. Move one of them."
+                )
+        constants = {
+            name: given[name]
+            for name in self.call_names
+            if name not in tensors and name not in self._scalar_names
+        }
+        for symbol in self.symbols:
+            self._check_constant(symbol, constants[self.names[symbol]])
+        call = Call(
+            tensors, {name: given[name] for name in self._scalar_names}, constants, device, frontend
+        )
+        self._check_shared_sizes(call)
+        return call
+
+    @functools.cached_property
+    def _scalar_names(self) -> frozenset[str]:
+        return frozenset(p.name for p in self.parameters if p.kind == "scalar")
+
+    def _check_argument(self, parameter: Parameter, argument: Argument) -> None:
+        source, subject = parameter.source, f"kernel `{self.name}`: `{parameter.name}`"
+        if len(argument.shape) != source.ndim:
+            raise ArgumentError(
+                f"{subject} has {len(argument.shape)} dimensions, shape {argument.shape}; it was "
+                f"declared with {source.ndim}, as Tensor({source.ndim}). Reshape the argument."
+            )
+        if source.dtype is not None and source.dtype is not argument.dtype:
+            raise ArgumentError(
+                f"{subject} has elements of {argument.dtype}; it was declared with "
+                f"dtype={source.dtype}. Convert the argument."
+            )
+        for dim, (size, value) in enumerate(zip(source.shape, argument.shape)):
+            low = high = size if isinstance(size, int) else None
+            if isinstance(size, Symbol) and size.op == "leaf":
+                low, high = size.leaf.lower_bound, size.leaf.upper_bound
+            if (low is not None and value < low) or (high is not None and value > high):
+                allowed = f"{low}" if low == high else f"{low} to {high}"
+                raise ArgumentError(
+                    f"{subject} has size {value} in dimension {dim}, shape {argument.shape}; it "
+                    f"was declared as {shape_text(source.shape)} with {allowed} there."
+                )
+
+    def _check_constant(self, symbol: Symbol, value: Any) -> None:
+        leaf, name = symbol.leaf, self.names[symbol]
+        if not hasattr(value, "__index__"):
+            raise ArgumentError(
+                f"kernel `{self.name}`: `{name}` is an integer constant, got {value!r}"
+            )
+        number = value.__index__()
+        low, high = leaf.lower_bound, leaf.upper_bound
+        if (low is not None and number < low) or (high is not None and number > high):
+            raise ArgumentError(
+                f"kernel `{self.name}`: `{name}` is {number}, outside of its bounds, {low} to {high}"
+            )
+        if leaf.power_of_two and number & (number - 1):
+            raise ArgumentError(
+                f"kernel `{self.name}`: `{name}` is {number}, and must be a power of two"
+            )
+
+    def _check_shared_sizes(self, call: Call) -> None:
+        """A symbol that several dimensions were declared with has one value."""
+        environment = self.environment(call)
+        for parameter in self.tensor_parameters:
+            argument = call.arguments[parameter.name]
+            for dim, (size, value) in enumerate(zip(parameter.source.shape, argument.shape)):
+                if not isinstance(size, Symbol):
+                    continue
+                needed = int(size.evaluate(environment))
+                if needed != value:
+                    raise ArgumentError(
+                        f"kernel `{self.name}`: `{parameter.name}` has size {value} in dimension "
+                        f"{dim}, shape {argument.shape}; `{size}` is {needed} in this call"
+                    )
+
+    def _check_sources(self, symbols: Sequence[Symbol]) -> None:
+        """Every size that is used must belong to a tensor that a call is given."""
+        known = {id(p.source) for p in self.tensor_parameters}
+        for symbol in symbols:
+            if symbol.leaf.role not in ("size", "stride"):
+                continue
+            owner: Tensor | None = owner_of(symbol)
+            if owner is None or id(owner) not in known:
+                raise ArrangementError(
+                    f"the arrangement uses `{symbol}`, but the tensor that it belongs to is not "
+                    f"among the arranged ones, so no call of `{self.name}` gives its value; return "
+                    "that tensor too, and add a parameter for it",
+                    Location(
+                        self.application.__code__.co_filename,
+                        self.application.__code__.co_firstlineno,
+                    ),
+                )
+
+
+def _default_name(arrangement: Callable[..., Any], application: Callable[..., Any]) -> str:
+    name = getattr(application, "__name__", "application")
+    module = getattr(arrangement, "__module__", None) or "__main__"
+    if name == "application" and module != "__main__":
+        name = module.rpartition(".")[2]
+    return name if name.isidentifier() else "kernel"
+
+
+def _default_symbols(arrangement: Callable[..., Any]) -> dict[Symbol, str]:
+    """The symbols that are defaults of the arrangement's parameters, with those names."""
+    if isinstance(arrangement, functools.partial):
+        return _default_symbols(arrangement.func)
+    try:
+        parameters = inspect.signature(arrangement).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    found: dict[Symbol, str] = {}
+    for parameter in parameters:
+        if isinstance(parameter.default, Symbol) and parameter.default.op == "leaf":
+            found.setdefault(parameter.default, parameter.name)
+    return found
+
+
+def _all_symbols(arrangement: Arrangement, program: Program) -> list[Symbol]:
+    found = dict.fromkeys(symbols_of(arrangement))
+    for node in program.nodes():
+        if isinstance(node, SymbolValue):
+            for symbol in as_symbol(node.symbol).leaves():
+                if symbol.leaf.role != "index":
+                    found.setdefault(symbol)
+    return list(found)
+
+
+def _named(
+    symbols: Sequence[Symbol],
+    parameters: Sequence[Parameter],
+    defaults: Mapping[Symbol, str],
+    program: Program,
+) -> dict[Symbol, str]:
+    """A name for each symbol: the user's for symbols, the parameter's for sizes and strides."""
+    sources: dict[int, str] = {}
+    for parameter in parameters:
+        sources.setdefault(id(parameter.source), parameter.name)
+    taken = set(program.names) | {parameter.name for parameter in program.parameters}
+    named: dict[Symbol, str] = {}
+    everything = dict.fromkeys(
+        [*symbols, *(as_symbol(s) for p in parameters for s in (*p.source.shape, *p.source.strides))]
+    )
+    for symbol in everything:
+        if symbol.op != "leaf":
+            continue
+        leaf = symbol.leaf
+        if leaf.role in ("size", "stride"):
+            owner = owner_of(symbol)
+            wanted = f"{sources[id(owner)]}_{leaf.role}_{leaf.dim}"
+        elif leaf.owner is None:
+            # The user's own name is how a call gives it.
+            named[symbol] = leaf.name
+            taken.add(leaf.name)
+            continue
+        else:
+            wanted = defaults.get(symbol, leaf.name)
+        name, number = wanted, 1
+        while name in taken:
+            name, number = f"{wanted}_{number}", number + 1
+        named[symbol] = name
+        taken.add(name)
+    return named

@@ -1,0 +1,293 @@
+"""Launch functions: generated Python that takes a call to its plan.
+
+The function reads the tensors through the frontend's own expressions, inlined, makes one exact key
+of what a plan may depend on and calls the plan found under it. What is not found there, and what
+goes wrong, goes the slow way, where everything is checked.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed import dtypes
+from ninetoothed.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ninetoothed.arrange import Parameter
+    from ninetoothed.frontends.base import Frontend
+    from ninetoothed.kernel import Kernel
+
+#: Past so many keys the oldest plans go.
+MOST_PLANS = 4096
+
+_ALIGNMENT = 16
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING: Any = _Missing()
+
+
+def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., None]:
+    """The launch function of a kernel for the tensors of a frontend.
+
+    Its text is in ``launch.__source__``.
+    """
+    slow = _SlowPath(kernel, frontend)
+    text = source_of(kernel, frontend)
+    file = f"<launch of {kernel.name} for {frontend.name}>"
+    namespace = {
+        **frontend.names,
+        **{f"default_of_{name}": value for name, value in kernel.defaults.items()},
+        "missing": MISSING,
+        "plans": slow.plans,
+        "slow_path": slow,
+    }
+    exec(compile(text, file, "exec"), namespace)
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    launch = namespace["launch"]
+    slow.key_of = namespace["key_of"]
+    launch.__source__ = text  # type: ignore[attr-defined]
+    return launch  # type: ignore[return-value]
+
+
+def source_of(kernel: Kernel, frontend: Frontend) -> str:
+    """The text of the launch function, and of ``key_of``, which makes the same key."""
+    names = kernel.call_names
+    defaulted = [
+        f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing'}" for name in names
+    ]
+    read: list[str] = []
+    key: list[str] = []
+    values: list[str] = []
+    for parameter in kernel.call_parameters:
+        _read(parameter, frontend, read, key, values)
+    key += [kernel.names[symbol] for symbol in kernel.symbols]
+    listed = "".join(f"{name}, " for name in names)
+    key_text = "(\n" + "".join(f"            {part},\n" for part in key) + "        )"
+    reading = "".join(f"        {line}\n" for line in read)
+    arguments = "".join(f", {value}" for value in values)
+    return (
+        f"def launch({', '.join(defaulted)}, *extra, **unknown):\n"
+        "    try:\n"
+        f"{reading}"
+        f"        key = {key_text}\n"
+        "        plan = plans.get(key)\n"
+        "    except Exception as error:\n"
+        f"        return slow_path(({listed}), extra, unknown, error)\n"
+        "    if plan is None or extra or unknown:\n"
+        f"        return slow_path(({listed}), extra, unknown)\n"
+        "    run, stream, index = plan\n"
+        f"    run(stream(index){arguments})\n"
+        "\n\n"
+        f"def key_of({listed}):\n"
+        "    if True:\n"
+        f"{reading}"
+        f"        return {key_text}\n"
+    )
+
+
+def _read(
+    parameter: Parameter, frontend: Frontend, read: list[str], key: list[str], values: list[str]
+) -> None:
+    """How one parameter is read, what of it goes into the key, what the plan is called with."""
+    name = parameter.name
+    if parameter.kind == "constexpr":
+        key += [f"{name}.__class__", name]
+        return
+    if parameter.kind == "scalar":
+        key.append(f"{name}.__class__")
+        if parameter.dtype is None:
+            key.append(f"{name}.__class__ is int and -0x80000000 <= {name} <= 0x7FFFFFFF")
+        values.append(name)
+        return
+    source, shape, strides = name, frontend.shape, frontend.strides
+    if parameter.source.jagged_dim is not None and frontend.jagged is not None:
+        source = f"{name}_values"
+        read.append(f"{source} = {frontend.jagged.values.format(x=name)}")
+        read.append(f"{name}_offsets = {frontend.jagged.offsets.format(x=name)}")
+        shape, strides = frontend.jagged.shape, frontend.jagged.strides
+    pointer = f"{name}_pointer"
+    read.append(f"{pointer} = {frontend.pointer.format(x=source)}")
+    key += [
+        f"{name}.__class__",
+        shape.format(x=name),
+        strides.format(x=name),
+        frontend.dtype.format(x=source),
+        frontend.device.format(x=source),
+        f"{pointer} & {_ALIGNMENT - 1} == 0",
+    ]
+    values.append(pointer)
+    if source != name:
+        values.append(frontend.pointer.format(x=f"{name}_offsets"))
+
+
+class _SlowPath:
+    """What a launch function calls for a new key, and when anything was not as it expects."""
+
+    def __init__(self, kernel: Kernel, frontend: Frontend) -> None:
+        self._kernel = kernel
+        self._frontend = frontend
+        self.plans: dict[Any, Any] = {}
+        self.key_of: Callable[..., Any] = lambda *arguments: None
+
+    def __call__(
+        self,
+        arguments: tuple[Any, ...],
+        extra: tuple[Any, ...],
+        unknown: Mapping[str, Any],
+        error: Exception | None = None,
+    ) -> None:
+        kernel = self._kernel
+        bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
+        frontend = kernel.frontend_of(bound)
+        if frontend.name != self._frontend.name:
+            kernel.launch_function(frontend)(**bound)
+            return
+        self._check_constants(bound)
+        bound = {**bound, **{name: self._number(name, bound[name]) for name in self._scalars}}
+        given, values = self._described(bound)
+        try:
+            key = self.key_of(*bound.values())
+        except Exception as unexpected:
+            raise error or unexpected from None
+        entry = self.plans.get(key)
+        if entry is None:
+            entry = self._new_entry(given, values)
+            while len(self.plans) >= MOST_PLANS:
+                self.plans.pop(next(iter(self.plans)), None)
+            self.plans[key] = entry
+        run, stream, index = entry
+        run(stream(index), *values)
+
+    @property
+    def _scalars(self) -> list[str]:
+        return [p.name for p in self._kernel.call_parameters if p.kind == "scalar"]
+
+    def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
+        frontend = self._frontend
+        devices = [frontend.device_of(entry[3]) for entry in given.values() if _is_tensor(entry)]
+        stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
+        plan, device = self._kernel.new_plan(
+            frontend, given, (stream(devices[0].index), *values)
+        )
+        return plan.run, stream, device.index
+
+    def _check_constants(self, bound: Mapping[str, Any]) -> None:
+        for parameter in self._kernel.call_parameters:
+            if parameter.kind != "constexpr":
+                continue
+            try:
+                hash(bound[parameter.name])
+            except TypeError:
+                raise ArgumentError(
+                    f"kernel `{self._kernel.name}`: `{parameter.name}` is a compile-time constant "
+                    f"and must be hashable, got {bound[parameter.name]!r}"
+                ) from None
+
+    def _number(self, name: str, value: Any) -> Any:
+        """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds."""
+        if not isinstance(value, (bool, int, float)) and hasattr(value, "item"):
+            if getattr(value, "ndim", 0) == 0:
+                value = value.item()
+        if not isinstance(value, (bool, int, float)):
+            raise ArgumentError(
+                f"kernel `{self._kernel.name}`: `{name}` is passed by value and must be a number "
+                f"or a tensor of no dimensions, got {value!r}"
+            )
+        dtype = next(p.dtype for p in self._kernel.parameters if p.name == name)
+        if dtype is not None and dtype.is_floating():
+            return float(value)
+        if dtype is not None and isinstance(value, float):
+            raise ArgumentError(
+                f"kernel `{self._kernel.name}`: `{name}` was declared as {dtype}, got {value!r}"
+            )
+        return value
+
+    def _described(self, bound: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """What `Kernel.new_plan` wants to know, and what the plan is called with."""
+        frontend, given, values = self._frontend, dict(bound), []
+        for parameter in self._kernel.call_parameters:
+            name, value = parameter.name, bound[parameter.name]
+            if parameter.kind == "scalar":
+                given[name] = parameter.dtype or _scalar_dtype(value)
+                values.append(value)
+            if parameter.kind != "tensor":
+                continue
+            self._check_jagged(parameter, value)
+            is_jagged = parameter.source.jagged_dim is not None
+            held = frontend.evaluate("jagged.values", value) if is_jagged else value
+            prefix = "jagged." if is_jagged else ""
+            pointer = frontend.evaluate("pointer", held)
+            given[name] = (
+                frontend.evaluate(f"{prefix}shape", value),
+                frontend.evaluate(f"{prefix}strides", value),
+                frontend.evaluate("dtype", held),
+                frontend.evaluate("device", held),
+                pointer % _ALIGNMENT == 0,
+            )
+            values.append(pointer)
+            if is_jagged:
+                offsets = frontend.evaluate("jagged.offsets", value)
+                values.append(frontend.evaluate("pointer", offsets))
+        return given, tuple(values)
+
+    def _check_jagged(self, parameter: Parameter, value: Any) -> None:
+        frontend, wanted = self._frontend, parameter.source.jagged_dim
+        subject = f"kernel `{self._kernel.name}`: `{parameter.name}`"
+        if frontend.jagged is None:
+            if wanted is not None:
+                raise ArgumentError(f"{subject} is jagged, and {frontend.name} has no such tensors")
+            return
+        is_jagged = bool(frontend.evaluate("jagged.test", value))
+        if is_jagged and wanted is None:
+            raise ArgumentError(
+                f"{subject} is a jagged tensor; declare it with jagged_dim, as in "
+                f"Tensor({parameter.source.ndim}, jagged_dim=1)"
+            )
+        if wanted is not None and not is_jagged:
+            raise ArgumentError(f"{subject} was declared with jagged_dim={wanted}; it is not jagged")
+        if wanted is not None:
+            found = frontend.evaluate("jagged.ragged_dim", value)
+            if found != wanted:
+                raise ArgumentError(
+                    f"{subject} was declared with jagged_dim={wanted}; its dimension {found} varies"
+                )
+
+
+def _as_given(
+    names: tuple[str, ...],
+    arguments: tuple[Any, ...],
+    extra: tuple[Any, ...],
+    unknown: Mapping[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments, from what the launch function's parameters hold."""
+    count = next((n for n, value in enumerate(arguments) if value is MISSING), len(arguments))
+    keywords = {
+        name: value for name, value in zip(names[count:], arguments[count:]) if value is not MISSING
+    }
+    return (*arguments[:count], *extra), {**keywords, **unknown}
+
+
+def _is_tensor(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 5
+
+
+def _stream_zero(index: int) -> int:
+    return 0
+
+
+def _scalar_dtype(value: Any) -> dtypes.DType:
+    """The element type of a number passed by value, as Triton chooses it."""
+    if isinstance(value, bool):
+        return dtypes.bool
+    if isinstance(value, float):
+        return dtypes.float32
+    if -(2**31) <= value < 2**31:
+        return dtypes.int32
+    return dtypes.int64 if value < 2**63 else dtypes.uint64
