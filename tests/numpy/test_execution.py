@@ -140,17 +140,29 @@ def test_middle_levels_are_selected_with_subscripts():
     np.testing.assert_array_equal(out, floats(16) + 8)
 
 
-def test_two_middle_dimensions_are_selected_at_once_or_one_by_one():
+def test_two_middle_dimensions_are_selected_at_once():
     def application(x, out):
         out[0, 1] = x[0, 1] * 2
-        out[1][0] = x[1][0] * 3
-        row = x[1]
-        out[1, 1] = row[1] * 4
+        out[1, 0] = x[1, 0] * 3
+        out[1, 1] = x[1, -1] * 4
 
     out = np.zeros(16, np.float32)
     run(application, floats(16), out, middle=(2, 2))
     factors = np.repeat([0, 2, 3, 4], 4)
     np.testing.assert_array_equal(out, floats(16) * factors)
+
+
+def test_a_negative_constant_index_counts_from_the_end_but_not_a_computed_one():
+    seen = []
+
+    def application(x):
+        seen.append((x[-1] + 0).data.tolist())
+        for k in range(1):
+            x[k - 1] = 0
+
+    with pytest.raises(OutOfBoundsError, match=r"(?s)indexed with -1 in dimension 0.*x\[k - 1\]"):
+        run(application, floats(8), middle=(2,), checked=True)
+    assert seen == [[5, 6, 7, 8]]
 
 
 def test_an_index_may_be_a_loaded_element():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ninetoothed import dtypes, language
 from ninetoothed import source as sources
-from ninetoothed.backends.numpy.reference import TileReference
+from ninetoothed.backends.numpy.reference import TileReference, position
 from ninetoothed.backends.numpy.rewrite import is_jit_function, is_user_function, rewrite
 from ninetoothed.backends.numpy.tile import Tile, unmarked
 from ninetoothed.errors import ApplicationError, caller_location
@@ -211,6 +211,7 @@ def _function(name: str) -> Callable[..., Any]:
 _HOOKS: dict[str, Any] = {
     "__read__": read,
     "__assign__": assign,
+    "__position__": position,
     "__invoke__": invoke,
     "__unmarked__": unmarked,
     "__is_tile__": _is_tile,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from ninetoothed import dtypes
 from ninetoothed.backends.numpy import checking
@@ -22,7 +20,7 @@ from ninetoothed.backends.numpy.execute import Launch, Tensor, TensorPlan
 from ninetoothed.backends.numpy.memory import flat_view
 from ninetoothed.backends.numpy.tile import Tile
 from ninetoothed.dtypes import DType
-from ninetoothed.expr import Expression, Symbol, as_symbol
+from ninetoothed.expr import Expression, Symbol
 
 #: The largest value of a meta symbol where it is the only one, and where there are several.
 _LARGEST_ALONE, _LARGEST_TOGETHER = 1024, 128
@@ -59,9 +57,7 @@ class NumpyPlan:
             values: in the order of the parameters: a pointer for a tensor (for a jagged one that
                 of its values and that of its offsets), a number for a scalar.
         """
-        launch = Launch(
-            self.kernel.name, self.kernel.application, self.grid, self._value_of
-        )
+        launch = Launch(self.kernel.name, self.kernel.application, self.grid, self._value_of)
         is_checked = checking.is_on()
         recorder = checking.Recorder(launch) if is_checked else None
         rest = iter(values)
@@ -87,7 +83,7 @@ class NumpyPlan:
 def plan_for(kernel: Any, call: Any) -> NumpyPlan:
     """The plan of ``kernel`` for calls like ``call``."""
     known: dict[Symbol, int] = dict(kernel.environment(call))
-    environment = known | choose_meta(_unknown(kernel, known), _levels(kernel), known)
+    environment = known | choose_meta(kernel.meta_symbols, _levels(kernel), known)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
         for parameter in kernel.parameters
@@ -103,8 +99,9 @@ def plan_for(kernel: Any, call: Any) -> NumpyPlan:
         for parameter in kernel.parameters
         if parameter.kind == "scalar"
     }
-    grid = tuple(max(concrete(size, environment), 0) for size in kernel.grid)
-    return NumpyPlan(kernel, grid, environment, tensors, constants, scalars)
+    return NumpyPlan(
+        kernel, kernel.verified_grid(environment), environment, tensors, constants, scalars
+    )
 
 
 def scalar(value: Any, dtype: DType | None) -> Tile:
@@ -138,7 +135,7 @@ def _tensor_plan(
     argument = call.arguments[parameter.name]
     return TensorPlan(
         parameter.name,
-        Addressing(parameter, kernel.accesses[parameter.name], environment),
+        Addressing(parameter, kernel.arrangement.accesses[parameter.name], environment),
         tuple(int(size) for size in argument.shape),
         tuple(int(stride) for stride in argument.strides),
         argument.dtype,
@@ -157,19 +154,8 @@ def _levels(kernel: Any) -> list[tuple[tuple[Expression, ...], ...]]:
     return [parameter.levels for parameter in kernel.parameters if parameter.kind == "tensor"]
 
 
-def _unknown(kernel: Any, known: Mapping[Symbol, int]) -> list[Symbol]:
-    """The meta symbols of a kernel, in the order in which they come up."""
-    sizes = (size for levels in _levels(kernel) for level in levels for size in level)
-    found: dict[Symbol, None] = {}
-    for size in sizes:
-        for leaf in as_symbol(size).leaves():
-            if leaf.meta and leaf not in known:
-                found[leaf] = None
-    return list(found)
-
-
 def choose_meta(
-    symbols: list[Symbol],
+    symbols: Sequence[Symbol],
     levels: Iterable[tuple[tuple[Expression, ...], ...]],
     known: Mapping[Symbol, int],
 ) -> dict[Symbol, int]:
@@ -180,7 +166,10 @@ def choose_meta(
 
     def sizes(which: slice) -> list[list[int]]:
         environment = {**known, **chosen}
-        return [[concrete(s, environment) for level in shapes[which] for s in level] for shapes in levels]
+        return [
+            [concrete(size, environment) for level in shapes[which] for size in level]
+            for shapes in levels
+        ]
 
     for symbol in symbols:
         # A smaller tile that covers as much leaves the numbers of tiles as they are.

@@ -12,7 +12,7 @@ from ninetoothed.dtypes import DType
 from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError, caller_location
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.numpy.execute import Argument
+    from ninetoothed.backends.numpy.execute import Tensor
 
 
 class Level:
@@ -39,41 +39,44 @@ class TileReference:
     Metadata is read off it; anything else that is asked of it acts on the loaded value.
     """
 
-    __slots__ = ("_argument", "_selection")
+    __slots__ = ("_argument", "_level", "_selection")
 
-    def __init__(self, argument: Argument, selection: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self, argument: Tensor, selection: tuple[int, ...] = (), level: int = 0
+    ) -> None:
         self._argument = argument
         self._selection = selection
+        #: The level that is named: 0 is the one below the grid's.
+        self._level = level
+
+    @property
+    def _selected_level(self) -> int:
+        """The level that a subscript selects in; levels without dimensions are passed by."""
+        levels, level = self._argument.levels, self._level
+        while level < len(levels) - 1 and not levels[level]:
+            level += 1
+        return level
 
     @property
     def _is_complete(self) -> bool:
-        return len(self._selection) == len(self._argument.selectable)
-
-    def _remaining(self) -> list[tuple[int, ...]]:
-        """The shapes from here inwards: what is left of the middle levels, then the tile's."""
-        shapes, start = [], 0
-        for level in self._argument.levels[:-1]:
-            left = level[max(0, len(self._selection) - start) :]
-            start += len(level)
-            if left:
-                shapes.append(left)
-        return [*shapes, self._argument.levels[-1]]
+        return self._selected_level >= len(self._argument.levels) - 1
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what is selected: the tile's own, not the widened one."""
-        return self._remaining()[0]
+        """The shape of what is named: of a tile its own, not the widened one."""
+        levels = self._argument.levels
+        return levels[self._level] if self._level < len(levels) else ()
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions of what is selected."""
+        """The number of dimensions of what is named."""
         return len(self.shape)
 
     @property
     def dtype(self) -> Any:
         """The inner level where the elements are tiles, else the element type."""
         dtype: Any = self._argument.dtype
-        for shape in reversed(self._remaining()[1:]):
+        for shape in reversed(self._argument.levels[self._level + 1 :]):
             dtype = Level(shape, dtype)
         return dtype
 
@@ -106,24 +109,24 @@ class TileReference:
     def __getitem__(self, key: Any) -> Any:
         if self._is_complete:
             return self._load()[key]
+        level, name = self._selected_level, self._argument.name
+        shape = self._argument.levels[level]
         keys = key if isinstance(key, tuple) else (key,)
-        selectable = self._argument.selectable
-        selection = (*self._selection, *(_index(item, self._argument.name) for item in keys))
-        if len(selection) > len(selectable):
+        if len(keys) != len(shape):
             raise ApplicationError(
-                f"`{self._argument.name}` takes {len(selectable)} indices, one for each dimension "
-                f"of its levels of shape {self._argument.levels[:-1]}, but got {len(selection)}.",
+                f"`{name}` names tiles of shape {shape} here, so it takes {len(shape)} indices, "
+                f"but got {len(keys)}.",
                 caller_location(),
             )
+        chosen = tuple(_index(item, size, name) for item, size in zip(keys, shape, strict=True))
         if self._argument.is_checked:
-            for place in range(len(self._selection), len(selection)):
-                if not 0 <= selection[place] < selectable[place]:
+            for dim, (index, size) in enumerate(zip(chosen, shape, strict=True)):
+                if not 0 <= index < size:
                     raise OutOfBoundsError(
-                        f"Index {selection[place]} is out of bounds for dimension {place} of the "
-                        f"levels of `{self._argument.name}`, whose size is {selectable[place]}.",
+                        f"`{name}` is indexed with {index} in dimension {dim}, whose size is {size}.",
                         caller_location(),
                     )
-        return TileReference(self._argument, selection)
+        return TileReference(self._argument, self._selection + chosen, level + 1)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_complete:
@@ -148,8 +151,8 @@ class TileReference:
     def _require_complete(self, what: str) -> None:
         if not self._is_complete:
             raise ApplicationError(
-                f"{what} needs a tile, but `{self._argument.name}` has levels of shape "
-                f"{self._argument.levels[:-1]} above its tile. Select one with "
+                f"{what} needs one tile, but `{self._argument.name}` names tiles of shape "
+                f"{self._argument.levels[self._selected_level]} here. Select one with "
                 f"`{self._argument.name}[...]`.",
                 caller_location(),
             )
@@ -188,10 +191,14 @@ class TileReference:
         return float(self._load())
 
 
+def read(value: Any) -> Any:
+    """The value of a tile; anything else is its own."""
+    return value._value() if type(value) is TileReference else value
+
+
 def _on_value(name: str) -> Callable[..., Any]:
     def operate(self: TileReference, *others: Any) -> Any:
-        values = [other._value() if type(other) is TileReference else other for other in others]
-        return getattr(self._load(), name)(*values)
+        return getattr(self._load(), name)(*map(read, others))
 
     return operate
 
@@ -210,7 +217,7 @@ class Source:
 
     __slots__ = ("_argument",)
 
-    def __init__(self, argument: Argument) -> None:
+    def __init__(self, argument: Tensor) -> None:
         self._argument = argument
 
     @property
@@ -255,19 +262,33 @@ class Source:
                 f"got {len(keys)}.",
                 caller_location(),
             )
-        return tuple(item._value() if type(item) is TileReference else item for item in keys)
+        return tuple(
+            item + size if type(item) is int and item < 0 else read(item)
+            for item, size in zip(keys, self.shape, strict=True)
+        )
 
     def __repr__(self) -> str:
         return f"<source of {self._argument.name}: shape {self.shape}, {self.dtype}>"
 
 
-def _index(item: Any, name: str) -> int:
+class Position(int):
+    """A negative index that is known only in the running kernel: it does not count from the end."""
+
+
+def position(value: Any) -> Any:
+    """An index that depends on a variable, as it is; a negative one is seen to be that."""
+    return Position(value) if type(value) is int and value < 0 else value
+
+
+def _index(item: Any, size: int, name: str) -> int:
+    """An index as an int; a constant one that is negative counts from the end."""
     if type(item) is TileReference:
         item = item._value()
     try:
-        return operator.index(item)
+        index = operator.index(item)
     except TypeError as error:
         raise ArgumentError(
             f"An index of `{name}` must be an integer, got {type(item).__name__} {item!r}.",
             caller_location(),
         ) from error
+    return index + size if type(item) is int and index < 0 else index

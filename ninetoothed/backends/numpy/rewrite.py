@@ -35,6 +35,7 @@ METADATA = frozenset({"shape", "dtype", "ndim", "offsets", "source", "data_ptr",
 HOOKS = (
     "__read__",
     "__assign__",
+    "__position__",
     "__invoke__",
     "__outcome__",
     "__unmarked__",
@@ -291,7 +292,7 @@ class _Rewriter(ast.NodeTransformer):
             target.value = self._target(target.value, after, place)
         elif isinstance(target, ast.Subscript):
             target.value = self._reference(target.value)
-            target.slice = self.visit(target.slice)
+            target.slice = self._positions(target.slice)
         elif isinstance(target, ast.Attribute):
             target.value = self.visit(target.value)
         return target
@@ -331,13 +332,26 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if isinstance(node, ast.Subscript):
             node.value = self._reference(node.value)
-            node.slice = self.visit(node.slice)
+            node.slice = self._positions(node.slice)
             return node
         if isinstance(node, ast.Attribute):
             is_metadata = node.attr in METADATA
             node.value = self._reference(node.value) if is_metadata else self.visit(node.value)
             return node
         return self.visit(node)
+
+    def _positions(self, node: ast.expr) -> ast.expr:
+        """Indices; those that depend on variables of the function are seen to."""
+        if isinstance(node, ast.Tuple):
+            node.elts = [self._positions(item) for item in node.elts]
+            return node
+        is_variable = any(
+            isinstance(part, ast.Name) and part.id in self.locals for part in ast.walk(node)
+        )
+        node = self.visit(node)
+        if not is_variable or isinstance(node, (ast.Slice, ast.Starred)):
+            return node
+        return ast.copy_location(_call("__position__", node), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = self._resolved(node.func)

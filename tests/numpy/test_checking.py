@@ -1,0 +1,119 @@
+"""The debug mode: what it reports, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.backends.numpy.checking import check
+from ninetoothed.errors import ConflictingStoreError, OutOfBoundsError, UnwrittenOutputError
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+
+def blocks(*tensors):
+    return tuple(tensor.tile((4,)) for tensor in tensors)
+
+
+def copy(x, out):
+    out = x  # noqa: F841
+
+
+def make(application, arrangement=blocks, count=2):
+    return ninetoothed.make(arrangement, application, tuple(Tensor(1) for _ in range(count)))
+
+
+def test_a_right_kernel_passes():
+    x, out = torch.arange(10.0), torch.empty(10)
+    with check():
+        make(copy)(x, out)
+    assert torch.equal(out, x)
+
+
+def test_elements_that_nothing_is_stored_to_are_reported():
+    def arrangement(x, out):
+        return x.tile((4,)), out[:-3].tile((4,))
+
+    x, out = torch.arange(5.0), torch.empty(8)
+    with check(), pytest.raises(
+        UnwrittenOutputError, match=r"(?s)`out`.*3 of its 8 elements.*\(5,\).*out = x"
+    ):
+        make(copy, arrangement)(x, out)
+
+
+def test_an_element_that_two_programs_store_to_is_reported():
+    def arrangement(x, out):
+        return x.tile((4,)), out.tile((4,), strides=(2,))
+
+    x, out = torch.arange(12.0), torch.empty(8)
+    with check(), pytest.raises(
+        ConflictingStoreError, match=r"(?s)\(0,\) and \(1,\).*`out` at \(2,\).*out = x"
+    ):
+        make(copy, arrangement)(x, out)
+
+
+def test_atomics_of_several_programs_are_no_conflict():
+    def application(x, out):
+        ntl.atomic_add(out.data_ptr() + ntl.arange(0, 4), x)
+
+    x, out = torch.ones(8), torch.zeros(8)
+    with check(), pytest.raises(UnwrittenOutputError, match="4 of its 8"):
+        make(application)(x, out)
+    assert out.tolist() == [2, 2, 2, 2, 0, 0, 0, 0]
+
+
+def test_a_source_read_outside_of_its_shape_is_reported():
+    def application(x, out):
+        out = x.source[out.offsets(0) + 1]
+
+    x, out = torch.arange(8.0), torch.empty(8)
+    with check(), pytest.raises(
+        OutOfBoundsError, match=r"(?s)`x.source` is read at \(8,\).*\(8,\).*out = x.source"
+    ):
+        make(application)(x, out)
+
+
+def test_a_source_written_outside_of_its_shape_is_reported():
+    def application(x, out):
+        out.source[x.offsets(0) - 1] = x
+
+    x, out = torch.arange(8.0), torch.empty(8)
+    with check(), pytest.raises(OutOfBoundsError, match=r"`out.source` is written at \(-1,\)"):
+        make(application)(x, out)
+
+
+def test_without_the_debug_mode_source_accesses_outside_are_left_out():
+    def application(x, out):
+        out = x.source[out.offsets(0) + 1]
+
+    x, out = torch.arange(8.0), torch.empty(8)
+    make(application)(x, out)
+    assert out.tolist() == [1, 2, 3, 4, 5, 6, 7, 0]
+
+
+def test_a_selection_outside_of_its_level_is_reported():
+    def arrangement(x, out):
+        return x.tile((2,)).tile((2,)), out.tile((4,))
+
+    def application(x, out):
+        for k in range(3):
+            out = ntl.zeros(out.shape, ntl.float32) + ntl.sum(x[k])
+
+    x, out = torch.arange(8.0), torch.empty(8)
+    with check(), pytest.raises(
+        OutOfBoundsError, match=r"(?s)`x` is indexed with 2 in dimension 0, whose size is 2.*x\[k\]"
+    ):
+        make(application, arrangement)(x, out)
+
+
+def test_the_environment_variable_switches_it_on(monkeypatch):
+    def application(x, out):
+        out = x.source[out.offsets(0) + 1]
+
+    kernel = make(application)
+    kernel(torch.arange(8.0), torch.empty(8))
+    monkeypatch.setenv("NINETOOTHED_DEBUG", "1")
+    with pytest.raises(OutOfBoundsError):
+        kernel(torch.arange(8.0), torch.empty(8))

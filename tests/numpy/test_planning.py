@@ -1,0 +1,85 @@
+"""What the NumPy backend chooses by itself: meta symbols, scalar types, sizes of tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ninetoothed import Symbol, Tensor, block_size, dtypes
+from ninetoothed.backends.numpy.addressing import Sequences, next_power_of_two
+from ninetoothed.backends.numpy.planning import choose_meta, scalar
+
+
+def chosen(arranged, symbols, sizes):
+    """The values chosen for symbols, with sizes given by tensor."""
+    known = {}
+    for tensor, shape in sizes.items():
+        known |= dict(zip(tensor.source.shape, shape, strict=True))
+    levels = [tuple(level.shape for level in tensor.levels) for tensor in arranged]
+    values = choose_meta(symbols, levels, known)
+    return [values[symbol] for symbol in symbols]
+
+
+def test_a_lone_symbol_makes_few_programs():
+    x, block = Tensor(1), block_size()
+    assert chosen([x.tile((block,))], [block], {x: (1 << 20,)}) == [1024]
+
+
+def test_several_symbols_share():
+    x, rows, columns = Tensor(2), block_size(), block_size()
+    assert chosen([x.tile((rows, columns))], [rows, columns], {x: (4096, 4096)}) == [128, 128]
+
+
+def test_a_tile_is_no_larger_than_what_it_covers():
+    x, rows, columns = Tensor(2), block_size(), block_size()
+    assert chosen([x.tile((rows, columns))], [rows, columns], {x: (50, 4096)}) == [64, 128]
+
+
+def test_bounds_hold():
+    x, block = Tensor(1), block_size(lower_bound=64, upper_bound=256)
+    assert chosen([x.tile((block,))], [block], {x: (1 << 20,)}) == [256]
+    assert chosen([x.tile((block,))], [block], {x: (3,)}) == [64]
+
+
+def test_a_symbol_that_is_no_power_of_two_stays_in_its_bounds():
+    block = Symbol("block", meta=True, lower_bound=3, upper_bound=7, power_of_two=False)
+    x = Tensor(1)
+    assert chosen([x.tile((block,))], [block], {x: (100,)}) == [7]
+
+
+def test_a_tile_with_a_whole_dimension_stays_below_the_largest_tile():
+    x, rows = Tensor(2), block_size(lower_bound=1, upper_bound=1024)
+    assert chosen([x.tile((rows, -1))], [rows], {x: (4096, 16384)}) == [64]
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (3, dtypes.int32),
+        (-(2**31), dtypes.int32),
+        (2**31, dtypes.int64),
+        (2**63, dtypes.uint64),
+        (0.1, dtypes.float32),
+        (True, dtypes.bool),
+    ],
+)
+def test_a_scalar_is_of_the_type_that_triton_passes_it_as(value, dtype):
+    tile = scalar(value, None)
+    assert tile.dtype is dtype
+    assert tile.shape == ()
+    assert tile.data == dtype.numpy.type(value)
+
+
+def test_a_scalar_with_a_fixed_type_is_of_that():
+    assert scalar(3, dtypes.float64).dtype is dtypes.float64
+
+
+@pytest.mark.parametrize(("size", "power"), [(0, 1), (1, 1), (2, 2), (3, 4), (64, 64), (65, 128)])
+def test_the_next_power_of_two(size, power):
+    assert next_power_of_two(size) == power
+
+
+def test_sequences_that_are_not_there_have_no_length():
+    sequences = Sequences(np.array([0, 3, 3, 8]))
+    assert sequences.length(np.array([0, 1, 2, 3, -1])).tolist() == [3, 0, 5, 0, 0]
+    assert sequences.start(np.array([0, 1, 2])).tolist() == [0, 3, 3]
