@@ -57,7 +57,12 @@ tensors = (matrix(), vector(), Tensor(0), matrix())
 kernel = ninetoothed.make(arrangement, application, tensors)
 
 residual_tensors = (matrix(), matrix(), vector(), Tensor(0), matrix(), matrix())
-residual_kernel = ninetoothed.make(residual_arrangement, residual_application, residual_tensors)
+residual_kernel = ninetoothed.make(
+    residual_arrangement,
+    residual_application,
+    residual_tensors,
+    kernel_name="fused_add_rms_norm",
+)
 
 
 def fused_rms_norm(input, weight, eps=1e-6):
