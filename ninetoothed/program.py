@@ -24,7 +24,23 @@ NodeT = TypeVar("NodeT", bound=ast.AST)
 IDENTITIES = frozenset({"zero", "one", "lowest", "highest", "all_ones"})
 
 
-class TileRef(ast.expr):
+if TYPE_CHECKING:
+
+    class Expression(ast.expr):
+        """The base of our expressions; made from the fields by name."""
+
+        def __init__(self, **fields: Any) -> None: ...
+
+    class Statement(ast.stmt):
+        """The base of our statements; made from the fields by name."""
+
+        def __init__(self, **fields: Any) -> None: ...
+
+else:
+    Expression, Statement = ast.expr, ast.stmt
+
+
+class TileRef(Expression):
     """A tile of a parameter: ``indices`` select in all dimensions of all middle levels, in order."""
 
     _fields = ("parameter", "indices")
@@ -32,14 +48,14 @@ class TileRef(ast.expr):
     indices: list[ast.expr]
 
 
-class Load(ast.expr):
+class Load(Expression):
     """The value of a tile, in its widened shape."""
 
     _fields = ("tile",)
     tile: TileRef
 
 
-class Store(ast.stmt):
+class Store(Statement):
     """Stores a value, cast to the element type and broadcast to the tile's shape."""
 
     _fields = ("tile", "value")
@@ -47,7 +63,7 @@ class Store(ast.stmt):
     value: ast.expr
 
 
-class Forwarded(ast.expr):
+class Forwarded(Expression):
     """What loading ``tile`` gives right after ``value`` was stored to it. Only between passes."""
 
     _fields = ("tile", "value")
@@ -55,7 +71,7 @@ class Forwarded(ast.expr):
     value: ast.expr
 
 
-class Offsets(ast.expr):
+class Offsets(Expression):
     """For each element of a tile its index along source dimension ``dim``; None: linear."""
 
     _fields = ("tile", "dim")
@@ -63,14 +79,14 @@ class Offsets(ast.expr):
     dim: int | None
 
 
-class SymbolValue(ast.expr):
+class SymbolValue(Expression):
     """The value of a symbolic integer, a size for example."""
 
     _fields = ("symbol",)
     symbol: Any
 
 
-class SourceStride(ast.expr):
+class SourceStride(Expression):
     """The stride of a source tensor along ``dim``, in elements."""
 
     _fields = ("parameter", "dim")
@@ -78,21 +94,21 @@ class SourceStride(ast.expr):
     dim: int
 
 
-class SourcePointer(ast.expr):
+class SourcePointer(Expression):
     """The pointer to a source tensor's first element."""
 
     _fields = ("parameter",)
     parameter: str
 
 
-class ElementType(ast.expr):
+class ElementType(Expression):
     """The element type of a parameter's source."""
 
     _fields = ("parameter",)
     parameter: str
 
 
-class SourceLoad(ast.expr):
+class SourceLoad(Expression):
     """Loads elements anywhere in a source tensor, one index a dimension."""
 
     _fields = ("parameter", "indices")
@@ -100,7 +116,7 @@ class SourceLoad(ast.expr):
     indices: list[ast.expr]
 
 
-class SourceStore(ast.stmt):
+class SourceStore(Statement):
     """Stores elements anywhere in a source tensor, one index a dimension."""
 
     _fields = ("parameter", "indices", "value")
@@ -109,35 +125,35 @@ class SourceStore(ast.stmt):
     value: ast.expr
 
 
-class DTypeRef(ast.expr):
+class DTypeRef(Expression):
     """An element type, by the object."""
 
     _fields = ("dtype",)
     dtype: DType
 
 
-class LanguageRef(ast.expr):
+class LanguageRef(Expression):
     """A name of the language, ``exp`` or ``libdevice.tanh``."""
 
     _fields = ("name",)
     name: str
 
 
-class ExternRef(ast.expr):
+class ExternRef(Expression):
     """A ``triton.jit`` function (in ``Program.externs``) or a helper (in ``Program.helpers``)."""
 
     _fields = ("name",)
     name: str
 
 
-class Widened(ast.expr):
+class Widened(Expression):
     """The next power of two of a dimension."""
 
     _fields = ("value",)
     value: ast.expr
 
 
-class Mask(ast.expr):
+class Mask(Expression):
     """Where the elements of a tile are within their source.
 
     ``layout`` gives for each dimension of the mask the tile's dimension that it follows, or None for
@@ -149,7 +165,7 @@ class Mask(ast.expr):
     layout: tuple[int | None, ...]
 
 
-class Excluded(ast.expr):
+class Excluded(Expression):
     """``value`` where all masks hold, elsewhere the identity (a member of ``IDENTITIES``)."""
 
     _fields = ("value", "masks", "identity")

@@ -1,0 +1,18 @@
+"""From an application to a Program: names resolved, helpers inlined, positions kept.
+
+Pure: no device, no framework, no file but the user's source. An application is evaluated
+symbolically, statement by statement: what is known at compile time is computed, and the rest becomes
+statements of the Program.
+
+- ``values``: what an expression can stand for
+- ``objects``: Python objects as values
+- ``frames``: one function being evaluated: its variables, its errors, its output
+- ``tiles``: what may be done with a parameter
+- ``expressions``, ``calls``, ``assignments``, ``statements``, ``application``: Python's syntax, each
+  on top of the one before
+- ``builtin_calls``: Python's own functions
+"""
+
+from ninetoothed.parsing.application import parse
+
+__all__ = ["parse"]

@@ -1,0 +1,196 @@
+"""From an application to a Program: names resolved, helpers inlined, positions kept."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ninetoothed import source
+from ninetoothed.parsing.calls import function_of
+from ninetoothed.parsing.frames import RESERVED, State
+from ninetoothed.parsing.objects import value_of
+from ninetoothed.parsing.statements import StatementFrame, assigned_names
+from ninetoothed.parsing.values import Cell, Group, Known, Runtime, Tile, Value
+from ninetoothed.program import Program
+
+
+def parse(application: Callable[..., Any], parameters: Sequence[Any], name: str) -> Program:
+    """The Program of an application.
+
+    Args:
+        application: a plain Python function about one program's tiles.
+        parameters: the arranged parameters (``arrange.Parameter``), paired with the application's
+            by their names; a starred parameter takes those that no other one is called.
+        name: the kernel's name.
+
+    Raises:
+        ApplicationError: located; the application uses what cannot be compiled.
+        UnresolvedNameError: a name is defined nowhere that Python would look.
+    """
+    function = function_of(source.read(application))
+    state = State(names={*RESERVED, *(parameter.name for parameter in parameters)})
+    frame = FunctionFrame(state, function)
+    frame.enter_application(parameters)
+    state.frames.append(frame)
+    returned = frame.run(list(function.tree.body))
+    if returned is not None and not (isinstance(returned, Known) and returned.object is None):
+        raise frame.error(
+            _first_return(function.tree),
+            "An application returns nothing: it stores by assigning to its parameters.",
+        )
+    return Program(
+        name=name,
+        parameters=tuple(parameters),
+        body=state.block,
+        externs=state.externs,
+        helpers=state.helpers,
+        names=frozenset(state.names),
+    )
+
+
+class FunctionFrame(StatementFrame):
+    """A frame that knows how a function begins and ends."""
+
+    def enter_application(self, parameters: Sequence[Any]) -> None:
+        """Bind the application's parameters to tiles, scalars and constants."""
+        tree = self.function.tree
+        by_name = {parameter.name: parameter for parameter in parameters}
+        counts = assigned_names(tree.body)
+        arguments = tree.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            key = argument.arg
+            if key in by_name:
+                cell = self._parameter(by_name.pop(key), counts)
+            elif key in self.function.defaults:
+                cell = Cell(self.state.fresh(key), self.function.defaults[key])
+            else:
+                raise self.error(
+                    argument, f"The application's parameter {key!r} has no tensor to it."
+                )
+            self.cells[key] = cell
+        if arguments.vararg is not None:
+            rest = tuple(self._parameter(item, counts).value for item in by_name.values())
+            items = tuple(item for item in rest if item is not None)
+            self.cells[arguments.vararg.arg] = Cell(arguments.vararg.arg, Group(items))
+        self._make_locals(counts)
+
+    def _parameter(self, parameter: Any, counts: dict[str, int]) -> Cell:
+        name = parameter.name
+        stable = name not in counts
+        if parameter.kind == "tensor":
+            return Cell(name, Tile(parameter, (), 1), stores=True, is_stable=True)
+        if parameter.kind == "constant":
+            return Cell(name, value_of(parameter.value), is_stable=stable)
+        if parameter.kind == "constexpr":
+            self.state.constants.add(name)
+        return Cell(name, Runtime(self.name(name, self.function.tree)), is_stable=stable)
+
+    def _make_locals(self, counts: dict[str, int]) -> None:
+        for name, count in counts.items():
+            if name not in self.cells:
+                wishes = (name,) if self.caller is None else (name, f"{self.function.name}_{name}")
+                self.cells[name] = Cell(self.state.fresh(*wishes), is_stable=count == 1)
+
+    # Helpers.
+
+    def enter(
+        self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST
+    ) -> None:
+        counts = assigned_names(self.function.tree.body)
+        for name, item in self._paired(arguments, keywords, node).items():
+            if isinstance(item, Cell):
+                # A variable handed over is the caller's own: assigning it rebinds it there.
+                item.is_stable = item.is_stable and name not in counts
+                self.cells[name] = item
+                continue
+            cell = Cell(
+                self.state.fresh(name, f"{self.function.name}_{name}"),
+                stores=isinstance(item, Tile) and item.is_complete,
+                is_stable=name not in counts,
+            )
+            assert self.caller is not None
+            cell.value = self.caller_held(cell, item, node)
+            self.cells[name] = cell
+        self._make_locals(counts)
+
+    def caller_held(self, cell: Cell, value: Value, node: ast.AST) -> Value:
+        """As ``held``, placed at the call in the caller's file."""
+        caller = self.caller
+        assert isinstance(caller, FunctionFrame)
+        return caller.held(cell, value, node)
+
+    def _paired(
+        self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST
+    ) -> dict[str, Value | Cell]:
+        """Arguments by parameter name, as Python pairs them."""
+        signature = self.function.tree.args
+        positional = [item.arg for item in signature.posonlyargs + signature.args]
+        names = [*positional, *(item.arg for item in signature.kwonlyargs)]
+        only_positional = {item.arg for item in signature.posonlyargs}
+        paired: dict[str, Value | Cell] = dict(zip(positional, arguments, strict=False))
+        extra = arguments[len(positional) :]
+        if signature.vararg is not None:
+            paired[signature.vararg.arg] = Group(tuple(self._plain(item) for item in extra))
+        elif extra:
+            raise self._mismatch(
+                f"takes {len(positional)} positional arguments, and {len(arguments)} are given",
+                node,
+            )
+        for key, item in keywords.items():
+            if key not in names or key in only_positional:
+                raise self._mismatch(f"has no parameter {key!r}", node)
+            if key in paired:
+                raise self._mismatch(f"is given {key!r} twice", node)
+            paired[key] = item
+        for name in names:
+            if name not in paired:
+                if name not in self.function.defaults:
+                    raise self._mismatch(f"needs {name!r}, which is not given", node)
+                paired[name] = self.function.defaults[name]
+        if signature.kwarg is not None:
+            raise self._mismatch(f"takes `**{signature.kwarg.arg}`, which is not supported", node)
+        return paired
+
+    def _mismatch(self, problem: str, node: ast.AST) -> Exception:
+        assert self.caller is not None
+        return self.caller.error(node, f"The helper {self.function.name!r} {problem}.")
+
+    def result(self) -> Value:
+        returned = self.run(list(self.function.tree.body))
+        return Known(None) if returned is None else returned
+
+    def standalone(self, name: str) -> ast.FunctionDef:
+        tree = self.function.tree
+        signature = tree.args
+        if signature.vararg or signature.kwarg or signature.kwonlyargs:
+            raise self.error(
+                tree, "A function handed to the language takes plain positional parameters."
+            )
+        counts = assigned_names(tree.body)
+        arguments = []
+        for argument in signature.posonlyargs + signature.args:
+            cell = Cell(self.state.fresh(argument.arg, f"{name}_{argument.arg}"))
+            cell.value = Runtime(self.name(cell.name, argument))
+            self.cells[argument.arg] = cell
+            arguments.append(self.at(ast.arg(arg=cell.name), argument))
+        self._make_locals(counts)
+        returned = self.run(list(tree.body))
+        if returned is None:
+            raise self.error(tree, f"{name!r} is handed to the language and returns nothing.")
+        result = self.at(ast.Return(value=self.expression(returned, tree)), tree)
+        made = ast.arguments(
+            posonlyargs=[], args=arguments, kwonlyargs=[], kw_defaults=[], defaults=[]
+        )
+        definition = ast.FunctionDef(
+            name=name, args=made, body=[*self.state.block, result], decorator_list=[]
+        )
+        return self.at(definition, tree)
+
+
+def _first_return(tree: ast.FunctionDef) -> ast.AST:
+    """The return with a value that the error is about."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            return node
+    return tree

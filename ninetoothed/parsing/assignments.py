@@ -1,0 +1,281 @@
+"""Assignments: to a tile they store, to a variable they bind."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ninetoothed.effects import names_read, reads_memory
+from ninetoothed.parsing.calls import CallFrame
+from ninetoothed.parsing.objects import language_member
+from ninetoothed.parsing.values import (
+    Cell,
+    Group,
+    Known,
+    Runtime,
+    Source,
+    Tile,
+    Value,
+    copy_of,
+)
+
+
+class AssignmentFrame(CallFrame):
+    """A frame that evaluates assignments."""
+
+    def _run_Assign(self, node: ast.Assign) -> None:
+        value = self.evaluate(node.value)
+        if len(node.targets) > 1:
+            value = self._shared(value, node)
+        for target in node.targets:
+            self.assign(target, copy_of(value) if len(node.targets) > 1 else value, node)
+
+    def _run_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            return
+        value = self._loaded(node.value)
+        annotation = self._annotation(node.annotation)
+        is_local = isinstance(node.target, ast.Name) and not self._target(node.target).stores
+        if annotation is language_member("constexpr") and isinstance(value, Runtime) and is_local:
+            assert isinstance(node.target, ast.Name)
+            cell = self._target(node.target)
+            self.state.block.append(self.assignment(cell.name, value.node, node, True))
+            cell.value = Runtime(self.name(cell.name, node))
+            return
+        self.assign(node.target, value, node)
+
+    def _annotation(self, node: ast.expr) -> Any:
+        value = self.evaluate(node)
+        return value.object if isinstance(value, Known) else None
+
+    def _run_AugAssign(self, node: ast.AugAssign) -> None:
+        start = len(self.state.block)
+        target = self._augmented_target(node)
+        left = self._current(target, node)
+        middle = len(self.state.block)
+        right = self._loaded(node.value)
+        if len(self.state.block) > middle:
+            left = self._kept(left, middle, node)
+            if isinstance(target, tuple):
+                target = self._kept_target(target, middle, node)
+        del start
+        result = self.binary(left, node.op, right, node)
+        if isinstance(target, Cell):
+            self._rebind(target, left, right, result, node)
+        else:
+            self.store(target[0], target[1], result, node)
+
+    def _rebind(
+        self, cell: Cell, left: Value, right: Value, result: Value, node: ast.AugAssign
+    ) -> None:
+        """``v += x``, kept as it is written where ``v`` is a variable of the running kernel."""
+        in_place = (
+            isinstance(left, Runtime)
+            and isinstance(left.node, ast.Name)
+            and left.node.id == cell.name
+            and isinstance(result, Runtime)
+            and isinstance(result.node, ast.BinOp)
+        )
+        if not in_place:
+            self.bind(cell, result, node)
+            return
+        assert isinstance(result, Runtime) and isinstance(result.node, ast.BinOp)
+        target = self.name(cell.name, node, ast.Store())
+        self.emit(ast.AugAssign(target=target, op=node.op, value=result.node.right), node)
+        cell.value = Runtime(self.name(cell.name, node))
+
+    def _augmented_target(self, node: ast.AugAssign) -> Cell | tuple[Tile | Source, list[ast.expr]]:
+        target = node.target
+        if isinstance(target, ast.Name):
+            cell = self._target(target)
+            if cell.stores and isinstance(cell.value, Tile):
+                return cell.value, []
+            self.read(cell, target.id, target)
+            return cell
+        if isinstance(target, ast.Subscript):
+            place, indices = self._place(target)
+            if isinstance(place, Tile):
+                return self.frozen(place, node), []
+            name = f"{place.parameter.name}_index"
+            stable = [
+                index if self._is_stable(index) else self.saved(index, node, name)
+                for index in indices
+            ]
+            return place, stable
+        raise self.error(target, "Only variables and tiles can be assigned.")
+
+    def _current(
+        self, target: Cell | tuple[Tile | Source, list[ast.expr]], node: ast.AugAssign
+    ) -> Value:
+        """What the target of ``+=`` holds before it."""
+        if isinstance(target, Cell):
+            return self.read(target, target.name, node)
+        place, indices = target
+        if isinstance(place, Tile):
+            return Runtime(self.expression(place, node))
+        values: list[Value] = [copy_of(Runtime(index)) for index in indices]
+        return self.source_element(place, values, node)
+
+    def _kept_target(
+        self, target: tuple[Tile | Source, list[ast.expr]], start: int, node: ast.AST
+    ) -> tuple[Tile | Source, list[ast.expr]]:
+        place, indices = target
+        kept = [self._kept(Runtime(index), start, node).node for index in indices]
+        return self._kept(place, start, node), kept
+
+    # Targets.
+
+    def assign(self, target: ast.expr, value: Value, node: ast.AST, holds: bool = False) -> None:
+        """``target = value``. With ``holds``, a variable stands for a tile without loading it."""
+        if isinstance(target, ast.Name):
+            self._assign_name(target, value, node, holds)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target, value, node, holds)
+        elif isinstance(target, ast.Subscript):
+            if isinstance(value, Tile):
+                value = Runtime(self.expression(value, node))
+            start = len(self.state.block)
+            place, indices = self._place(target)
+            if len(self.state.block) > start:
+                value = self._kept(value, start, node)
+            self.store(place, indices, value, node)
+        else:
+            raise self.error(
+                target, "Only variables and tiles can be assigned: not attributes of objects."
+            )
+
+    def _target(self, node: ast.Name) -> Cell:
+        return self.cells[node.id]
+
+    def _assign_name(self, target: ast.Name, value: Value, node: ast.AST, holds: bool) -> None:
+        cell = self._target(target)
+        if cell.stores:
+            assert isinstance(cell.value, Tile)
+            self.store(cell.value, [], value, node)
+        elif holds:
+            cell.value = self.held(cell, value, node)
+        else:
+            self.bind(cell, value, node)
+
+    def held(self, cell: Cell, value: Value, node: ast.AST) -> Value:
+        """What a variable holds that stands for ``value``: tiles stay tiles."""
+        if isinstance(value, Tile):
+            return self.frozen(value, node)
+        if isinstance(value, Group):
+            items = []
+            for index, item in enumerate(value.items):
+                name = self._item_name(cell, f"{cell.name}_{index}")
+                items.append(self.held(Cell(name), item, node))
+            return Group(tuple(items))
+        self.bind(cell, value, node)
+        assert cell.value is not None
+        return cell.value
+
+    def _place(self, target: ast.Subscript) -> tuple[Tile | Source, list[ast.expr]]:
+        """The tile, or the elements of a source, that a subscript names."""
+        value = self.evaluate(target.value)
+        if isinstance(value, Source):
+            return value, self.source_indices(value, self.indices(target.slice), target)
+        if isinstance(value, Tile) and not value.is_complete:
+            tile, indices = self._with_indices(value, target)
+            return self.select(tile, indices, target), []
+        text = ast.unparse(target.value)
+        if isinstance(value, Tile):
+            raise self.error(
+                target,
+                f"`{text}` is one tile here: nothing is left to select. Assign to `{text}` itself, "
+                f"or to elements of the source with `{value.parameter.name}.source[...]`.",
+            )
+        where = "" if self.caller is None else f" (a helper's non-tile: {self.function.name!r})"
+        raise self.error(
+            target,
+            f"A store to `{text}[...]`, but `{text}` is no tile of a parameter{where}. Only tiles "
+            "that come from the application's parameters can be stored to.",
+        )
+
+    # Several targets.
+
+    def _unpack(
+        self, target: ast.Tuple | ast.List, value: Value, node: ast.AST, holds: bool
+    ) -> None:
+        if isinstance(value, Runtime):
+            self._unpack_runtime(target, value, node)
+            return
+        items = self.elements(value, node)
+        targets, items = self._matched(target, items, node)
+        if not holds:
+            items = self._settled_before(targets, items, node)
+        for element, item in zip(targets, items, strict=True):
+            self.assign(element, item, node, holds)
+
+    def _matched(
+        self, target: ast.Tuple | ast.List, items: list[Value], node: ast.AST
+    ) -> tuple[list[ast.expr], list[Value]]:
+        """Targets and values in pairs; a starred target takes what the others leave."""
+        targets = list(target.elts)
+        stars = [index for index, item in enumerate(targets) if isinstance(item, ast.Starred)]
+        missing = len(items) - len(targets)
+        if missing != 0 and not (stars and missing >= -1):
+            raise self.error(
+                target, f"{len(items)} values cannot be assigned to {len(targets)} targets."
+            )
+        if stars:
+            star = stars[0]
+            starred = targets[star]
+            assert isinstance(starred, ast.Starred)
+            targets[star] = starred.value
+            end = star + missing + 1
+            items = [*items[:star], Group(tuple(items[star:end])), *items[end:]]
+        return targets, items
+
+    def _settled_before(
+        self, targets: list[ast.expr], items: list[Value], node: ast.AST
+    ) -> list[Value]:
+        """The values, saved where assigning an earlier target would change them."""
+        written: set[str] = set()
+        stored = False
+        result: list[Value] = []
+        for target, item in zip(targets, items, strict=True):
+            if isinstance(item, Tile) and item.is_complete:
+                item = Runtime(self.expression(item, node))
+            if isinstance(item, Runtime) and (
+                not names_read(item.node).isdisjoint(written)
+                or (stored and reads_memory(item.node))
+            ):
+                item = Runtime(self.saved(item.node, node, "value"))
+            result.append(item)
+            if isinstance(target, ast.Name) and not self._target(target).stores:
+                written.add(self._target(target).name)
+            else:
+                stored = True
+        return result
+
+    def _unpack_runtime(self, target: ast.Tuple | ast.List, value: Runtime, node: ast.AST) -> None:
+        """A tuple that only the running kernel has: a call that gives several results."""
+        cells: list[Cell] = []
+        stores: list[tuple[ast.expr, Cell]] = []
+        for element in target.elts:
+            if isinstance(element, ast.Name) and not self._target(element).stores:
+                cells.append(self._target(element))
+            elif isinstance(element, ast.Starred):
+                raise self.error(element, "A star needs a tuple whose length is known.")
+            else:
+                cells.append(Cell(self.state.fresh("value")))
+                stores.append((element, cells[-1]))
+        names = [self.name(cell.name, node, ast.Store()) for cell in cells]
+        targets: list[ast.expr] = [self.at(ast.Tuple(elts=list(names), ctx=ast.Store()), node)]
+        self.emit(ast.Assign(targets=targets, value=value.node), node)
+        for cell in cells:
+            cell.value = Runtime(self.name(cell.name, node))
+        for element, cell in stores:
+            self.assign(element, self.read(cell, cell.name, node), node)
+
+    def _shared(self, value: Value, node: ast.AST) -> Value:
+        """A value that several targets take, computed once."""
+        if isinstance(value, Tile) and value.is_complete:
+            value = Runtime(self.expression(value, node))
+        if isinstance(value, Group):
+            return Group(tuple(self._shared(item, node) for item in value.items))
+        if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
+            return Runtime(self.saved(value.node, node, "value"))
+        return value

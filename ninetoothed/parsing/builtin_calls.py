@@ -1,0 +1,234 @@
+"""Calls of Python's own functions: computed now where the arguments are known."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed import dtypes, language
+from ninetoothed.dtypes import DType
+from ninetoothed.errors import ApplicationError
+from ninetoothed.parsing.objects import comes_from
+from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value
+
+if TYPE_CHECKING:
+    from ninetoothed.parsing.calls import CallFrame
+
+#: Functions that do something, so that computing them at compile time would be wrong.
+_IMPURE = frozenset(
+    {builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.setattr, builtins.vars}
+    | {builtins.globals, builtins.locals, builtins.delattr, builtins.__import__}
+)
+
+
+def call_builtin(
+    frame: CallFrame,
+    function: Any,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.Call,
+) -> Value:
+    """The value of ``function(*arguments, **keywords)`` for a function not written in Python.
+
+    Raises:
+        ApplicationError: if an argument is not known yet and the function means nothing in a
+            running kernel.
+    """
+    special = _SPECIAL.get(function) if _is_hashable(function) else None
+    if special is not None and not keywords:
+        result = special(frame, arguments, node)
+        if result is not None:
+            return result
+    if not _is_computable(function):
+        raise frame.error(
+            node,
+            f"{_name(function)!r} cannot be called in an application. What can: functions of "
+            "`ninetoothed.language`, functions written in Python, functions decorated with "
+            "`triton.jit`, and Python's own on constants.",
+        )
+    plain = [to_python(value) for value in arguments]
+    named = {key: to_python(value) for key, value in keywords.items()}
+    if None in plain or None in named.values():
+        raise frame.error(node, _unknown_arguments(function))
+    return frame.computed(
+        lambda: function(
+            *(item.object for item in plain if item),
+            **{key: item.object for key, item in named.items() if item},
+        ),
+        node,
+    )
+
+
+def to_python(value: Value) -> Known | None:
+    """The Python object behind a value; None where it is not known."""
+    if isinstance(value, Known):
+        return value
+    if isinstance(value, Group):
+        items = [to_python(item) for item in value.items]
+        return None if None in items else Known(tuple(item.object for item in items if item))
+    return None
+
+
+def _unknown_arguments(function: Any) -> str:
+    name = _name(function)
+    message = f"{name!r} is Python's own: its arguments are needed at compile time."
+    if hasattr(language, name):
+        message += f" `ntl.{name}` takes values of a running kernel."
+    return message
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or repr(function))
+
+
+def _is_hashable(function: Any) -> bool:
+    return getattr(type(function), "__hash__", None) is not None
+
+
+def _is_computable(function: Any) -> bool:
+    if _is_hashable(function) and function in _IMPURE:
+        return False
+    if isinstance(function, type):
+        return True
+    if isinstance(function, types.MethodType):
+        return isinstance(function.__self__, DType | type)
+    kinds = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)
+    return isinstance(function, kinds) or (comes_from("numpy", function) and callable(function))
+
+
+# What some of Python's functions mean for values of a running kernel. Each gives None where the
+# function is to be computed as usual.
+
+
+def _range(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    return Range(Known(range), tuple(arguments), {})
+
+
+def _len(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if len(arguments) != 1:
+        return None
+    if isinstance(arguments[0], Group | Range):
+        return Known(len(frame.elements(arguments[0], node)))
+    if isinstance(arguments[0], Runtime):
+        return _python_call(frame, "len", arguments, node)
+    return None
+
+
+def _iterated(function: Callable[..., Any]) -> Callable[..., Value | None]:
+    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+        lists = [frame.elements(argument, node) for argument in arguments]
+        return _group_of(function(*lists))
+
+    return call
+
+
+def _group_of(items: Any) -> Group:
+    """Tuples of values, and numbers among them, as a group."""
+    return Group(
+        tuple(
+            item
+            if isinstance(item, Value)
+            else _group_of(item)
+            if isinstance(item, tuple | list)
+            else Known(item)
+            for item in items
+        )
+    )
+
+
+def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value | None]:
+    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+        if len(arguments) == 1 and isinstance(arguments[0], Group):
+            arguments = list(arguments[0].items)
+        known = [to_python(argument) for argument in arguments]
+        if arguments and None not in known:
+            return frame.computed(lambda: of_numbers(item.object for item in known if item), node)
+        result, *rest = arguments
+        for argument in rest:
+            result = frame.language_call(name, [result, argument], {}, node)
+        return result if rest else None
+
+    return call
+
+
+def _cast(dtype: DType) -> Callable[..., Value | None]:
+    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+        if len(arguments) != 1 or to_python(arguments[0]) is not None:
+            return None
+        if dtype is dtypes.int64 and isinstance(arguments[0], Symbolic):
+            return arguments[0]
+        return frame.language_call("cast", [arguments[0], Known(dtype)], {}, node)
+
+    return call
+
+
+def _abs(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if len(arguments) != 1 or to_python(arguments[0]) is not None:
+        return None
+    return frame.language_call("abs", arguments, {}, node)
+
+
+def _sum(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if not arguments or to_python(Group(tuple(arguments))) is not None:
+        return None
+    total: Value = arguments[1] if len(arguments) > 1 else Known(0)
+    for item in frame.elements(arguments[0], node):
+        zero = isinstance(total, Known) and total.object == 0
+        total = item if zero else frame.binary(total, ast.Add(), item, node)
+    return total
+
+
+def _print(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if not (arguments and isinstance(arguments[0], Known) and isinstance(arguments[0].object, str)):
+        arguments = [Known(""), *arguments]
+    return frame.language_call("device_print", arguments, {}, node)
+
+
+def _getattr(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if len(arguments) not in (2, 3):
+        return None
+    name = arguments[1]
+    if not (isinstance(name, Known) and isinstance(name.object, str)):
+        raise frame.error(node, "`getattr` needs the attribute's name at compile time.")
+    try:
+        return frame.attribute(arguments[0], name.object, node)
+    except ApplicationError:
+        if len(arguments) == 3:
+            return arguments[2]
+        raise
+
+
+def _isinstance(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
+        kinds = arguments[1].object
+        return frame.computed(lambda: isinstance((), kinds), node)
+    return None
+
+
+def _python_call(frame: CallFrame, name: str, arguments: list[Value], node: ast.Call) -> Runtime:
+    nodes = [frame.expression(argument, node) for argument in arguments]
+    return Runtime(frame.at(ast.Call(func=frame.name(name, node), args=nodes, keywords=[]), node))
+
+
+_SPECIAL: dict[Any, Callable[..., Value | None]] = {
+    range: _range,
+    len: _len,
+    tuple: _iterated(lambda items=(): items),
+    list: _iterated(lambda items=(): items),
+    zip: _iterated(lambda *lists: list(zip(*lists, strict=False))),
+    enumerate: _iterated(lambda items: list(enumerate(items))),
+    reversed: _iterated(lambda items: list(reversed(items))),
+    min: _extremum("minimum", min),
+    max: _extremum("maximum", max),
+    float: _cast(dtypes.float32),
+    int: _cast(dtypes.int64),
+    bool: _cast(dtypes.bool),
+    abs: _abs,
+    sum: _sum,
+    print: _print,
+    getattr: _getattr,
+    isinstance: _isinstance,
+}

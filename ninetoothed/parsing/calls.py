@@ -1,0 +1,339 @@
+"""Calls: the language's functions, helpers (inlined), ``triton.jit`` functions, Python's own."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ninetoothed import source
+from ninetoothed.dtypes import DType
+from ninetoothed.errors import ApplicationError
+from ninetoothed.language import LanguageFunction
+from ninetoothed.parsing.builtin_calls import call_builtin
+from ninetoothed.parsing.expressions import ExpressionFrame, _is_symbolic, _symbol
+from ninetoothed.parsing.frames import State
+from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, value_of
+from ninetoothed.parsing.values import (
+    Cell,
+    Function,
+    Group,
+    Known,
+    Method,
+    Range,
+    Runtime,
+    Value,
+    copy_of,
+)
+from ninetoothed.program import ExternRef, LanguageRef, Widened
+
+#: Functions that take a shape, and the first argument of it: all from there on, or a tuple.
+_SHAPES = {"zeros": 0, "full": 0, "broadcast_to": 1, "reshape": 1, "view": 1}
+
+#: Those of them that take the shape as one argument only, others following it.
+_ONE_SHAPE = frozenset({"zeros", "full"})
+
+_RANGES = frozenset({"range", "static_range"})
+
+
+class CallFrame(ExpressionFrame):
+    """A frame that evaluates calls."""
+
+    def _evaluate_Call(self, node: ast.Call) -> Value:
+        function = self.evaluate(node.func)
+        if isinstance(function, Known) and is_inlined(function.object):
+            function = self.function_value(function.object, node)
+        if isinstance(function, Function):
+            return self._inlined(function, node)
+        if isinstance(function, Runtime):
+            return self._method_call(function, node)
+        arguments, keywords = self._arguments(node)
+        if isinstance(function, Method):
+            return self.tile_method(function, arguments, keywords, node)
+        if not isinstance(function, Known):
+            raise self.error(node, "This cannot be called.")
+        item = function.object
+        if isinstance(item, LanguageFunction):
+            return self._language(item, arguments, keywords, node)
+        if is_triton_function(item):
+            reference: ast.expr = self.at(ExternRef(name=self._extern(item)), node)
+            return self._runtime_call(reference, arguments, keywords, node)
+        if isinstance(item, DType):
+            raise self.error(
+                node, f"An element type cannot be called: use `ntl.cast(value, {item.name})`."
+            )
+        folded = self._folded(item, arguments, node)
+        if folded is not None:
+            return folded
+        return call_builtin(self, item, arguments, keywords, node)
+
+    # Arguments.
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
+        """Positional and keyword arguments as values, in the order they are written."""
+        positional, keywords = self._argument_cells(node)
+        return (
+            [self._plain(item) for item in positional],
+            {key: self._plain(item) for key, item in keywords.items()},
+        )
+
+    def _plain(self, item: Value | Cell) -> Value:
+        return copy_of(item.value) if isinstance(item, Cell) else item
+
+    def _argument_cells(self, node: ast.Call) -> tuple[list[Value | Cell], dict[str, Value | Cell]]:
+        """As ``_arguments``, where a bare variable is given as itself, to be rebound."""
+        written = [
+            *(item.value if isinstance(item, ast.Starred) else item for item in node.args),
+            *(keyword.value for keyword in node.keywords),
+        ]
+        values = self.in_order(written, self._argument)
+        positional: list[Value | Cell] = []
+        for item, value in zip(node.args, values, strict=False):
+            if isinstance(item, ast.Starred):
+                positional.extend(self.elements(self._plain(value), item))
+            else:
+                positional.append(value)
+        keywords: dict[str, Value | Cell] = {}
+        for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
+            if keyword.arg is None:
+                keywords.update(self._double_starred(self._plain(value), keyword))
+            else:
+                keywords[keyword.arg] = value
+        return positional, keywords
+
+    def _argument(self, node: ast.expr) -> Value | Cell:
+        if isinstance(node, ast.Name):
+            found = self.lookup(node.id, node)
+            if isinstance(found, Cell):
+                self.read(found, node.id, node)
+            return found
+        if isinstance(node, ast.Lambda):
+            return self.local_function(_lambda_definition(node), node)
+        return self.evaluate(node)
+
+    def _double_starred(self, value: Value, node: ast.AST) -> dict[str, Value]:
+        if isinstance(value, Known) and isinstance(value.object, dict):
+            return {str(key): value_of(item) for key, item in value.object.items()}
+        raise self.error(node, "`**` needs a dictionary that is known at compile time.")
+
+    # The language.
+
+    def language_call(
+        self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
+    ) -> Value:
+        """A call of the language's function ``name``."""
+        reference = self.at(LanguageRef(name=name), node)
+        return self._runtime_call(reference, arguments, keywords, node)
+
+    def _language(
+        self,
+        function: LanguageFunction,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.Call,
+    ) -> Value:
+        name = function.name
+        if name in _RANGES:
+            return Range(Known(function), tuple(arguments), keywords)
+        if name == "constexpr" and len(arguments) == 1:
+            return arguments[0]
+        if name == "static_assert" and arguments and self.truth(arguments[0]) is not None:
+            return self.asserted(arguments, node)
+        folded = self._folded(function, arguments, node)
+        if folded is not None:
+            return folded
+        if name in _SHAPES:
+            arguments, keywords = self._widened(name, _SHAPES[name], arguments, keywords, node)
+        return self.language_call(name, arguments, keywords, node)
+
+    def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
+        """An assertion that is decided now."""
+        if self.truth(arguments[0]):
+            return Known(None)
+        text = arguments[1] if len(arguments) > 1 else Known("")
+        words = f": {text.object}" if isinstance(text, Known) and text.object else "."
+        raise self.error(node, f"An assertion of the application fails{words}")
+
+    def _folded(self, function: Any, arguments: list[Value], node: ast.AST) -> Value | None:
+        """``cdiv`` and ``next_power_of_2`` of what is known, of symbolic sizes too."""
+        name = str(getattr(function, "name", None) or getattr(function, "__name__", ""))
+        ours = isinstance(function, LanguageFunction) or comes_from("triton", function)
+        if not ours or not arguments or not all(map(_is_symbolic, arguments)):
+            return None
+        if name.endswith("cdiv") and len(arguments) == 2:
+            one, other = map(_symbol, arguments)
+            return self.computed(lambda: (one + other - 1) // other, node)
+        if name == "next_power_of_2" and len(arguments) == 1:
+            return self._widened_size(arguments[0], node)
+        return None
+
+    def _widened(
+        self,
+        name: str,
+        first: int,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.Call,
+    ) -> tuple[list[Value], dict[str, Value]]:
+        """The arguments with the dimensions of the shape among them widened."""
+        last = first + 1 if name in _ONE_SHAPE else len(arguments)
+        widened = [
+            self._widened_shape(value, node) if first <= index < last else value
+            for index, value in enumerate(arguments)
+        ]
+        return widened, {
+            key: self._widened_shape(value, node) if key == "shape" else value
+            for key, value in keywords.items()
+        }
+
+    def _widened_shape(self, value: Value, node: ast.AST) -> Value:
+        if isinstance(value, Group):
+            return Group(tuple(self._widened_size(item, node) for item in value.items))
+        # A whole shape that the running kernel has is that of a tile, widened already.
+        if isinstance(value, Runtime) and _is_shape(value.node):
+            return value
+        return self._widened_size(value, node)
+
+    def _widened_size(self, value: Value, node: ast.AST) -> Value:
+        if isinstance(value, Known):
+            size = value.object
+            if isinstance(size, int) and size > 0:
+                return Known(1 << (size - 1).bit_length())
+            return value
+        if isinstance(value, Runtime) and _is_shape(value.node):
+            return value
+        return Runtime(self.at(Widened(value=self.expression(value, node)), node))
+
+    def _runtime_call(
+        self,
+        function: ast.expr,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.Call,
+    ) -> Runtime:
+        # Stars, and what we add ourselves, make more arguments than were written.
+        origins = [*node.args, *(node for _ in arguments)]
+        positional = [
+            self._given(value, node, origin)
+            for value, origin in zip(arguments, origins, strict=False)
+        ]
+        named = [
+            self.at(ast.keyword(arg=key, value=self._given(value, node, node)), node)
+            for key, value in keywords.items()
+        ]
+        return Runtime(self.at(ast.Call(func=function, args=positional, keywords=named), node))
+
+    def _given(self, value: Value, node: ast.Call, origin: ast.AST) -> ast.expr:
+        """An argument's node; a function becomes a helper that the language calls back."""
+        if isinstance(value, Known) and is_inlined(value.object):
+            value = self.function_value(value.object, node)
+        if isinstance(value, Function):
+            return self.at(ExternRef(name=self._helper(value, node)), origin)
+        return self.expression(value, origin)
+
+    def _method_call(self, function: Runtime, node: ast.Call) -> Value:
+        """``value.method(...)`` of a value of the running kernel."""
+        start = len(self.state.block)
+        arguments, keywords = self._arguments(node)
+        if len(self.state.block) > start:
+            function = self._kept(function, start, node)
+        attribute = function.node
+        if isinstance(attribute, ast.Attribute) and attribute.attr in _SHAPES:
+            arguments, keywords = self._widened(attribute.attr, 0, arguments, keywords, node)
+        return self._runtime_call(attribute, arguments, keywords, node)
+
+    # Helpers.
+
+    def function_value(self, function: Any, node: ast.AST) -> Function:
+        """A Python function, read from its source."""
+        try:
+            found = source.read(function)
+        except ApplicationError as error:
+            raise self.error(node, error.message) from error
+        return function_of(found)
+
+    def local_function(self, tree: ast.FunctionDef, node: ast.AST) -> Function:
+        """A function defined inside of the application: it sees the variables around it."""
+        positional = [item.arg for item in tree.args.posonlyargs + tree.args.args]
+        values = [self.evaluate(item) for item in tree.args.defaults]
+        defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+        for argument, default in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True):
+            if default is not None:
+                defaults[argument.arg] = self.evaluate(default)
+        return Function(tree, self.file, self.lookup, defaults, id(tree))
+
+    def _inlined(self, function: Function, node: ast.Call) -> Value:
+        arguments, keywords = self._argument_cells(node)
+        frame = type(self)(self.state, function, node)
+        frame.check_recursion(node)
+        frame.enter(arguments, keywords, node)
+        self.state.frames.append(frame)
+        try:
+            return frame.result()
+        finally:
+            self.state.frames.pop()
+
+    def check_recursion(self, node: ast.AST) -> None:
+        """Raise if this function is being evaluated already."""
+        for frame in self.state.frames:
+            if frame.function.key == self.function.key:
+                assert self.caller is not None
+                raise self.caller.error(
+                    node,
+                    f"{self.function.name!r} calls itself: a helper is inlined where it is called, "
+                    "so that would never end. Write a loop.",
+                )
+
+    def enter(
+        self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST
+    ) -> None:
+        """Bind the arguments to the parameters."""
+        raise NotImplementedError
+
+    def result(self) -> Value:
+        """Evaluate the body; what it returns."""
+        raise NotImplementedError
+
+    def _helper(self, function: Function, node: ast.Call) -> str:
+        """The name of a function that the language calls back, evaluated on its own."""
+        known = self.state.helper_names.get(function.key)
+        if known is not None:
+            return known
+        name = self.state.fresh(function.name)
+        inner = State(names=self.state.names, externs=self.state.externs)
+        inner.helpers, inner.helper_names = self.state.helpers, self.state.helper_names
+        inner.frames = [*self.state.frames]
+        frame = type(self)(inner, function, node)
+        frame.check_recursion(node)
+        frame.is_isolated = True
+        inner.frames.append(frame)
+        self.state.helpers[name] = frame.standalone(name)
+        self.state.helper_names[function.key] = name
+        return name
+
+    def standalone(self, name: str) -> ast.FunctionDef:
+        """The function as a definition of its own."""
+        raise NotImplementedError
+
+
+def function_of(found: source.FunctionSource) -> Function:
+    """A function read from a file, to be inlined."""
+
+    def resolve(name: str, node: ast.AST) -> Value:
+        return value_of(found.resolve(name, node))
+
+    defaults = {name: value_of(item) for name, item in found.defaults.items()}
+    return Function(found.tree, found.file, resolve, defaults, found.function)
+
+
+def _lambda_definition(node: ast.Lambda) -> ast.FunctionDef:
+    body = ast.copy_location(ast.Return(value=node.body), node.body)
+    return ast.copy_location(
+        ast.FunctionDef(name="combine", args=node.args, body=[body], decorator_list=[]), node
+    )
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """Whether a node is a tile's shape in the running kernel, or a dimension of it."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == "shape"

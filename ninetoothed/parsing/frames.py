@@ -1,0 +1,502 @@
+"""One function being evaluated: its variables, its errors, and the statements that come of it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.dtypes import DType
+from ninetoothed.effects import conflicts
+from ninetoothed.errors import ApplicationError, near
+from ninetoothed.language import LanguageFunction
+from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
+from ninetoothed.parsing.values import (
+    Cell,
+    Element,
+    Function,
+    Group,
+    Known,
+    Level,
+    Method,
+    Range,
+    Runtime,
+    Source,
+    Symbolic,
+    Tile,
+    Undecided,
+    Value,
+    copy_of,
+    same,
+)
+from ninetoothed.program import (
+    DTypeRef,
+    ElementType,
+    ExternRef,
+    LanguageRef,
+    Load,
+    NodeT,
+    SymbolValue,
+    TileRef,
+    at,
+    clone,
+)
+from ninetoothed.source import location_of
+
+#: Names that the Program itself may use for Python's own functions.
+RESERVED = frozenset({"float", "len", "range"})
+
+
+@dataclass
+class State:
+    """What all frames of one application share.
+
+    Attributes:
+        block: where statements go at the moment.
+        names: every name of the Program so far.
+        constants: names that the running kernel knows at compile time.
+        frames: the frames at work, the innermost last.
+    """
+
+    block: list[ast.stmt] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    constants: set[str] = field(default_factory=set)
+    externs: dict[str, Any] = field(default_factory=dict)
+    helpers: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    helper_names: dict[object, str] = field(default_factory=dict)
+    frames: list[Frame] = field(default_factory=list)
+    loops: int = 0
+
+    def fresh(self, *wishes: str) -> str:
+        """A name not used so far: the first wish that is free, else the last one numbered."""
+        for wish in wishes:
+            if wish not in self.names:
+                self.names.add(wish)
+                return wish
+        number = 1
+        while f"{wishes[-1]}_{number}" in self.names:
+            number += 1
+        return self.fresh(f"{wishes[-1]}_{number}")
+
+    @contextlib.contextmanager
+    def captured(self) -> Iterator[list[ast.stmt]]:
+        """Statements made within go to the list that is given, not to the current block."""
+        outer, self.block = self.block, []
+        try:
+            yield self.block
+        finally:
+            self.block = outer
+
+    def cells(self) -> dict[Cell, Value | None]:
+        """All variables of all frames at work, with what they hold."""
+        return {cell: cell.value for frame in self.frames for cell in frame.cells.values()}
+
+
+class Frame:
+    """The evaluation of one function: the application, or one call of a helper."""
+
+    def __init__(self, state: State, function: Function, call: ast.AST | None = None) -> None:
+        self.state = state
+        self.function = function
+        self.file = function.file
+        self.call = call
+        self.caller = state.frames[-1] if state.frames else None
+        self.cells: dict[str, Cell] = {}
+        self.is_isolated = False
+
+    # Errors and positions.
+
+    def error(
+        self, node: ast.AST, message: str, kind: type[ApplicationError] = ApplicationError
+    ) -> ApplicationError:
+        """An error at ``node``; for a helper it also says where it was called from."""
+        frame: Frame | None = self
+        while frame is not None and frame.caller is not None and frame.call is not None:
+            caller = frame.caller
+            line = getattr(frame.call, "lineno", "?")
+            message += (
+                f"\n  (in {frame.function.name!r}, which {caller.function.name!r} calls at "
+                f"{caller.file}:{line})"
+            )
+            frame = caller
+        return kind(message, location_of(node, self.file))
+
+    def at(self, node: NodeT, origin: ast.AST) -> NodeT:
+        """``node`` as the Program has it: at the place of ``origin``."""
+        return at(node, origin, self.file)
+
+    def name(self, text: str, origin: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
+        """A name of the Program."""
+        return self.at(ast.Name(id=text, ctx=ctx or ast.Load()), origin)
+
+    # Output.
+
+    def emit(self, node: ast.stmt, origin: ast.AST) -> None:
+        """Add a statement to the current block."""
+        self.state.block.append(self.at(node, origin))
+
+    def assignment(
+        self, name: str, value: ast.expr, origin: ast.AST, constant: bool = False
+    ) -> ast.stmt:
+        """``name = value``, or ``name: constexpr = value``."""
+        target = self.name(name, origin, ast.Store())
+        if not constant:
+            return self.at(ast.Assign(targets=[target], value=value), origin)
+        self.state.constants.add(name)
+        annotation = self.at(LanguageRef(name="constexpr"), origin)
+        return self.at(
+            ast.AnnAssign(target=target, annotation=annotation, value=value, simple=1), origin
+        )
+
+    def saved(self, node: ast.expr, origin: ast.AST, *wishes: str) -> ast.Name:
+        """The name of a new variable that holds the value of ``node`` from here on."""
+        name = self.state.fresh(*wishes)
+        self.state.block.append(self.assignment(name, node, origin))
+        return self.name(name, origin)
+
+    # Variables.
+
+    def lookup(self, name: str, node: ast.AST) -> Value | Cell:
+        """The variable or the free name's value."""
+        cell = self.cells.get(name)
+        return self.function.resolve(name, node) if cell is None else cell
+
+    def read(self, cell: Cell, name: str, node: ast.AST) -> Value:
+        """What a variable holds."""
+        value = cell.value
+        if value is None:
+            known = [key for key, other in self.cells.items() if other.value is not None]
+            raise self.error(
+                node,
+                f"The variable {name!r} is read before it is assigned.{near(name, known)} A "
+                "variable that a loop or an if assigns needs a value before it.",
+            )
+        if isinstance(value, Undecided):
+            raise self.error(node, f"The value of {name!r} is needed at compile time: {value.why}")
+        self._check_captured(cell, name, node)
+        return copy_of(value)
+
+    def _check_captured(self, cell: Cell, name: str, node: ast.AST) -> None:
+        """A function that the language calls back sees nothing of the kernel around it."""
+        frames = self.state.frames
+        isolated = [index for index, frame in enumerate(frames) if frame.is_isolated]
+        if not isolated or isinstance(cell.value, Known | Symbolic | Element | Function):
+            return
+        inside = (other for frame in frames[isolated[-1] :] for other in frame.cells.values())
+        if cell not in set(inside):
+            raise self.error(
+                node,
+                f"{name!r} is a value of the running kernel, and a function handed to the language "
+                "can use its own parameters and compile-time constants only.",
+            )
+
+    # Values in the Program.
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """What an expression stands for; may add statements to the block."""
+        raise NotImplementedError
+
+    def expression(self, value: Value, node: ast.AST) -> ast.expr:
+        """The Program's expression for a value. A tile is loaded."""
+        if isinstance(value, Runtime):
+            return value.node
+        if isinstance(value, Known):
+            return self._of_object(value.object, node)
+        if isinstance(value, Tile):
+            return self.at(Load(tile=self.reference(value, node)), node)
+        if isinstance(value, Symbolic):
+            return self.at(SymbolValue(symbol=value.symbol), node)
+        if isinstance(value, Group):
+            items = [self.expression(item, node) for item in value.items]
+            return self.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
+        if isinstance(value, Element):
+            return self.at(ElementType(parameter=value.parameter.name), node)
+        raise self.error(node, _no_value(value))
+
+    def reference(self, tile: Tile, node: ast.AST) -> TileRef:
+        """The node for a tile, which must be one, not several."""
+        if not tile.is_complete:
+            shape = _shape_text(tile.parameter.levels[tile.selected_level])
+            raise self.error(
+                node,
+                f"{tile.parameter.name!r} names {shape} tiles here, and one tile is needed. "
+                f"Select it: `{tile.parameter.name}[...]` with "
+                f"{_count(len(tile.parameter.levels[tile.selected_level]), 'index', 'indices')}.",
+            )
+        indices = [clone(index) for index in tile.indices]
+        return self.at(TileRef(parameter=tile.parameter.name, indices=indices), node)
+
+    def is_constant(self, node: ast.expr) -> bool:
+        """Whether the backend's compiler will know the value of ``node``."""
+        if isinstance(node, ast.Name):
+            return node.id in self.state.constants
+        if isinstance(node, SymbolValue):
+            return is_constant_symbol(node.symbol)
+        if isinstance(node, ast.Constant | DTypeRef | ElementType):
+            return True
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            parts = [*node.args, *(item.value for item in node.keywords)]
+            if isinstance(node.func, ast.Attribute) and self.is_constant(node.func):
+                return all(map(self.is_constant, parts))
+            return name == "float"
+        if isinstance(
+            node, ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Attribute
+        ):
+            children = [item for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
+            return all(map(self.is_constant, children))
+        return False
+
+    # Order of evaluation.
+
+    def in_order(self, nodes: Sequence[ast.expr], evaluate: Callable[[Any], Any]) -> list[Any]:
+        """The values of several expressions, evaluated from left to right.
+
+        Where one of them adds statements that change what an earlier one reads, the earlier one's
+        value is saved before these statements.
+        """
+        results: list[Any] = []
+        for node in nodes:
+            start = len(self.state.block)
+            result = evaluate(node)
+            grown = len(self.state.block) - start
+            if grown:
+                for index, earlier in enumerate(results):
+                    position = len(self.state.block) - grown
+                    results[index] = self._kept(earlier, position, nodes[index])
+            results.append(result)
+        return results
+
+    def _kept(self, value: Any, start: int, origin: ast.AST) -> Any:
+        """``value``, saved at position ``start`` of the block if what follows there changes it."""
+        if isinstance(value, Runtime):
+            if conflicts(value.node, self.state.block[start:]):
+                name = self.state.fresh("value")
+                self.state.block.insert(start, self.assignment(name, value.node, origin))
+                return Runtime(self.name(name, origin))
+        elif isinstance(value, Group):
+            return Group(tuple(self._kept(item, start, origin) for item in value.items))
+        elif isinstance(value, Tile):
+            indices = (self._kept(Runtime(index), start, origin) for index in value.indices)
+            return Tile(value.parameter, tuple(item.node for item in indices), value.level)
+        return value
+
+    def operand(self, node: ast.expr) -> Runtime:
+        """An expression's value as a node."""
+        return Runtime(self.expression(self.evaluate(node), node))
+
+    # Python objects in the Program.
+
+    def _of_object(self, item: Any, node: ast.AST) -> ast.expr:
+        item = literal(item)
+        if isinstance(item, bool | str | None):
+            return self.at(ast.Constant(value=item), node)
+        if isinstance(item, int | float):
+            return self._number(item, node)
+        if item is Ellipsis:
+            return self.at(ast.Constant(value=item), node)
+        if isinstance(item, DType):
+            return self.at(DTypeRef(dtype=item), node)
+        if isinstance(item, LanguageFunction):
+            return self.at(LanguageRef(name=item.name), node)
+        if is_triton_function(item):
+            return self.at(ExternRef(name=self._extern(item)), node)
+        raise self.error(node, _no_value(Known(item)))
+
+    def _number(self, number: int | float, node: ast.AST) -> ast.expr:
+        """A literal; what Python has no literal for is called ``float("inf")`` and so on."""
+        if isinstance(number, float) and not math.isfinite(number):
+            text = self.at(ast.Constant(value=str(number)), node)
+            function = self.name("float", node)
+            return self.at(ast.Call(func=function, args=[text], keywords=[]), node)
+        if number < 0 or (number == 0 and str(number).startswith("-")):
+            positive = self.at(ast.Constant(value=-number), node)
+            return self.at(ast.UnaryOp(op=ast.USub(), operand=positive), node)
+        return self.at(ast.Constant(value=number), node)
+
+    def _extern(self, item: Any) -> str:
+        for name, known in self.state.externs.items():
+            if known is item:
+                return name
+        name = self.state.fresh(getattr(item, "__name__", "function"))
+        self.state.externs[name] = item
+        return name
+
+    # Binding.
+
+    def bind(self, cell: Cell, value: Value, node: ast.AST) -> None:
+        """Assign a variable. What is known at compile time needs no statement."""
+        cell.value = self._stored_in(cell, cell.name, value, node, self.state.block)
+
+    def _stored_in(
+        self, cell: Cell, name: str, value: Value, node: ast.AST, block: list[ast.stmt]
+    ) -> Value:
+        if isinstance(value, Tile):
+            if not value.is_complete:
+                return self.frozen(value, node)
+            value = Runtime(self.expression(value, node))
+        if isinstance(value, Group):
+            items = enumerate(value.items)
+            return Group(
+                tuple(
+                    self._stored_in(
+                        cell, self._item_name(cell, f"{name}_{index}"), item, node, block
+                    )
+                    for index, item in items
+                )
+            )
+        if not isinstance(value, Runtime):
+            return value
+        if isinstance(value.node, ast.Name) and value.node.id == name:
+            return value
+        constant = cell.is_stable and not self.state.loops and self.is_constant(value.node)
+        block.append(self.assignment(name, value.node, node, constant))
+        return Runtime(self.name(name, node))
+
+    def _item_name(self, cell: Cell, wish: str) -> str:
+        if wish not in cell.item_names:
+            cell.item_names[wish] = self.state.fresh(wish)
+        return cell.item_names[wish]
+
+    def frozen(self, tile: Tile, node: ast.AST) -> Tile:
+        """The same tile, whatever happens later to the variables in its indices."""
+        indices = tuple(
+            index
+            if self._is_stable(index)
+            else self.saved(index, node, f"{tile.parameter.name}_index")
+            for index in tile.indices
+        )
+        return Tile(tile.parameter, indices, tile.level)
+
+    def _is_stable(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Constant | SymbolValue):
+            return True
+        if isinstance(node, ast.Name):
+            stable = (
+                cell.is_stable
+                for frame in self.state.frames
+                for cell in frame.cells.values()
+                if cell.name == node.id
+            )
+            return next(stable, True)
+        if isinstance(node, ast.BinOp):
+            return self._is_stable(node.left) and self._is_stable(node.right)
+        return False
+
+    # Where ways meet.
+
+    def settle(
+        self, cell: Cell, value: Value | None, block: list[ast.stmt], node: ast.AST
+    ) -> Value | None:
+        """Make a value one of the running kernel, held in the variable's own name.
+
+        Statements for it are added to ``block``. None where that is impossible.
+        """
+        return self._settled(cell, cell.name, value, block, node)
+
+    def _settled(
+        self, cell: Cell, name: str, value: Value | None, block: list[ast.stmt], node: ast.AST
+    ) -> Value | None:
+        if isinstance(value, Group):
+            items = [
+                self._settled(cell, self._item_name(cell, f"{name}_{index}"), item, block, node)
+                for index, item in enumerate(value.items)
+            ]
+            return None if None in items else Group(tuple(item for item in items if item))
+        if not is_carried(value):
+            return None
+        assert value is not None
+        expression = self.expression(copy_of(value), node)
+        if not (isinstance(expression, ast.Name) and expression.id == name):
+            block.append(self.assignment(name, expression, node))
+        return Runtime(self.name(name, node))
+
+    def merge(
+        self,
+        cell: Cell,
+        left: tuple[Value | None, list[ast.stmt]],
+        right: tuple[Value | None, list[ast.stmt]],
+        node: ast.AST,
+        constant: bool,
+    ) -> Value | None:
+        """What a variable holds after two ways, each with the value and the block it ended in."""
+        (one, one_block), (other, other_block) = left, right
+        if same(one, other):
+            return one
+        if one is None or other is None:
+            # Python would raise on the way that left it unassigned.
+            value, block = (other, other_block) if one is None else (one, one_block)
+            return self.settle(cell, value, block, node) if isinstance(value, Group) else value
+        if constant and _is_number(one) and _is_number(other):
+            name = self.state.fresh(f"{cell.name}_value")
+            for value, block in ((one, one_block), (other, other_block)):
+                block.append(
+                    self.assignment(name, self.expression(copy_of(value), node), node, True)
+                )
+            return Runtime(self.name(name, node))
+        settled = [
+            self.settle(cell, value, block, node)
+            for value, block in ((one, one_block), (other, other_block))
+        ]
+        if None in settled or not same(settled[0], settled[1]):
+            return Undecided("it differs between the ways that run time may take.")
+        return settled[0]
+
+
+def is_carried(value: Value | None) -> bool:
+    """Whether a variable of the running kernel can hold the value."""
+    if isinstance(value, Known):
+        return value.object is None or _is_number(value)
+    return isinstance(value, Runtime | Symbolic)
+
+
+def is_constant_symbol(symbol: Any) -> bool:
+    """Whether all that a symbolic integer is made of is known when a kernel is compiled."""
+    return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())
+
+
+def _is_number(value: Value) -> bool:
+    if isinstance(value, Symbolic):
+        return is_constant_symbol(value.symbol)
+    return isinstance(value, Known) and isinstance(literal(value.object), bool | int | float)
+
+
+def _no_value(value: Value) -> str:
+    """Why a value cannot be one of the running kernel."""
+    if isinstance(value, Level):
+        return (
+            f"The elements of {value.parameter.name!r} are tiles at this level, so its `.dtype` is "
+            "that inner level and no element type. Take `.dtype` once more to get inside."
+        )
+    if isinstance(value, Source):
+        return (
+            f"`{value.parameter.name}.source` is the whole tensor; select elements with "
+            f"`{value.parameter.name}.source[...]`."
+        )
+    if isinstance(value, Method):
+        return f"`{value.name}` is a method: call it."
+    if isinstance(value, Function) or (isinstance(value, Known) and is_inlined(value.object)):
+        return "A function is no value of a running kernel: call it."
+    if isinstance(value, Range):
+        return "A range is only for looping over: `for i in range(...)`."
+    if isinstance(value, Known) and comes_from("ninetoothed", value.object):
+        return (
+            f"A {type(value.object).__name__} cannot be used inside of an application. Hand the "
+            "tensor over as a parameter."
+        )
+    found = value.object if isinstance(value, Known) else value
+    return (
+        f"A {type(found).__name__} cannot be a value of a running kernel: {found!r:.80}. Numbers, "
+        "element types, tiles and tuples of them can."
+    )
+
+
+def _shape_text(shape: Sequence[Any]) -> str:
+    return "×".join(f"({size})" if " " in str(size) else str(size) for size in shape)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,103 @@
+"""Python objects as values: the language's functions, element types, symbols, Triton's own objects.
+
+Triton is never imported here: an object of it can only be met once the user has imported it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ninetoothed import dtypes, language
+from ninetoothed.expr import Symbol
+from ninetoothed.language import LanguageFunction
+from ninetoothed.parsing.values import Group, Known, Symbolic, Value
+
+#: Where Triton's language keeps its functions, and our prefix for them. Searched in order.
+_TRITON_MODULES = {
+    "triton.language": "",
+    "triton.language.math": "math.",
+    "triton.language.random": "random.",
+    "triton.language.standard": "standard.",
+    "triton.language.extra.libdevice": "libdevice.",
+    "triton.language.extra.cuda.libdevice": "libdevice.",
+    "triton.language.extra.hip.libdevice": "libdevice.",
+}
+
+_BY_SIGNATURE = {dtypes.by_name(name).signature: dtypes.by_name(name) for name in dtypes.NAMES}
+
+
+def value_of(item: Any) -> Value:
+    """The value that stands for a Python object."""
+    if isinstance(item, bool | int | float | str | None):
+        return Known(item)
+    if isinstance(item, Symbol):
+        return Known(item.operands[0]) if item.op == "const" else Symbolic(item)
+    if type(item) in (tuple, list):
+        return Group(tuple(value_of(element) for element in item))
+    if comes_from("triton", item):
+        return _of_triton(item)
+    if comes_from("numpy", item) and hasattr(item, "item") and getattr(item, "ndim", 1) == 0:
+        return Known(item.item())
+    return Known(item)
+
+
+def comes_from(package: str, item: Any) -> bool:
+    """Whether the object's type, or the object itself, is defined in ``package``."""
+    for module in (type(item).__module__, getattr(item, "__module__", None)):
+        if isinstance(module, str) and module.partition(".")[0] == package:
+            return True
+    return False
+
+
+def is_triton_function(item: Any) -> bool:
+    """Whether ``item`` was decorated with ``triton.jit``."""
+    return type(item).__name__ in ("JITFunction", "JITCallable") and comes_from("triton", item)
+
+
+def is_inlined(item: Any) -> bool:
+    """Whether calling ``item`` means inlining it."""
+    return isinstance(item, FunctionType) and not comes_from("triton", item)
+
+
+def _of_triton(item: Any) -> Value:
+    kind = type(item).__name__
+    if kind == "constexpr":
+        return value_of(item.value)
+    if kind == "dtype":
+        found = _BY_SIGNATURE.get(str(item))
+        return Known(found or language_member(repr(item).removeprefix("triton.language.")))
+    if isinstance(item, ModuleType):
+        return Known(item)
+    name = _name_in_triton(item)
+    return Known(item) if name is None else Known(language_member(name))
+
+
+def _name_in_triton(item: Any) -> str | None:
+    """The name, dotted as ours are, under which Triton's language has ``item``."""
+    name = getattr(item, "__name__", None)
+    if not isinstance(name, str):
+        return None
+    for module_name, prefix in _TRITON_MODULES.items():
+        module = sys.modules.get(module_name)
+        if module is not None and getattr(module, name, None) is item:
+            return prefix + name
+    return None
+
+
+@functools.cache
+def language_member(name: str) -> Any:
+    """The language's own object under a dotted name."""
+    found: Any = language
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def literal(item: Any) -> LanguageFunction | Any:
+    """A compile-time number behind an object: an enum member's value, else the object."""
+    import enum
+
+    return item.value if isinstance(item, enum.Enum) else item

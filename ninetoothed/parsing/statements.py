@@ -1,0 +1,353 @@
+"""Statements: assignments that store or bind, and the ways that control may take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ninetoothed.effects import reads_memory
+from ninetoothed.parsing.assignments import AssignmentFrame
+from ninetoothed.parsing.values import (
+    Cell,
+    Known,
+    Range,
+    Runtime,
+    Tile,
+    Undecided,
+    Value,
+    same,
+)
+from ninetoothed.program import LanguageRef
+
+_ADVICE = {
+    ast.Break: "`break` is not supported: put the rest of the body under an `if`, or use `while`",
+    ast.Continue: "`continue` is not supported: put the rest of the body under an `if`",
+    ast.Try: "`try` is not supported: nothing is raised in a running kernel",
+    ast.With: "`with` is not supported in an application",
+    ast.Import: "An import is not supported here: import at the top of the module",
+    ast.ImportFrom: "An import is not supported here: import at the top of the module",
+    ast.ClassDef: "A class is not supported in an application",
+    ast.AsyncFunctionDef: "`async` is not supported: a program is serial",
+    ast.AsyncFor: "`async` is not supported: a program is serial",
+    ast.AsyncWith: "`async` is not supported: a program is serial",
+    ast.Global: "`global` is not supported: an application changes nothing but tiles",
+    ast.Nonlocal: "`nonlocal` is not supported: return the value and assign it",
+    ast.Delete: "`del` is not supported: a variable may simply be left alone",
+    ast.Match: "`match` is not supported: use `if`",
+    ast.Raise: "`raise` is reached here, and nothing is raised in a running kernel: use `assert`",
+}
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A step of an unrolled loop: its target takes a value."""
+
+    target: ast.expr
+    value: Value
+
+
+class StatementFrame(AssignmentFrame):
+    """A frame that evaluates statements."""
+
+    def run(self, statements: list[ast.stmt | _Bound]) -> Value | None:
+        """Evaluate statements; what they return, None where they fall through."""
+        for position, statement in enumerate(statements):
+            rest = statements[position + 1 :]
+            if isinstance(statement, _Bound):
+                self.assign(statement.target, statement.value, statement.target, holds=True)
+            elif isinstance(statement, ast.Return):
+                return Known(None) if statement.value is None else self.evaluate(statement.value)
+            elif isinstance(statement, ast.If):
+                condition = self._loaded(statement.test)
+                truth = self.truth(condition)
+                if truth is not None:
+                    return self.run([*(statement.body if truth else statement.orelse), *rest])
+                if any(_returns(statement)):
+                    return self._branch(statement, condition, rest)
+                self._branch(statement, condition, None)
+            elif isinstance(statement, ast.For):
+                unrolled = self._for(statement)
+                if unrolled is not None:
+                    return self.run([*unrolled, *rest])
+            else:
+                self._simple(statement)
+        return None
+
+    def _simple(self, node: ast.stmt) -> None:
+        """A statement that always goes on to the next one."""
+        method = getattr(self, f"_run_{type(node).__name__}", None)
+        if method is None:
+            advice = _ADVICE.get(type(node), f"{type(node).__name__} is not supported")
+            raise self.error(node, f"{advice}.")
+        method(node)
+
+    def _run_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _run_Expr(self, node: ast.Expr) -> None:
+        value = self.evaluate(node.value)
+        if isinstance(value, Runtime):
+            self.emit(ast.Expr(value=value.node), node)
+
+    def _run_Assert(self, node: ast.Assert) -> None:
+        values = [self._loaded(node.test)]
+        if node.msg is not None:
+            values.append(self.evaluate(node.msg))
+        if self.truth(values[0]) is not None:
+            self.asserted(values, node)
+            return
+        arguments = [self.expression(value, node) for value in values]
+        name = "static_assert" if self.is_constant(arguments[0]) else "device_assert"
+        if len(arguments) == 1:
+            arguments.append(self.at(ast.Constant(value=ast.unparse(node.test)), node))
+        function = self.at(LanguageRef(name=name), node)
+        call = self.at(ast.Call(func=function, args=arguments, keywords=[]), node)
+        self.emit(ast.Expr(value=call), node)
+
+    def _run_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.decorator_list:
+            raise self.error(node, "A decorated function is not supported inside an application.")
+        self.bind(self.cells[node.name], self.local_function(node, node), node)
+
+    # Ways.
+
+    def _branch(
+        self, node: ast.If, condition: Value, rest: list[ast.stmt | _Bound] | None
+    ) -> Value | None:
+        """An ``if`` that the running kernel decides.
+
+        With ``rest``, the statements after it become part of both ways, since one of them returns;
+        the result is what is returned.
+        """
+        test = self.expression(condition, node.test)
+        before = self.state.cells()
+        after = rest or []
+        with self.state.captured() as body:
+            one = self.run([*node.body, *after])
+        ends = {cell: cell.value for cell in before}
+        for cell, value in before.items():
+            cell.value = value
+        with self.state.captured() as orelse:
+            other = self.run([*node.orelse, *after])
+        constant = self.is_constant(test)
+        for cell, value in before.items():
+            if ends[cell] is not value or cell.value is not value:
+                left, right = (ends[cell], body), (cell.value, orelse)
+                cell.value = self.merge(cell, left, right, node, constant)
+        result = None
+        if rest is not None:
+            result = self._returned((one, body), (other, orelse), node, constant)
+        self.conditional(test, body, orelse, node)
+        return result
+
+    def _returned(
+        self,
+        one: tuple[Value | None, list[ast.stmt]],
+        other: tuple[Value | None, list[ast.stmt]],
+        node: ast.AST,
+        constant: bool,
+    ) -> Value:
+        """What two ways return, as one value."""
+        ways = [(value or Known(None), block) for value, block in (one, other)]
+        if same(ways[0][0], ways[1][0]):
+            return ways[0][0]
+        left, right = (
+            (Runtime(self.expression(value, node)) if isinstance(value, Tile) else value, block)
+            for value, block in ways
+        )
+        cell = Cell(self.state.fresh(f"{self.function.name}_result"))
+        merged = self.merge(cell, left, right, node, constant)
+        if merged is None or isinstance(merged, Undecided):
+            raise self.error(
+                node, "The ways through this function return different kinds of values."
+            )
+        return merged
+
+    # Loops.
+
+    def _for(self, node: ast.For) -> list[ast.stmt | _Bound] | None:
+        """A loop; where it is unrolled, the statements that it stands for."""
+        if node.orelse:
+            raise self.error(node.orelse[0], "`else` after a loop is not supported.")
+        value = self._loaded(node.iter)
+        if not isinstance(value, Range) or self._is_unrolled(value):
+            steps: list[ast.stmt | _Bound] = []
+            for item in self.elements(value, node.iter):
+                steps += [_Bound(node.target, item), *node.body]
+            return steps
+        target = self._loop_variable(node)
+        function = value.function.object
+        called: ast.expr = (
+            self.name("range", node.iter)
+            if function is range
+            else self.expression(value.function, node.iter)
+        )
+        arguments = [self.expression(item, node.iter) for item in value.arguments]
+        keywords = [
+            self.at(ast.keyword(arg=key, value=self.expression(item, node.iter)), node.iter)
+            for key, item in value.keywords.items()
+        ]
+        iterated = self.at(ast.Call(func=called, args=arguments, keywords=keywords), node.iter)
+        if getattr(function, "name", "") == "static_range":
+            self.state.constants.add(target.name)
+
+        def enter() -> None:
+            target.value = Runtime(self.name(target.name, node.target))
+
+        carried = self._assigned_in(node.body) - {target}
+        body = self._loop(node, carried, enter)
+        variable = self.name(target.name, node.target, ast.Store())
+        self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
+        return None
+
+    def _is_unrolled(self, value: Range) -> bool:
+        static = getattr(value.function.object, "name", "") == "static_range"
+        return static and all(isinstance(item, Known) for item in value.arguments)
+
+    def _loop_variable(self, node: ast.For) -> Cell:
+        if not isinstance(node.target, ast.Name):
+            raise self.error(node.target, "A loop over a range has one variable.")
+        cell = self.cells[node.target.id]
+        if cell.stores:
+            raise self.error(
+                node.target, f"{node.target.id!r} is a tile: a loop needs a variable of its own."
+            )
+        return cell
+
+    def _run_While(self, node: ast.While) -> None:
+        if node.orelse:
+            raise self.error(node.orelse[0], "`else` after a loop is not supported.")
+        carried = self._assigned_in(node.body) | self._assigned_in([node.test])
+        first: list[Value] = []
+        before: list[ast.stmt] = []
+
+        def enter() -> None:
+            before.clear()
+            with self.state.captured() as statements:
+                first[:] = [self._loaded(node.test)]
+            before.extend(statements)
+
+        saved: list[str] = []
+
+        def leave() -> None:
+            """Where the test takes statements or loads, it is made again after each round."""
+            test = first[0]
+            if before or (isinstance(test, Runtime) and reads_memory(test.node)):
+                if not saved:
+                    saved.append(self.state.fresh("condition"))
+                again = self.expression(self._loaded(node.test), node.test)
+                self.state.block.append(self.assignment(saved[0], again, node.test))
+
+        start = len(self.state.block)
+        body = self._loop(node, carried, enter, leave)
+        truth = self.truth(first[0])
+        if truth is False:
+            del self.state.block[start:]
+            return
+        if truth is True:
+            raise self.error(node.test, "This loop never ends: its condition is always true.")
+        test = self.expression(first[0], node.test)
+        self.state.block.extend(before)
+        if saved:
+            self.state.block.append(self.assignment(saved[0], test, node.test))
+            test = self.name(saved[0], node.test)
+        self.emit(ast.While(test=test, body=body or [self.at(ast.Pass(), node)], orelse=[]), node)
+
+    def _loop(
+        self,
+        node: ast.For | ast.While,
+        carried: set[Cell],
+        enter: Callable[[], None],
+        leave: Callable[[], None] = lambda: None,
+    ) -> list[ast.stmt]:
+        """The body of a loop, evaluated once for all rounds.
+
+        What it assigns has to be a variable of the running kernel from before the loop on. A helper
+        may turn out to assign more than the body's own targets; then it is evaluated anew.
+        """
+        for statement in _returns(node):
+            raise self.error(
+                statement,
+                "`return` inside of a loop is not supported: assign to a variable and return it "
+                "after the loop.",
+            )
+        start, before, names = len(self.state.block), self.state.cells(), set(self.state.names)
+        while True:
+            for cell in carried:
+                self._carry(cell, node)
+            entry = self.state.cells()
+            enter()
+            entered = self.state.cells()
+            self.state.loops += 1
+            with self.state.captured() as body:
+                self.run(list(node.body))
+                leave()
+            self.state.loops -= 1
+            changed = {cell for cell in before if cell.value is not entered[cell]} - carried
+            if not changed:
+                break
+            carried |= changed
+            del self.state.block[start:]
+            self.state.names.clear()
+            self.state.names |= names
+            for cell, value in before.items():
+                cell.value = value
+        for cell in sorted(carried, key=lambda item: item.name):
+            self._close(cell, before.get(cell), entry.get(cell), body, node)
+        return body or [self.at(ast.Pass(), node)]
+
+    def _carry(self, cell: Cell, node: ast.AST) -> None:
+        """Make a variable one of the running kernel before a loop that assigns it."""
+        if cell.value is None or cell.stores:
+            return
+        settled = self.settle(cell, cell.value, self.state.block, node)
+        cell.value = settled or Undecided("a loop assigns it.")
+
+    def _close(
+        self,
+        cell: Cell,
+        before: Value | None,
+        entry: Value | None,
+        body: list[ast.stmt],
+        node: ast.AST,
+    ) -> None:
+        """At the end of a round a variable holds again what it held at the start of it."""
+        if before is None or cell.stores:
+            return
+        if isinstance(entry, Undecided):
+            cell.value = before if same(cell.value, before) else entry
+            return
+        settled = self.settle(cell, cell.value, body, node)
+        cell.value = settled if same(settled, entry) else Undecided("a loop changes what it is.")
+
+    def _assigned_in(self, nodes: list[ast.stmt] | list[ast.expr]) -> set[Cell]:
+        """This function's variables that statements assign by themselves."""
+        names = assigned_names(nodes)
+        return {self.cells[name] for name in names if name in self.cells}
+
+
+def assigned_names(nodes: Iterator[ast.AST] | list[ast.stmt] | list[ast.expr]) -> dict[str, int]:
+    """The names that statements of one function assign, in order, and how many places do."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        for child in _of_one_function(node):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                found[child.id] = found.get(child.id, 0) + 1
+            elif isinstance(child, ast.FunctionDef):
+                found[child.name] = found.get(child.name, 0) + 1
+    return found
+
+
+def _of_one_function(node: ast.AST) -> Iterator[ast.AST]:
+    """As ``ast.walk`` in the order of the text, but not into functions defined within."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        for child in ast.iter_child_nodes(node):
+            yield from _of_one_function(child)
+
+
+def _returns(node: ast.AST) -> Iterator[ast.Return]:
+    for child in _of_one_function(node):
+        if isinstance(child, ast.Return):
+            yield child

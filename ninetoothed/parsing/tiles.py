@@ -1,0 +1,207 @@
+"""What may be done with a parameter: its shape, its levels, its source, its offsets."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, cast
+
+from ninetoothed.parsing.frames import Frame, _count, _shape_text
+from ninetoothed.parsing.objects import value_of
+from ninetoothed.parsing.values import (
+    Element,
+    Group,
+    Known,
+    Level,
+    Method,
+    Runtime,
+    Source,
+    Tile,
+    Value,
+)
+from ninetoothed.program import (
+    Offsets,
+    SourceLoad,
+    SourcePointer,
+    SourceStore,
+    SourceStride,
+    Store,
+)
+
+
+class TileFrame(Frame):
+    """A frame that knows tiles, levels and sources."""
+
+    def tile_attribute(self, value: Value, name: str, node: ast.AST) -> Value | None:
+        """``x.name`` where it says something about the parameter; None where it does not."""
+        if name == "strides" and isinstance(value, Tile | Source):
+            dims = range(value.parameter.source.ndim)
+            return Group(tuple(self._stride(value, dim, node) for dim in dims))
+        attribute = _ATTRIBUTES.get(type(value), {}).get(name)
+        return None if attribute is None else attribute(value)
+
+    def _stride(self, value: Tile | Source, dim: int | None, node: ast.AST) -> Runtime:
+        return Runtime(self.at(SourceStride(parameter=value.parameter.name, dim=dim), node))
+
+    def missing_attribute(self, value: Level | Source, name: str, node: ast.AST) -> Exception:
+        """The error for an attribute that a level or a source does not have."""
+        known = ", ".join(f"`.{key}`" for key in _ATTRIBUTES[type(value)])
+        what = "inner level" if isinstance(value, Level) else "source"
+        parameter = value.parameter.name
+        return self.error(
+            node, f"The {what} of {parameter!r} has no attribute {name!r}; it has {known}."
+        )
+
+    def tile_method(
+        self, method: Method, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
+    ) -> Value:
+        """A call of ``offsets``, ``stride``, ``data_ptr`` on a tile or a source."""
+        owner: Any = method.owner
+        parameter = owner.parameter
+        dim = self._dimension(method, arguments, keywords, node)
+        if method.name == "data_ptr":
+            return Runtime(self.at(SourcePointer(parameter=parameter.name), node))
+        if method.name == "stride":
+            return self._stride(owner, dim, node)
+        if method.name == "size":
+            return _shape_of(parameter.source.shape).items[dim or 0]
+        return Runtime(self.at(Offsets(tile=self.reference(owner, node), dim=dim), node))
+
+    def _dimension(
+        self, method: Method, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
+    ) -> int | None:
+        """The one argument that these methods take: a dimension of the source."""
+        parameter = cast(Any, method.owner).parameter
+        least, most = {"data_ptr": (0, 0), "offsets": (0, 1)}.get(method.name, (1, 1))
+        given = [*arguments, *(keywords[key] for key in keywords if key == "dim")]
+        if set(keywords) - {"dim"} or not least <= len(given) <= most:
+            takes = {0: "no argument", 1: "one argument, a dimension"}[most]
+            raise self.error(node, f"`{parameter.name}.{method.name}` takes {takes}.")
+        if not given:
+            return None
+        value, ndim = given[0], parameter.source.ndim
+        if isinstance(value, Known) and value.object is None and least == 0:
+            return None
+        if not isinstance(value, Known) or not _is_int(value.object):
+            raise self.error(
+                node,
+                f"The dimension of `{parameter.name}.{method.name}` is needed at compile time: an "
+                f"int from {-ndim} to {ndim - 1}.",
+            )
+        if not -ndim <= value.object < ndim:
+            raise self.error(
+                node,
+                f"`{parameter.name}.{method.name}({value.object})`: the source of "
+                f"{parameter.name!r} has {_count(ndim, 'dimension', 'dimensions')}, so the "
+                f"dimension has to be from {-ndim} to {ndim - 1}.",
+            )
+        return int(value.object) % ndim
+
+    def select(self, tile: Tile, indices: list[Value], node: ast.AST) -> Tile:
+        """``x[i, j]``: a tile, or several of an inner level, selected from a level."""
+        level = tile.selected_level
+        shape = tile.parameter.levels[level]
+        name = tile.parameter.name
+        if len(indices) != len(shape):
+            raise self.error(
+                node,
+                f"{name!r} is indexed with {_count(len(indices), 'index', 'indices')} where it "
+                f"names {_shape_text(shape)} tiles: {_count(len(shape), 'index', 'indices')} "
+                "needed.",
+            )
+        selected = tuple(
+            self._index(name, value, size, node) for value, size in zip(indices, shape, strict=True)
+        )
+        return Tile(tile.parameter, tile.indices + selected, level + 1)
+
+    def _index(self, name: str, value: Value, size: Any, node: ast.AST) -> ast.expr:
+        """One index; a constant one that is negative counts from the end."""
+        if isinstance(value, Known):
+            index = value.object
+            if not _is_int(index):
+                raise self.error(
+                    node,
+                    f"{name!r} is indexed with {index!r}: tiles are selected one at a time, with "
+                    "an integer for each dimension.",
+                )
+            if isinstance(size, int) and not -size <= index < size:
+                raise self.error(
+                    node, f"{name!r} is indexed with {index}, and that dimension has size {size}."
+                )
+            if index < 0:
+                return self.expression(value_of(size + index), node)
+        if isinstance(value, Group):
+            raise self.error(node, f"{name!r} is indexed with a tuple inside of a tuple.")
+        return self.expression(value, node)
+
+    def source_element(self, source: Source, indices: list[Value], node: ast.AST) -> Value:
+        """``x.source[i, j]``, read."""
+        nodes = self.source_indices(source, indices, node)
+        return Runtime(self.at(SourceLoad(parameter=source.parameter.name, indices=nodes), node))
+
+    def source_indices(self, source: Source, indices: list[Value], node: ast.AST) -> list[ast.expr]:
+        """The indices of ``x.source[i, j]``, one a dimension."""
+        name, ndim = source.parameter.name, source.parameter.source.ndim
+        if len(indices) != ndim:
+            raise self.error(
+                node,
+                f"`{name}.source` is indexed with {_count(len(indices), 'index', 'indices')}, and "
+                f"it has {_count(ndim, 'dimension', 'dimensions')}: one index for each is needed.",
+            )
+        return [
+            self._index(f"{name}.source", value, size, node)
+            for value, size in zip(indices, source.parameter.source.shape, strict=True)
+        ]
+
+    def store(
+        self, target: Tile | Source, indices: list[ast.expr], value: Value, node: ast.AST
+    ) -> None:
+        """Store to one tile, or to elements of a source."""
+        expression = self.expression(value, node)
+        if isinstance(target, Source):
+            name = target.parameter.name
+            self.emit(SourceStore(parameter=name, indices=indices, value=expression), node)
+        else:
+            self.emit(Store(tile=self.reference(target, node), value=expression), node)
+
+
+def _shape_of(shape: Any) -> Group:
+    return Group(tuple(value_of(size) for size in shape))
+
+
+def _inner(value: Any) -> Value:
+    """``.dtype``: the next level, or the element type at the innermost one."""
+    level = value.level + 1
+    if level < len(value.parameter.levels):
+        return Level(value.parameter, level)
+    return Element(value.parameter)
+
+
+_LEVEL: dict[str, Callable[[Any], Value]] = {
+    "shape": lambda value: _shape_of(value.shape),
+    "ndim": lambda value: Known(len(value.shape)),
+    "dtype": _inner,
+}
+
+_ATTRIBUTES: dict[type, dict[str, Callable[[Any], Value]]] = {
+    Tile: {
+        **_LEVEL,
+        "source": lambda value: Source(value.parameter),
+        "offsets": lambda value: Method(value, "offsets"),
+        "stride": lambda value: Method(value, "stride"),
+        "data_ptr": lambda value: Method(value, "data_ptr"),
+    },
+    Level: _LEVEL,
+    Source: {
+        "shape": lambda value: _shape_of(value.parameter.source.shape),
+        "ndim": lambda value: Known(value.parameter.source.ndim),
+        "dtype": lambda value: Element(value.parameter),
+        "stride": lambda value: Method(value, "stride"),
+        "size": lambda value: Method(value, "size"),
+        "data_ptr": lambda value: Method(value, "data_ptr"),
+    },
+}
+
+
+def _is_int(item: Any) -> bool:
+    return isinstance(item, int) and not isinstance(item, bool)

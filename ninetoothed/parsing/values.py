@@ -1,0 +1,203 @@
+"""What an expression of an application can stand for while it is evaluated symbolically."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.program import clone
+
+
+class Value:
+    """The base of all values."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Known(Value):
+    """A Python object, known now."""
+
+    object: Any
+
+
+@dataclass(frozen=True)
+class Symbolic(Value):
+    """A symbolic integer: known when the kernel is called, an expression of sizes until then."""
+
+    symbol: Any
+
+
+@dataclass(frozen=True)
+class Group(Value):
+    """A tuple or list, whose length is known now."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Runtime(Value):
+    """A value of the running kernel. The node is put into the Program once: see ``copy_of``."""
+
+    node: ast.expr
+
+
+@dataclass(frozen=True)
+class Tile(Value):
+    """A tile, or tiles still to be selected from: ``level`` is the parameter's level it names."""
+
+    parameter: Any
+    indices: tuple[ast.expr, ...]
+    level: int
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.parameter.levels[self.level] if self.level < self.depth else ()
+
+    @property
+    def depth(self) -> int:
+        return len(self.parameter.levels)
+
+    @property
+    def selected_level(self) -> int:
+        """The level that a subscript selects in; the innermost one where nothing is left to."""
+        level = self.level
+        while level < self.depth - 1 and not self.parameter.levels[level]:
+            level += 1
+        return level
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether this is one tile, with nothing left to be selected."""
+        return self.selected_level >= self.depth - 1
+
+
+@dataclass(frozen=True)
+class Level(Value):
+    """An inner level as a type: ``x.dtype`` where the elements of ``x`` are tiles."""
+
+    parameter: Any
+    level: int
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.parameter.levels[self.level]
+
+
+@dataclass(frozen=True)
+class Element(Value):
+    """The element type of a parameter, whatever it is at the call."""
+
+    parameter: Any
+
+
+@dataclass(frozen=True)
+class Source(Value):
+    """The whole tensor that a parameter was arranged from."""
+
+    parameter: Any
+
+
+@dataclass(frozen=True)
+class Method(Value):
+    """An attribute that only makes sense called."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Value):
+    """A Python function, to be inlined where it is called.
+
+    Attributes:
+        tree: its definition.
+        file: the file of it.
+        resolve: gives a free name's value; takes the name and the node that reads it.
+        defaults: default values by parameter name.
+        key: equal for the same function: guards against recursion.
+    """
+
+    tree: ast.FunctionDef
+    file: str
+    resolve: Callable[[str, ast.AST], Value | Cell]
+    defaults: dict[str, Value]
+    key: object
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+
+@dataclass(frozen=True)
+class Range(Value):
+    """A call of ``range`` or of the language's kinds of it: something to loop over."""
+
+    function: Known
+    arguments: tuple[Value, ...]
+    keywords: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Undecided(Value):
+    """A compile-time value that depends on what happens at run time; reading it is an error."""
+
+    why: str
+
+
+@dataclass(eq=False)
+class Cell:
+    """A variable.
+
+    Attributes:
+        name: its name in the Program.
+        value: what it holds; None before it is assigned.
+        stores: whether assigning it stores to the tile that it holds.
+        is_stable: whether no more than one statement assigns it.
+    """
+
+    name: str
+    value: Value | None = None
+    stores: bool = False
+    is_stable: bool = False
+    item_names: dict[str, str] = field(default_factory=dict)
+
+
+def copy_of(value: Any) -> Any:
+    """A value whose nodes are fresh, to be put into the Program once more."""
+    if isinstance(value, Runtime):
+        return Runtime(clone(value.node))
+    if isinstance(value, Group):
+        return Group(tuple(copy_of(item) for item in value.items))
+    return value
+
+
+def same(left: Value | None, right: Value | None) -> bool:
+    """Whether two values are certainly the same, wherever both are defined."""
+    if left is right:
+        return True
+    if isinstance(left, Known) and isinstance(right, Known):
+        a, b = left.object, right.object
+        return a is b or (
+            type(a) is type(b) and isinstance(a, int | float | str) and repr(a) == repr(b)
+        )
+    if isinstance(left, Symbolic) and isinstance(right, Symbolic):
+        return bool(left.symbol == right.symbol) if left.symbol is not right.symbol else True
+    if isinstance(left, Group) and isinstance(right, Group):
+        return len(left.items) == len(right.items) and all(
+            same(a, b) for a, b in zip(left.items, right.items, strict=True)
+        )
+    if isinstance(left, Tile) and isinstance(right, Tile):
+        return (
+            left.parameter is right.parameter
+            and left.level == right.level
+            and [ast.dump(index) for index in left.indices]
+            == [ast.dump(index) for index in right.indices]
+        )
+    if isinstance(left, Element | Source | Level):
+        return left == right
+    if isinstance(left, Runtime) and isinstance(right, Runtime):
+        return isinstance(left.node, ast.Name) and ast.dump(left.node) == ast.dump(right.node)
+    return False
