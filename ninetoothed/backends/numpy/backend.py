@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.base import Backend
+from ninetoothed.backends.base import Backend, Call, Plan
 from ninetoothed.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from ninetoothed.kernel import Kernel
 
 
 class NumpyBackend(Backend):
@@ -15,11 +18,12 @@ class NumpyBackend(Backend):
     name = "numpy"
     device_kinds = ("cpu",)
 
-    def plan(self, kernel: Any, call: Any) -> Any:
-        """What runs ``kernel`` for calls like ``call``."""
+    def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+        """What runs ``kernel`` for every call of this key; nothing is tuned."""
         from ninetoothed.backends.numpy.planning import plan_for
 
-        return plan_for(kernel, call)
+        plan = plan_for(kernel, call)
+        return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})
 
 
 BACKEND = NumpyBackend()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.backends.numpy import checking
@@ -22,6 +22,11 @@ from ninetoothed.backends.numpy.tile import Tile
 from ninetoothed.dtypes import DType
 from ninetoothed.expr import Expression, Symbol
 
+if TYPE_CHECKING:
+    from ninetoothed.arrange import Parameter
+    from ninetoothed.backends.base import Call
+    from ninetoothed.kernel import Kernel
+
 #: The largest value of a meta symbol where it is the only one, and where there are several.
 _LARGEST_ALONE, _LARGEST_TOGETHER = 1024, 128
 
@@ -37,14 +42,16 @@ class NumpyPlan:
         kernel: the kernel.
         grid: the number of programs along each dimension.
         environment: the value of each size, stride, constant and meta symbol.
+        configuration: the values chosen for meta symbols, by name.
         tensors: by the name of the parameter.
         constants: the values of constant and constexpr parameters, by name.
         scalars: the element types of scalars where they are fixed, by name.
     """
 
-    kernel: Any
+    kernel: Kernel
     grid: Shape
     environment: Mapping[Symbol, int]
+    configuration: Mapping[str, int]
     tensors: Mapping[str, TensorPlan]
     constants: Mapping[str, Any]
     scalars: Mapping[str, DType | None]
@@ -58,15 +65,16 @@ class NumpyPlan:
                 of its values and that of its offsets), a number for a scalar.
         """
         launch = Launch(self.kernel.name, self.kernel.application, self.grid, self._value_of)
-        is_checked = checking.is_on()
-        recorder = checking.Recorder(launch) if is_checked else None
+        recorder = checking.Recorder(launch) if checking.is_on() else None
+        observers = [launch.observe] + ([recorder.observe] if recorder else [])
         rest = iter(values)
         arguments = []
         for parameter in self.kernel.parameters:
             if parameter.kind == "tensor":
                 plan = self.tensors[parameter.name]
-                tensor = Tensor(plan, next(rest), _sequences(plan, rest), launch, is_checked)
-                tensor.memory.observers += [launch.observe] + [recorder.observe] * is_checked
+                pointer, sequences = next(rest), _sequences(plan, rest)
+                tensor = Tensor(plan, pointer, sequences, launch, recorder is not None)
+                tensor.memory.observers += observers
                 arguments.append(tensor)
             elif parameter.kind == "scalar":
                 arguments.append(scalar(next(rest), self.scalars[parameter.name]))
@@ -80,14 +88,15 @@ class NumpyPlan:
         return concrete(symbol, self.environment)
 
 
-def plan_for(kernel: Any, call: Any) -> NumpyPlan:
+def plan_for(kernel: Kernel, call: Call) -> NumpyPlan:
     """The plan of ``kernel`` for calls like ``call``."""
-    known: dict[Symbol, int] = dict(kernel.environment(call))
-    environment = known | choose_meta(kernel.meta_symbols, _levels(kernel), known)
+    known = kernel.environment(call)
+    levels = [parameter.levels for parameter in kernel.tensor_parameters]
+    chosen = choose_meta(kernel.meta_symbols, levels, known)
+    environment = known | chosen
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
-        for parameter in kernel.parameters
-        if parameter.kind == "tensor"
+        for parameter in kernel.tensor_parameters
     }
     constants = {
         parameter.name: call.constants.get(parameter.name, parameter.value)
@@ -95,12 +104,18 @@ def plan_for(kernel: Any, call: Any) -> NumpyPlan:
         if parameter.kind in ("constexpr", "constant")
     }
     scalars = {
-        parameter.name: _scalar_dtype(parameter, call)
+        parameter.name: parameter.dtype
         for parameter in kernel.parameters
         if parameter.kind == "scalar"
     }
     return NumpyPlan(
-        kernel, kernel.verified_grid(environment), environment, tensors, constants, scalars
+        kernel,
+        kernel.verified_grid(environment),
+        environment,
+        {kernel.names[symbol]: value for symbol, value in chosen.items()},
+        tensors,
+        constants,
+        scalars,
     )
 
 
@@ -122,15 +137,8 @@ def _integer_dtype(value: int) -> DType:
     return dtypes.uint64 if value >= 2**63 else dtypes.int64
 
 
-def _scalar_dtype(parameter: Any, call: Any) -> DType | None:
-    if parameter.dtype is not None:
-        return parameter.dtype
-    given = call.scalars.get(parameter.name)
-    return given if isinstance(given, DType) else None
-
-
 def _tensor_plan(
-    kernel: Any, parameter: Any, call: Any, environment: Mapping[Symbol, int]
+    kernel: Kernel, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
 ) -> TensorPlan:
     argument = call.arguments[parameter.name]
     return TensorPlan(
@@ -148,10 +156,6 @@ def _sequences(plan: TensorPlan, values: Iterator[Any]) -> Sequences | None:
     if plan.jagged_dim is None:
         return None
     return Sequences(flat_view(next(values), plan.shape[0] + 1, dtypes.int64))
-
-
-def _levels(kernel: Any) -> list[tuple[tuple[Expression, ...], ...]]:
-    return [parameter.levels for parameter in kernel.parameters if parameter.kind == "tensor"]
 
 
 def choose_meta(
