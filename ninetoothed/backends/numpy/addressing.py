@@ -74,7 +74,7 @@ class Addressing:
         conditions = self._conditions(sequences, *program, *selection, *self._lanes)
         masks = []
         for condition in conditions:
-            if isinstance(condition, (bool, np.bool_)) or condition.ndim == 0:
+            if np.ndim(condition) == 0:
                 if not condition:
                     masks.append(np.zeros((1,) * len(self.tile), dtype=bool))
             elif not condition.all():
