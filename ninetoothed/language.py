@@ -138,9 +138,9 @@ class LanguageNamespace:
 
 @functools.cache
 def _numpy_implementation(name: str) -> Callable[..., Any]:
-    from ninetoothed.backends.numpy import language as implementations
+    from ninetoothed.backends.numpy.language import implementation
 
-    return implementations.implementation(name)
+    return implementation(name)
 
 
 def _by_dotted_name(name: str) -> Any:

@@ -69,3 +69,13 @@ def _grid_extent(axis: int) -> int:
             caller_location(),
         )
     return _state.grid[axis]
+
+
+def is_running() -> bool:
+    """Whether a launch runs on this thread."""
+    return _state.grid is not None
+
+
+def running_program() -> Triple:
+    """The running program's index in the grid."""
+    return _state.program
