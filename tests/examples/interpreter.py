@@ -1,0 +1,139 @@
+"""Runs the examples' emitted source in Triton's interpreter: ``python -m tests.examples.interpreter``.
+
+A program of its own, since ``TRITON_INTERPRET`` must be set before Triton is imported. Kernels on CPU
+tensors go through emission here, and not to the NumPy backend: a second opinion on both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import os
+import sys
+from typing import Any
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import torch
+
+from ninetoothed import plugins
+from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
+from ninetoothed.backends.numpy.planning import choose_meta
+from ninetoothed.backends.triton.compile import load
+from ninetoothed.backends.triton.emit import KernelParameter, emit
+from ninetoothed.backends.triton.variant import Variant, variant_of
+from ninetoothed.cache import write_source
+from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
+from tests.examples.checking import check
+
+_TORCH_DTYPES = {
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "int64": torch.int64,
+}
+
+
+class Interpreter(Backend):
+    """Emits source as the Triton backend does, and runs it in Triton's interpreter.
+
+    Args:
+        is_specialised: whether the source may use what is known of a call.
+    """
+
+    name = "interpreter"
+    device_kinds = ("cpu",)
+
+    def __init__(self, is_specialised: bool) -> None:
+        self._is_specialised = is_specialised
+
+    def plan(self, kernel: Any, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+        """The plan of a call of this key."""
+        known = kernel.environment(call)
+        levels = [parameter.levels for parameter in kernel.tensor_parameters]
+        environment = known | choose_meta(kernel.meta_symbols, levels, known)
+        grid = kernel.verified_grid(environment)
+        if math.prod(grid) == 0:
+            return Plan(run_nothing)
+        variant = variant_of(kernel, environment, grid) if self._is_specialised else Variant()
+        emitted = emit(kernel, variant)
+        path = write_source(kernel.name, emitted.text)
+        function = load(emitted.text, kernel.name, path, emitted.externs)
+
+        def run(stream: int, *values: Any) -> None:
+            given = _by_parameter(kernel, call, values)
+            arguments = {}
+            for parameter in emitted.parameters:
+                arguments[parameter.name] = _value(parameter, call, environment, given)
+            function[(math.prod(grid),)](**arguments)
+
+        return Plan(run)
+
+
+def _by_parameter(kernel: Any, call: Call, values: tuple[Any, ...]) -> dict[tuple[str, str], Any]:
+    """The launch's values by the parameter's name and what of it they are."""
+    rest, given = iter(values), {}
+    for parameter in kernel.parameters:
+        if parameter.kind == "tensor":
+            given["pointer", parameter.name] = next(rest)
+            if parameter.source.jagged_dim is not None:
+                given["offsets", parameter.name] = next(rest)
+        elif parameter.kind == "scalar":
+            given["scalar", parameter.name] = next(rest)
+        elif parameter.kind == "constexpr":
+            given["constexpr", parameter.name] = call.constants.get(parameter.name, parameter.value)
+    return given
+
+
+def _value(
+    parameter: KernelParameter, call: Call, environment: Any, given: dict[tuple[str, str], Any]
+) -> Any:
+    """What the emitted function is given for a parameter."""
+    if parameter.symbol is not None:
+        return environment[parameter.symbol]
+    value = given[parameter.kind, parameter.parameter]
+    if parameter.kind == "pointer":
+        argument = call.arguments[parameter.parameter]
+        return _tensor_at(value, _extent(argument), _TORCH_DTYPES[argument.dtype.name])
+    if parameter.kind == "offsets":
+        return _tensor_at(value, call.arguments[parameter.parameter].shape[0] + 1, torch.int64)
+    return value
+
+
+def _extent(argument: Argument) -> int:
+    """How many elements there are from a tensor's first to its last."""
+    # A jagged tensor's last sequence ends wherever it does: the interpreter checks no bounds.
+    return 1 + sum(
+        (size - 1) * stride for size, stride in zip(argument.shape, argument.strides, strict=True)
+    )
+
+
+def _tensor_at(address: int, count: int, dtype: torch.dtype) -> torch.Tensor:
+    """A view of so many elements in memory."""
+    content = (ctypes.c_char * (max(count, 1) * dtype.itemsize)).from_address(address)
+    return torch.frombuffer(content, dtype=dtype)
+
+
+def failures(is_specialised: bool) -> dict[str, str]:
+    """What is wrong, by case; runs all of them."""
+    backend = Interpreter(is_specialised)
+    plugins.backend_for = lambda kind: backend
+    found = {}
+
+    for example in EXAMPLES:
+        for label, parameters in example.small.items():
+            for dtype in (torch.float32, torch.float16):
+                for layout in LAYOUTS if label == "odd" else LAYOUTS[:1]:
+                    try:
+                        check(example.name, parameters, Maker(dtype, layout=layout))
+                    except Exception as error:
+                        case = f"{example.name}, {label}, {dtype}, {layout}"
+                        found[case] = f"{type(error).__name__}: {error}"
+
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(failures(sys.argv[1] == "specialised")))
