@@ -18,7 +18,7 @@ def blocks(*tensors):
 
 
 def copy(x, out):
-    out = x  # noqa: F841
+    out = x
 
 
 def make(application, arrangement=blocks, count=2):
@@ -37,8 +37,11 @@ def test_elements_that_nothing_is_stored_to_are_reported():
         return x.tile((4,)), out[:-3].tile((4,))
 
     x, out = torch.arange(5.0), torch.empty(8)
-    with check(), pytest.raises(
-        UnwrittenOutputError, match=r"(?s)`out`.*3 of its 8 elements.*\(5,\).*out = x"
+    with (
+        check(),
+        pytest.raises(
+            UnwrittenOutputError, match=r"(?s)`out`.*3 of its 8 elements.*\(5,\).*out = x"
+        ),
     ):
         make(copy, arrangement)(x, out)
 
@@ -48,8 +51,11 @@ def test_an_element_that_two_programs_store_to_is_reported():
         return x.tile((4,)), out.tile((4,), strides=(2,))
 
     x, out = torch.arange(12.0), torch.empty(8)
-    with check(), pytest.raises(
-        ConflictingStoreError, match=r"(?s)\(0,\) and \(1,\).*`out` at \(2,\).*out = x"
+    with (
+        check(),
+        pytest.raises(
+            ConflictingStoreError, match=r"(?s)\(0,\) and \(1,\).*`out` at \(2,\).*out = x"
+        ),
     ):
         make(copy, arrangement)(x, out)
 
@@ -69,8 +75,11 @@ def test_a_source_read_outside_of_its_shape_is_reported():
         out = x.source[out.offsets(0) + 1]
 
     x, out = torch.arange(8.0), torch.empty(8)
-    with check(), pytest.raises(
-        OutOfBoundsError, match=r"(?s)`x.source` is read at \(8,\).*\(8,\).*out = x.source"
+    with (
+        check(),
+        pytest.raises(
+            OutOfBoundsError, match=r"(?s)`x.source` is read at \(8,\).*\(8,\).*out = x.source"
+        ),
     ):
         make(application)(x, out)
 
@@ -102,8 +111,12 @@ def test_a_selection_outside_of_its_level_is_reported():
             out = ntl.zeros(out.shape, ntl.float32) + ntl.sum(x[k])
 
     x, out = torch.arange(8.0), torch.empty(8)
-    with check(), pytest.raises(
-        OutOfBoundsError, match=r"(?s)`x` is indexed with 2 in dimension 0, whose size is 2.*x\[k\]"
+    with (
+        check(),
+        pytest.raises(
+            OutOfBoundsError,
+            match=r"(?s)`x` is indexed with 2 in dimension 0, whose size is 2.*x\[k\]",
+        ),
     ):
         make(application, arrangement)(x, out)
 

@@ -15,7 +15,12 @@ from ninetoothed import dtypes, expr
 from ninetoothed.backends.numpy.addressing import Addressing
 from ninetoothed.backends.numpy.execute import Launch, Tensor, TensorPlan
 from ninetoothed.backends.numpy.tile import Tile
-from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError, UnresolvedNameError
+from ninetoothed.errors import (
+    ApplicationError,
+    ArgumentError,
+    OutOfBoundsError,
+    UnresolvedNameError,
+)
 
 
 def tiled(array, block, middle=(), grid=None, other=None):
@@ -66,7 +71,7 @@ def floats(count):
 
 def test_a_parameter_is_loaded_where_a_value_is_needed_and_stored_to_where_assigned():
     def application(x, y, scale, out):
-        out = x * scale + y  # noqa: F841
+        out = x * scale + y
 
     x, y, out = floats(10), floats(10) * 3, np.zeros(10, np.float32)
     run(application, x, y, 2.0, out)
@@ -85,7 +90,7 @@ def test_augmented_assignment_of_a_parameter_loads_and_stores():
 
 def test_lanes_beyond_the_source_are_neither_read_nor_written():
     def application(x, out):
-        out = x + 1  # noqa: F841
+        out = x + 1
 
     memory = floats(9)
     out = np.zeros(9, np.float32)
@@ -99,7 +104,7 @@ def test_a_size_that_is_no_power_of_two_is_widened():
     def application(x, out):
         value = x
         seen.append((x.shape, value.shape, value.data.tolist()))
-        out = value  # noqa: F841
+        out = value
 
     out = np.zeros(6, np.float32)
     run(application, floats(6), out, block=3)
@@ -220,7 +225,7 @@ def test_elements_through_pointers():
 def test_what_was_stored_is_read_back_rounded():
     def application(x, out):
         x = x / 3
-        out = x  # noqa: F841
+        out = x
 
     x, out = floats(4).astype(np.float16), np.zeros(4, np.float32)
     run(application, x, out)
@@ -232,11 +237,11 @@ def double(value):
 
 
 def store_doubled(place, value, factor=1):
-    place = double(value) * factor  # noqa: F841
+    place = double(value) * factor
 
 
 def accumulate(total, value):
-    total = total + value  # noqa: F841
+    total = total + value
 
 
 def accumulate_deeper(total, value):
@@ -245,7 +250,7 @@ def accumulate_deeper(total, value):
 
 def test_a_helper_returns_a_value_in_the_middle_of_an_expression():
     def application(x, out):
-        out = 1 + double(x) * 2  # noqa: F841
+        out = 1 + double(x) * 2
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -277,7 +282,7 @@ def test_a_local_variable_assigned_in_a_helper_is_rebound_at_the_caller(helper):
         total = x * 0
         for _ in range(3):
             helper(total, x)
-        out = total  # noqa: F841
+        out = total
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -289,7 +294,7 @@ def test_a_helper_chosen_at_run_time_rebinds_too():
         helper = (accumulate, double)[0]
         total = x * 0
         helper(total, x)
-        out = total  # noqa: F841
+        out = total
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -302,7 +307,7 @@ def test_a_nested_function_and_a_lambda_see_the_tiles_of_the_function_around():
             return x + by
 
         scaled = lambda by: x * by  # noqa: E731
-        out = shifted(2) + scaled(3)  # noqa: F841
+        out = shifted(2) + scaled(3)
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -316,7 +321,7 @@ def test_early_return_in_a_helper():
         return x
 
     def application(x, out):
-        out = clipped(x, False) + clipped(x, is_clipped=True)  # noqa: F841
+        out = clipped(x, False) + clipped(x, is_clipped=True)
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -338,7 +343,7 @@ def test_a_value_read_before_a_store_is_the_old_one():
     def application(x, out):
         old = x
         x = x * 0
-        out = old  # noqa: F841
+        out = old
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -394,7 +399,7 @@ def test_a_value_that_a_loop_only_reads_keeps_its_marks():
         best = ntl.zeros(out.shape, ntl.float32)
         for _ in range(2):
             best = best + ntl.max(0 - value)
-        out = best  # noqa: F841
+        out = best
 
     x, out = floats(3), np.zeros(3, np.float32)
     run(application, x, out)
@@ -441,7 +446,7 @@ def test_while_and_break_and_continue():
             if k > 4:
                 break
             total = total + x * k
-        out = total  # noqa: F841
+        out = total
 
     x, out = floats(3), np.zeros(3, np.float32)
     run(application, x, out)
@@ -452,7 +457,7 @@ def test_and_or_not_of_tiles_are_taken_element_by_element():
     def application(x, out):
         is_inner = x > 1 and x < 4
         is_kept = is_inner or not x < 8
-        out = ntl.where(is_kept, x, 0.0)  # noqa: F841
+        out = ntl.where(is_kept, x, 0.0)
 
     out = np.zeros(8, np.float32)
     run(application, floats(8), out)
@@ -471,7 +476,7 @@ def test_and_or_not_of_python_values_are_pythons():
 
 def test_pythons_max_and_min_take_tiles():
     def application(x, out):
-        out = max(x, 2.0) + min(x, 3.0) + max(1, 2)  # noqa: F841
+        out = max(x, 2.0) + min(x, 3.0) + max(1, 2)
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -481,7 +486,7 @@ def test_pythons_max_and_min_take_tiles():
 def test_comprehensions_run_as_pythons():
     def application(x, out):
         parts = [double(x) * k for k in range(3) if k > 0 and k < 3]
-        out = parts[0] + parts[1]  # noqa: F841
+        out = parts[0] + parts[1]
 
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
@@ -492,7 +497,7 @@ def test_the_program_and_the_line_stand_in_an_error():
     def application(x, out):
         if ntl.program_id(0) == 1:
             raise ValueError("told so")
-        out = x  # noqa: F841
+        out = x
 
     with pytest.raises(ValueError, match="told so") as raised:
         run(application, floats(8), np.zeros(8, np.float32))
@@ -505,7 +510,7 @@ def test_the_program_and_the_line_stand_in_an_error():
 
 def test_an_error_of_the_package_shows_the_users_line():
     def application(x, out):
-        out = ntl.arange(0, 8)  # noqa: F841
+        out = ntl.arange(0, 8)
 
     with pytest.raises(ApplicationError, match=r"(?s)shape \(8,\).*`tensor`.*out = ntl.arange"):
         run(application, floats(8), np.zeros(8, np.float32))
@@ -513,7 +518,7 @@ def test_an_error_of_the_package_shows_the_users_line():
 
 def test_a_level_must_be_selected_before_it_is_assigned():
     def application(x):
-        x = 1  # noqa: F841
+        x = 1
 
     with pytest.raises(ApplicationError, match=r"(?s)Select one with `tensor\[\.\.\.\]`.*x = 1"):
         run(application, floats(8), middle=(2,))
@@ -546,7 +551,7 @@ def test_a_tile_is_not_iterable():
 
 def test_a_name_that_does_not_resolve_is_located():
     def application(x, out):
-        out = undefined_double(x)  # noqa: F821, F841
+        out = undefined_double(x)  # noqa: F821
 
     with pytest.raises(UnresolvedNameError, match=r"(?s)undefined_double.*\^\^\^"):
         run(application, floats(4), np.zeros(4, np.float32))
@@ -562,7 +567,7 @@ def test_a_generator_is_refused():
 
 def test_a_pointer_that_leaves_its_tensor_is_an_error():
     def application(x, out):
-        out = ntl.load(x.data_ptr() + x.offsets() + 1)  # noqa: F841
+        out = ntl.load(x.data_ptr() + x.offsets() + 1)
 
     with pytest.raises(OutOfBoundsError, match=r"(?s)leaves `tensor`: offset 8.*0 to 7.*ntl.load"):
         run(application, floats(8), np.zeros(8, np.float32))
@@ -574,7 +579,7 @@ def test_a_breakpoint_stops_in_the_users_line(monkeypatch):
     def application(x, out):
         local = x + 1
         breakpoint()
-        out = local  # noqa: F841
+        out = local
 
     commands = io.StringIO("p local.data.tolist()\np x\nn\nn\nc\n")
     debugger = pdb.Pdb(stdin=commands, stdout=output, nosigint=True, readrc=False)
@@ -611,7 +616,7 @@ def test_a_debugger_steps_line_by_line_without_added_stops():
         for k in range(2):
             if flag > k:
                 total = total + x
-        out = total  # noqa: F841
+        out = total
 
     lines = []
     first = application.__code__.co_firstlineno
@@ -636,7 +641,7 @@ def test_a_debugger_steps_line_by_line_without_added_stops():
 
 def test_the_users_function_is_not_changed():
     def application(x, out):
-        out = x  # noqa: F841
+        out = x
 
     code = application.__code__
     run(application, floats(4), np.zeros(4, np.float32))
@@ -645,7 +650,7 @@ def test_the_users_function_is_not_changed():
 
 def test_threads_run_kernels_side_by_side():
     def application(x, out):
-        out = x + ntl.program_id(0)  # noqa: F841
+        out = x + ntl.program_id(0)
 
     results = {}
 

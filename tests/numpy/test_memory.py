@@ -30,7 +30,7 @@ VIEWS = {
 @pytest.mark.parametrize("name", dtypes.NAMES)
 def test_every_element_of_a_view_is_found(view, name):
     dtype = dtypes.by_name(name)
-    base = (np.arange(24).reshape(4, 6) % 2 if name == "bool" else np.arange(24).reshape(4, 6))
+    base = np.arange(24).reshape(4, 6) % 2 if name == "bool" else np.arange(24).reshape(4, 6)
     base = base.astype(dtype.numpy)
     array = np.asarray(view(base)) if view is not VIEWS["scalar"] else base[2:3, 3:4].reshape(())
     memory = memory_of(array)

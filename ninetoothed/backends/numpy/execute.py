@@ -114,7 +114,9 @@ class Tensor:
     def load_elements(self, keys: Sequence[Any]) -> Tile:
         """``x.source[keys]``: the elements at these indices, one a dimension."""
         indices, masks, marks = self._elements(keys, "read")
-        loaded = self._gather(self._offsets(indices), masks, np.broadcast_shapes(*(i.shape for i in indices)))
+        loaded = self._gather(
+            self._offsets(indices), masks, np.broadcast_shapes(*(i.shape for i in indices))
+        )
         return Tile(loaded.data, loaded.dtype, marks)
 
     def store_elements(self, keys: Sequence[Any], value: Any) -> None:
@@ -130,7 +132,9 @@ class Tensor:
             )
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
 
-    def _elements(self, keys: Sequence[Any], access: str) -> tuple[list[Any], tuple[Any, ...], Marks]:
+    def _elements(
+        self, keys: Sequence[Any], access: str
+    ) -> tuple[list[Any], tuple[Any, ...], Marks]:
         tiles = [as_tile(key) for key in keys]
         for dim, tile in enumerate(tiles):
             if tile.dtype.kind == "float":
@@ -259,9 +263,10 @@ class Launch:
         symbols_before = hooks.enter(self.value_of)
         try:
             with np.errstate(all="ignore"):
-                for self.linear, self.program in enumerate(np.ndindex(*self.grid)):
+                for linear, program in enumerate(np.ndindex(*self.grid)):
+                    self.linear, self.program = linear, program
                     self.loads.clear()
-                    context.set_program((self.linear, 0, 0))
+                    context.set_program((linear, 0, 0))
                     application(*handed)
         except Exception as error:
             self._explain(error)

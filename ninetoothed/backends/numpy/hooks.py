@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
-import sys
 import threading
 import types
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ninetoothed import dtypes, language
-from ninetoothed import source as sources
+import numpy as np
+
+from ninetoothed import dtypes
+from ninetoothed.backends.numpy.functions import is_user_function, own_name
 from ninetoothed.backends.numpy.reference import TileReference, position
-from ninetoothed.backends.numpy.rewrite import is_jit_function, is_user_function, rewrite
+from ninetoothed.backends.numpy.rewrite import rewrite
 from ninetoothed.backends.numpy.tile import Tile, unmarked
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.expr import Symbol
+from ninetoothed.parsing.objects import is_triton_function
 
 
 class _Running(threading.local):
@@ -79,18 +81,31 @@ class Outcome(NamedTuple):
 
 def invoke(function: Any) -> Callable[..., Outcome]:
     """``function`` in the form that rewritten code calls: on tiles themselves, with an `Outcome`."""
-    if type(function) is functools.partial:
-        return functools.partial(invoke(function.func), *function.args, **function.keywords)
-    if isinstance(function, types.MethodType) and is_user_function(function):
-        return functools.partial(invoke(function.__func__), function.__self__)
-    if is_jit_function(function):
-        return _on_values(_own_name(function) or rewritten(function.fn))
-    if is_user_function(function):
-        return rewritten(function)
-    return _on_values(function)
+    if isinstance(function, functools.partial):
+        bound = functools.partial(invoke(function.func), *function.args, **function.keywords)
+        return _shifted(bound, len(function.args))
+    if is_triton_function(function):
+        return _on_values(own_name(function) or rewritten(function.fn))
+    if not is_user_function(function):
+        return _on_values(function)
+    if isinstance(function, types.MethodType):
+        return _shifted(functools.partial(invoke(function.__func__), function.__self__), 1)
+    return rewritten(function)
+
+
+def _shifted(function: Callable[..., Outcome], count: int) -> Callable[..., Outcome]:
+    """``function``, whose first ``count`` parameters are not the caller's to give."""
+
+    def call(*arguments: Any, **keywords: Any) -> Outcome:
+        outcome = function(*arguments, **keywords)
+        return outcome._replace(names=outcome.names[count:])
+
+    return call
 
 
 def _on_values(function: Callable[..., Any]) -> Callable[..., Outcome]:
+    """``function``, which knows nothing of tiles that their names stand for."""
+
     def call(*arguments: Any, **keywords: Any) -> Outcome:
         result = function(
             *(read(argument) for argument in arguments),
@@ -101,69 +116,14 @@ def _on_values(function: Callable[..., Any]) -> Callable[..., Outcome]:
     return call
 
 
-_rewritten: weakref.WeakKeyDictionary[Any, Callable[..., Outcome]] = weakref.WeakKeyDictionary()
-
-
 def rewritten(function: Any) -> Callable[..., Outcome]:
-    """The rewritten form of a user's function; made once."""
-    found = _rewritten.get(function)
-    if found is None:
-        source = sources.read(function)
-        names = tuple(arg.arg for arg in source.tree.args.posonlyargs + source.tree.args.args)
-        hooks = dict(_HOOKS)
-        hooks["__outcome__"] = lambda result, assigned: Outcome(result, assigned, names)
-        found = _rewritten[function] = rewrite(source, _own_names(source.function), hooks)
-    return found
+    """The rewritten form of a user's function."""
+    plain, code = rewrite(function)
 
+    def outcome(result: Any, assigned: Mapping[str, Any]) -> Outcome:
+        return Outcome(result, assigned, code.parameters)
 
-def _own_names(function: types.FunctionType) -> dict[str, Any]:
-    """The free names of a function that mean something of Triton's, with ours in its place."""
-    if "triton.language" not in sys.modules:
-        return {}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    namespace = dict(function.__globals__)
-    for name, cell in cells:
-        try:
-            namespace[name] = cell.cell_contents
-        except ValueError:
-            continue
-    wanted = _code_names(function.__code__) | set(function.__code__.co_freevars)
-    found = ((name, _own_name(namespace[name])) for name in wanted & namespace.keys())
-    return {name: own for name, own in found if own is not None}
-
-
-def _code_names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _code_names(constant)
-    return names
-
-
-_NAMESPACES = {
-    "triton.language": language,
-    "triton.language.math": language.math,
-    "triton.language.extra.libdevice": language.libdevice,
-    "triton.language.extra.cuda.libdevice": language.libdevice,
-    "triton.language.extra": language.extra,
-}
-
-
-def _own_name(value: Any) -> Any:
-    """What ours is for a module, a function, a type or a constant of Triton's language, or None."""
-    if isinstance(value, types.ModuleType):
-        return _NAMESPACES.get(value.__name__)
-    kind = type(value)
-    if kind.__module__ == "triton.language.core" and kind.__name__ == "constexpr":
-        return value.value
-    if kind.__module__ == "triton.language.core" and kind.__name__ == "dtype":
-        return dtypes.by_name(value.name)
-    plain = value.fn if is_jit_function(value) else value
-    module = getattr(plain, "__module__", None) or ""
-    if not module.startswith("triton.language") or not hasattr(plain, "__name__"):
-        return None
-    namespace = language.libdevice if module.endswith("libdevice") else language
-    return getattr(namespace, plain.__name__)
+    return code.bound(plain, {**_HOOKS, "__outcome__": outcome})
 
 
 def _is_tile(value: Any) -> bool:
@@ -188,15 +148,23 @@ def _not(value: Any) -> Any:
     return _function("logical_not")(value) if isinstance(value, Tile) else not value
 
 
+def _holds(value: Any) -> bool:
+    """Whether an assertion holds: of a tile, for every element."""
+    return bool(np.all(value.data)) if isinstance(value, Tile) else bool(value)
+
+
+_CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
+
+
 def _builtin(name: str) -> Callable[..., Any]:
-    """Python's ``max``, ``min`` or ``abs``, where a tile is among the arguments the language's."""
-    import builtins
+    """Python's ``max``, ``abs``, ``int`` …: of a tile it is what the language has for it."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         if not any(isinstance(argument, Tile) for argument in arguments):
             return getattr(builtins, name)(*arguments, **keywords)
-        own = "abs" if name == "abs" else f"builtin_{name}"
-        return _function(own)(*arguments, **keywords)
+        if name in _CASTS:
+            return arguments[0].cast(_CASTS[name])
+        return _function("abs" if name == "abs" else f"builtin_{name}")(*arguments, **keywords)
 
     return call
 
@@ -219,5 +187,6 @@ _HOOKS: dict[str, Any] = {
     "__and__": _logical("logical_and"),
     "__or__": _logical("logical_or"),
     "__not__": _not,
+    "__holds__": _holds,
     "__builtin__": _builtin,
 }

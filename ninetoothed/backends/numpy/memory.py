@@ -52,14 +52,18 @@ class Memory:
         if mask is not None:
             is_outside = is_outside & mask
         if is_outside.any():
-            raise self._out_of_bounds(np.broadcast_to(indices, is_outside.shape)[is_outside], access)
+            raise self._out_of_bounds(
+                np.broadcast_to(indices, is_outside.shape)[is_outside], access
+            )
         for observer in self.observers:
             observer(self, indices, mask, access)
         return indices
 
     def index_of(self, flat: int) -> tuple[int, ...] | None:
         """The tensor's index of the element at ``flat`` in `array`; None where it has none."""
-        position = np.flatnonzero(element_indices(self.shape, self.strides).ravel() + self.origin == flat)
+        position = np.flatnonzero(
+            element_indices(self.shape, self.strides).ravel() + self.origin == flat
+        )
         if not position.size or not self.shape:
             return None
         return tuple(int(index) for index in np.unravel_index(int(position[0]), self.shape))

@@ -184,7 +184,9 @@ def choose_meta(
             if sizes(slice(None, -1)) != counts:
                 chosen[symbol] = before
                 break
-    while any(prod(map(next_power_of_two, tile)) > _LARGEST_TILE for tile in sizes(slice(-1, None))):
+    while any(
+        prod(map(next_power_of_two, tile)) > _LARGEST_TILE for tile in sizes(slice(-1, None))
+    ):
         shrinking = [s for s in symbols if _closest(s, chosen[s] // 2) < chosen[s]]
         if not shrinking:
             break

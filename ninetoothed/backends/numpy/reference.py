@@ -41,9 +41,7 @@ class TileReference:
 
     __slots__ = ("_argument", "_level", "_selection")
 
-    def __init__(
-        self, argument: Tensor, selection: tuple[int, ...] = (), level: int = 0
-    ) -> None:
+    def __init__(self, argument: Tensor, selection: tuple[int, ...] = (), level: int = 0) -> None:
         self._argument = argument
         self._selection = selection
         #: The level that is named: 0 is the one below the grid's.
@@ -92,6 +90,11 @@ class TileReference:
     def stride(self, dim: int) -> int:
         """The whole tensor's stride along ``dim``, in elements."""
         return self.source.stride(dim)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The whole tensor's strides, in elements."""
+        return self._argument.strides
 
     def offsets(self, dim: int | None = None) -> Tile:
         """Each element's index along the source's dimension ``dim``, or its linear offset."""
@@ -239,6 +242,10 @@ class Source:
     def strides(self) -> tuple[int, ...]:
         """The strides in elements."""
         return self._argument.strides
+
+    def size(self, dim: int) -> int:
+        """The size of ``dim``."""
+        return self._argument.shape[operator.index(dim)]
 
     def stride(self, dim: int) -> int:
         """The stride along ``dim``, in elements."""
