@@ -13,7 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import ArrangementError
-from ninetoothed.expr import Expression, Symbol, as_symbol, constant, index, make
+from ninetoothed.expr import (
+    Expression,
+    Symbol,
+    as_expression,
+    as_symbol,
+    constant,
+    index,
+    make,
+    widened,
+)
 from ninetoothed.metaops import Indices, Shape
 from ninetoothed.simplify import difference, interval, simplify
 from ninetoothed.tensor import Tensor, identity
@@ -55,7 +64,9 @@ def access_of(tensor: Tensor, programs: Indices | None = None) -> Access:
     middle, tile = levels[1:-1], levels[-1]
     tile_shape: Shape = tile.shape if len(levels) > 1 else ()
     chosen = [positions(f"selection_{depth}", level.shape) for depth, level in enumerate(middle)]
-    lanes = positions("lane", tile_shape)
+    # A tile is widened to powers of two: that a lane is below the tile's size must not be assumed,
+    # or the conditions that see to it would be proved away.
+    lanes = positions("lane", tuple(map(_lane_count, tile_shape)))
     indices_of_levels = [programs, *chosen, *([lanes] if len(levels) > 1 else [])]
     indices, conditions = source_indices(tensor, indices_of_levels)
     lane_conditions = [
@@ -84,9 +95,11 @@ def is_power_of_two(size: Expression) -> bool:
     return size > 0 and size & (size - 1) == 0
 
 
-def source_indices(
-    tensor: Tensor, indices: Sequence[Indices]
-) -> tuple[Indices, list[Symbol]]:
+def _lane_count(size: Expression) -> Expression:
+    return size if is_power_of_two(size) else as_expression(widened(size))
+
+
+def source_indices(tensor: Tensor, indices: Sequence[Indices]) -> tuple[Indices, list[Symbol]]:
     """The source's indices at the given indices of a tensor's levels, and the conditions.
 
     Follows the chain of meta-operations from the levels back to the source.
@@ -153,14 +166,14 @@ def sequence_length(source: Tensor, sequence: Symbol) -> Symbol:
     return make("sequence_length", identity(source), sequence)
 
 
-def _jagged_conditions(
-    source: Tensor, indices: Indices, conditions: list[Symbol]
-) -> list[Symbol]:
+def _jagged_conditions(source: Tensor, indices: Indices, conditions: list[Symbol]) -> list[Symbol]:
     """A sequence's own length bounds it, not that of the longest."""
     jagged = source.jagged_dim
     assert jagged is not None
     longest = as_symbol(source.shape[jagged])
-    kept = [c for c in conditions if not (c.operands[0] is indices[jagged] and c.operands[1] is longest)]
+    kept = [
+        c for c in conditions if not (c.operands[0] is indices[jagged] and c.operands[1] is longest)
+    ]
     return [*kept, indices[jagged] < sequence_length(source, indices[0])]
 
 

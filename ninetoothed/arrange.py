@@ -220,4 +220,13 @@ def symbols_of(arrangement: Arrangement) -> tuple[Symbol, ...]:
     return tuple(seen)
 
 
-__all__ = ["NO_VALUE", "Arrangement", "Parameter", "arrange", "mismatch", "near", "pair", "symbols_of"]
+__all__ = [
+    "NO_VALUE",
+    "Arrangement",
+    "Parameter",
+    "arrange",
+    "mismatch",
+    "near",
+    "pair",
+    "symbols_of",
+]

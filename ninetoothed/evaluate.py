@@ -97,7 +97,8 @@ def _given_shape(tensor: Tensor, value: Any) -> tuple[Any, ...]:
     shape = value.shape if isinstance(value, Tensor) else value.get("shape")
     if shape is None:
         raise ArrangementError(
-            f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}', caller_location()
+            f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}',
+            caller_location(),
         )
     if len(shape) != tensor.source.ndim:
         raise ArrangementError(
@@ -117,6 +118,4 @@ def _verify(tensor: Tensor) -> None:
 def _known(expression: Expression) -> int:
     if isinstance(expression, int):
         return expression
-    raise ArrangementError(
-        f"`{expression}` must be known to evaluate a tensor", caller_location()
-    )
+    raise ArrangementError(f"`{expression}` must be known to evaluate a tensor", caller_location())

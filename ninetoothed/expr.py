@@ -49,12 +49,17 @@ class Leaf:
     extent: object = None
 
 
+def _is_zero(divisor: Any) -> bool:
+    """Dividing by the size of an empty dimension gives 0: it has no element to be found there."""
+    return getattr(divisor, "ndim", 0) == 0 and bool(divisor == 0)
+
+
 _BINARY: dict[str, tuple[type[ast.operator], Callable[[Any, Any], Any]]] = {
     "+": (ast.Add, lambda a, b: a + b),
     "-": (ast.Sub, lambda a, b: a - b),
     "*": (ast.Mult, lambda a, b: a * b),
-    "//": (ast.FloorDiv, lambda a, b: a // b),
-    "%": (ast.Mod, lambda a, b: a % b),
+    "//": (ast.FloorDiv, lambda a, b: a * 0 if _is_zero(b) else a // b),
+    "%": (ast.Mod, lambda a, b: a * 0 if _is_zero(b) else a % b),
     "&": (ast.BitAnd, lambda a, b: a & b),
     "|": (ast.BitOr, lambda a, b: a | b),
 }
@@ -70,14 +75,20 @@ _FROM_AST = {node: op for op, (node, _) in itertools.chain(_BINARY.items(), _COM
 
 
 def _minimum(a: Any, b: Any) -> Any:
-    return (a + b - abs(a - b)) // 2 if not isinstance(a, int) or not isinstance(b, int) else min(a, b)
+    return (
+        (a + b - abs(a - b)) // 2 if not isinstance(a, int) or not isinstance(b, int) else min(a, b)
+    )
 
 
 def _maximum(a: Any, b: Any) -> Any:
     return -_minimum(-a, -b)
 
 
-_CALLS: dict[str, Callable[..., Any]] = {"min": _minimum, "max": _maximum}
+def _widened(size: int) -> int:
+    return 1 << max(size - 1, 0).bit_length()
+
+
+_CALLS: dict[str, Callable[..., Any]] = {"min": _minimum, "max": _maximum, "widened": _widened}
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 
@@ -226,16 +237,7 @@ class Symbol:
             return _constant_node(operands[0])
         if op == "leaf" or op in _OPAQUE:
             return name_of(self) if name_of is not None else ast.Name(self._label(), ast.Load())
-        trees = [operand.ast(name_of) for operand in operands]
-        if op in _BINARY:
-            return ast.BinOp(trees[0], _BINARY[op][0](), trees[1])
-        if op in _COMPARE:
-            return ast.Compare(trees[0], [_COMPARE[op][0]()], [trees[1]])
-        if op == "neg":
-            return ast.UnaryOp(ast.USub(), trees[0])
-        if op == "[]":
-            return ast.Subscript(trees[0], trees[1], ast.Load())
-        return ast.Call(ast.Name(op, ast.Load()), trees, [])
+        return over(op, [operand.ast(name_of) for operand in operands])
 
     def _label(self) -> str:
         if self.op == "leaf":
@@ -343,6 +345,19 @@ class Symbol:
 _OPAQUE = ("sequence_start", "sequence_length")
 
 
+def over(op: str, operands: list[ast.expr]) -> ast.expr:
+    """Python's tree of one of the operators over trees."""
+    if op in _BINARY:
+        return ast.BinOp(operands[0], _BINARY[op][0](), operands[1])
+    if op in _COMPARE:
+        return ast.Compare(operands[0], [_COMPARE[op][0]()], [operands[1]])
+    if op == "neg":
+        return ast.UnaryOp(ast.USub(), operands[0])
+    if op == "[]":
+        return ast.Subscript(operands[0], operands[1], ast.Load())
+    return ast.Call(ast.Name(op, ast.Load()), operands, [])
+
+
 def make(op: str, *operands: Any) -> Symbol:
     """The Symbol of an operator and its operands; constants fold."""
     if op == "leaf":
@@ -393,7 +408,9 @@ def as_expression(value: Any) -> Expression:
 
 def is_expression(value: Any) -> bool:
     """Whether ``value`` may stand where a size or an index is wanted."""
-    return isinstance(value, Symbol) or (hasattr(value, "__index__") and not isinstance(value, bool))
+    return isinstance(value, Symbol) or (
+        hasattr(value, "__index__") and not isinstance(value, bool)
+    )
 
 
 def index(name: str, extent: Expression | None = None) -> Symbol:
@@ -407,6 +424,11 @@ def minimum(a: Expression, b: Expression) -> Symbol:
 
 def maximum(a: Expression, b: Expression) -> Symbol:
     return make("max", as_symbol(a), as_symbol(b))
+
+
+def widened(size: Expression) -> Symbol:
+    """The least power of two that is no less than ``size``: how many lanes a dimension has."""
+    return make("widened", as_symbol(size))
 
 
 def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -> Symbol:
@@ -435,7 +457,9 @@ def _user_leaf(
     power_of_two: bool | None,
 ) -> Leaf:
     if constexpr and meta:
-        raise ValueError(f"`{name}` is either given at the call (constexpr) or tuned (meta), not both")
+        raise ValueError(
+            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
+        )
     if constexpr or meta:
         defaults = META_BOUNDS if meta else CONSTEXPR_BOUNDS
         if lower_bound is None:

@@ -123,7 +123,8 @@ class Tile(MetaOperation):
 
     def results(self) -> tuple[Shape, ...]:
         outer = tuple(self._count(dim) for dim in range(len(self.tile_shape)))
-        return outer, self.tile_shape
+        sizes = zip(self.whole, self.input, self.tile_shape)
+        return outer, tuple(size if whole else tile for whole, size, tile in sizes)
 
     def _count(self, dim: int) -> Expression:
         size, tile = self.input[dim], self.tile_shape[dim]
@@ -163,7 +164,9 @@ class Tile(MetaOperation):
                 known = evaluate(value)
                 if known < 1:
                     raise self.fail(
-                        f"a {what} of {known} (`{value}`) in dimension {dim}", f"a {what} of at least 1", ""
+                        f"a {what} of {known} (`{value}`) in dimension {dim}",
+                        f"a {what} of at least 1",
+                        "",
                     )
 
 
@@ -175,7 +178,8 @@ class Expand(MetaOperation):
     expanded: tuple[bool, ...]
 
     def results(self) -> tuple[Shape, ...]:
-        return (self.shape,)
+        sizes = zip(self.expanded, self.input, self.shape)
+        return (tuple(new if expanded else size for expanded, size, new in sizes),)
 
     def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
         (index,) = indices
@@ -211,7 +215,9 @@ class Squeeze(MetaOperation):
         for dim in self.dims:
             size = evaluate(self.input[dim])
             if size != 1:
-                raise self.fail(f"dimension {dim}, whose size is {size}", "a dimension of size 1", "")
+                raise self.fail(
+                    f"dimension {dim}, whose size is {size}", "a dimension of size 1", ""
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +305,9 @@ class Pad(MetaOperation):
     def verify(self, evaluate: Evaluate) -> None:
         for dim, sides in enumerate(self.padding):
             if any(evaluate(side) < 0 for side in sides):
-                raise self.fail(f"a negative padding in dimension {dim}", "padding of at least 0", "")
+                raise self.fail(
+                    f"a negative padding in dimension {dim}", "padding of at least 0", ""
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +320,11 @@ class Index(MetaOperation):
     name = "[...]"  # type: ignore[assignment]
 
     def results(self) -> tuple[Shape, ...]:
-        sizes = {"slice": lambda entry: (entry[3],), "new": lambda entry: (1,), "int": lambda entry: ()}
+        sizes = {
+            "slice": lambda entry: (entry[3],),
+            "new": lambda entry: (1,),
+            "int": lambda entry: (),
+        }
         return (tuple(size for entry in self.entries for size in sizes[entry[0]](entry)),)
 
     def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
@@ -332,7 +344,9 @@ class Index(MetaOperation):
         for entry in self.entries:
             size = evaluate(next(sizes)) if entry[0] != "new" else 0
             if entry[0] == "int" and not 0 <= evaluate(entry[1]) < size:
-                raise self.fail(f"index {evaluate(entry[1])}", f"an index below the size, {size}", "")
+                raise self.fail(
+                    f"index {evaluate(entry[1])}", f"an index below the size, {size}", ""
+                )
 
 
 def unravel(position: Expression, shape: Shape) -> Indices:
@@ -379,22 +393,32 @@ def entries_for(operation: str, what: str, values: Any, shape: Shape) -> tuple[A
 
 
 def tile(
-    shape: Shape, tile_shape: Any, strides: Any = None, dilation: Any = None, floor_mode: bool = False
+    shape: Shape,
+    tile_shape: Any,
+    strides: Any = None,
+    dilation: Any = None,
+    floor_mode: bool = False,
 ) -> Tile:
     """The operation of ``Tensor.tile``."""
     sizes = entries_for("tile", "tile_shape", tile_shape, shape)
     whole = tuple(size == -1 for size in sizes)
     sizes = tuple(shape[dim] if size == -1 else simplify(size) for dim, size in enumerate(sizes))
-    steps = (-1,) * len(shape) if strides is None else entries_for("tile", "strides", strides, shape)
+    steps = (
+        (-1,) * len(shape) if strides is None else entries_for("tile", "strides", strides, shape)
+    )
     # A whole dimension that is stepped through is a window as long as the dimension: one tile.
     steps = tuple(sizes[dim] if step == -1 else simplify(step) for dim, step in enumerate(steps))
-    gaps = (1,) * len(shape) if dilation is None else entries_for("tile", "dilation", dilation, shape)
+    gaps = (
+        (1,) * len(shape) if dilation is None else entries_for("tile", "dilation", dilation, shape)
+    )
     gaps = tuple(1 if gap == -1 else simplify(gap) for gap in gaps)
     whole = tuple(w and gap == 1 for w, gap in zip(whole, gaps))
     for what, values in (("a tile size", sizes), ("a stride", steps), ("a dilation", gaps)):
         for dim, value in enumerate(values):
             if not whole[dim] and interval(value)[1] < 1:
-                raise error("tile", shape, f"{what} of {value} in dimension {dim}", f"{what} of at least 1")
+                raise error(
+                    "tile", shape, f"{what} of {value} in dimension {dim}", f"{what} of at least 1"
+                )
     return Tile((shape,), sizes, steps, gaps, bool(floor_mode), whole, location=caller_location())
 
 
@@ -429,7 +453,10 @@ def squeeze(shape: Shape, dims: Any) -> Squeeze:
         low, high = interval(difference(shape[dim], 1))
         if low > 0 or high < 0:
             raise error(
-                "squeeze", shape, f"dimension {dim}, whose size is {shape[dim]}", "a dimension of size 1"
+                "squeeze",
+                shape,
+                f"dimension {dim}, whose size is {shape[dim]}",
+                "a dimension of size 1",
             )
     return Squeeze((shape,), positions, location=caller_location())
 
@@ -476,7 +503,12 @@ def pad(shape: Shape, padding: Any) -> Pad:
     except (TypeError, ValueError):
         raise error("pad", shape, f"{padding!r}", "one (left, right) for each dimension") from None
     if len(sides) != len(shape):
-        raise error("pad", shape, f"{len(sides)} pairs", f"one (left, right) for each of {len(shape)} dimensions")
+        raise error(
+            "pad",
+            shape,
+            f"{len(sides)} pairs",
+            f"one (left, right) for each of {len(shape)} dimensions",
+        )
     for dim, pair in enumerate(sides):
         for side in pair:
             if not is_expression(side):
@@ -518,11 +550,15 @@ def _position(shape: Shape, index: Any, size: Expression) -> Expression:
         index = index.__index__()
     position = simplify(as_symbol(size) + index) if interval(index)[1] < 0 else simplify(index)
     if interval(position)[1] < 0 or interval(difference(size, position))[1] <= 0:
-        raise error("[...]", shape, f"index {index}", f"an index inside the dimension of size {size}")
+        raise error(
+            "[...]", shape, f"index {index}", f"an index inside the dimension of size {size}"
+        )
     return position
 
 
-def _slice(shape: Shape, entry: slice, size: Expression) -> tuple[Expression, Expression, Expression]:
+def _slice(
+    shape: Shape, entry: slice, size: Expression
+) -> tuple[Expression, Expression, Expression]:
     """Start, step and number of elements of a slice, as Python clamps them."""
     step = 1 if entry.step is None else entry.step
     if not hasattr(step, "__index__") or step.__index__() == 0:

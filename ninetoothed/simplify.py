@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Union
 
-from ninetoothed.expr import Expression, Symbol, as_expression, as_symbol, constant, make
+from ninetoothed.expr import Expression, Symbol, as_expression, as_symbol, constant, make, widened
 
 #: A product of atoms, in a fixed order, with repetitions: () is the number one.
 Monomial = tuple[Symbol, ...]
 Polynomial = dict[Monomial, int]
-Interval = tuple[Union[int, float], Union[int, float]]
+Interval = tuple[int | float, int | float]
 
 _INFINITY = float("inf")
 _ARITHMETIC = ("+", "-", "*", "neg", "const")
@@ -94,6 +93,9 @@ def interval(expression: Expression, ranges: Mapping[Symbol, Interval] | None = 
         return (min(bounds[0][0], bounds[1][0]), min(bounds[0][1], bounds[1][1]))
     if op == "max":
         return (max(bounds[0][0], bounds[1][0]), max(bounds[0][1], bounds[1][1]))
+    if op == "widened":
+        low, high = bounds[0]
+        return (_widened_bound(low), _widened_bound(high))
     return (-_INFINITY, _INFINITY)
 
 
@@ -107,6 +109,12 @@ def _leaf_interval(symbol: Symbol) -> Interval:
         least if leaf.lower_bound is None else leaf.lower_bound,
         _INFINITY if leaf.upper_bound is None else leaf.upper_bound,
     )
+
+
+def _widened_bound(bound: float) -> float:
+    if abs(bound) == _INFINITY:
+        return max(bound, 1)
+    return widened(int(bound)).operands[0]
 
 
 def _times(a: float, b: float) -> float:
@@ -192,7 +200,9 @@ def _rejoined(a: Polynomial) -> Polynomial:
             others = _without(monomial, atom)
             dividend, divisor = atom.operands
             quotient = _quotient(_polynomial(dividend), _polynomial(divisor))
-            expected = _product_plain(_product_plain(quotient, _polynomial(divisor)), {others: coefficient})
+            expected = _product_plain(
+                _product_plain(quotient, _polynomial(divisor)), {others: coefficient}
+            )
             if expected and all(a.get(key) == value for key, value in expected.items()):
                 rest = {k: v for k, v in a.items() if k not in expected and k != monomial}
                 return _sum(rest, _product_plain(_polynomial(dividend), {others: coefficient}))
@@ -255,7 +265,7 @@ def _quotient(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
     if divisor == {(): 1}:
         return numerator
     if not divisor:
-        return {(make("//", _from_polynomial(numerator), constant(0)),): 1}
+        return {}
     whole, rest = _split(numerator, divisor)
     if not rest or _lies_within(rest, divisor):
         return whole
@@ -273,7 +283,7 @@ def _quotient(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
 
 
 def _remainder(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
-    if divisor == {(): 1}:
+    if divisor in ({(): 1}, {}):
         return {}
     _, rest = _split(numerator, divisor)
     if not rest or _lies_within(rest, divisor):

@@ -7,9 +7,10 @@ only account of how its elements lie in the source: offsets, masks and evaluatio
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed import dtypes, metaops
@@ -67,6 +68,7 @@ class Tensor:
                 "a Tensor needs `ndim` or `shape`, as in Tensor(2) or Tensor(shape=(None, 64))",
                 caller_location(),
             )
+        entries: tuple[Any, ...]
         entries = (None,) * _checked_ndim(ndim) if shape is None else _checked_shape(shape)
         if ndim is not None and len(entries) != ndim:
             raise ArrangementError(
@@ -319,13 +321,14 @@ def rebuilt(tensor: Tensor, function: Callable[[Expression], Expression], source
         operands = tuple(map(level, origin.operands))
         key = id(origin.operation)
         if key not in operations:
-            changed = origin.operation.substituted(function)
-            operations[key] = changed
-        new = _level_of(
-            tuple(simplify(function(size)) for size in old._shape),
-            Origin(operations[key], operands, origin.result),
-            source,
-        )
+            operand = tuple(operand._shape for operand in operands)
+            operations[key] = replace(origin.operation.substituted(function), operand=operand)
+        if old._shape == origin.operation.results()[origin.result]:
+            # Not mapped from the old shape: a count is clamped at 0 once it is known.
+            shape = operations[key].results()[origin.result]
+        else:
+            shape = tuple(simplify(function(size)) for size in old._shape)
+        new = _level_of(shape, Origin(operations[key], operands, origin.result), source)
         memo[id(old)] = new
         new._dtype = old._dtype
         return new
@@ -333,7 +336,7 @@ def rebuilt(tensor: Tensor, function: Callable[[Expression], Expression], source
     levels = [level(old) for old in tensor.levels]
     if len(levels) == 1 and levels[0] is source:
         return source
-    for outer, inner in zip(levels, levels[1:]):
+    for outer, inner in itertools.pairwise(levels):
         outer._dtype = inner
     return levels[0]
 
