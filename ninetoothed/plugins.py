@@ -291,11 +291,12 @@ def _asked(manager: pluggy.PluginManager, plugin: object, name: str, origin: str
         )
     hooks = {caller.name: caller for caller in callers}
     given: dict[str, tuple[Any, ...]] = {}
+    functions: list[Any]
     for hook, type_ in (("ninetoothed_frontends", Frontend), ("ninetoothed_backends", Backend)):
         if hook not in hooks:
             continue
-        implementations = [i for i in hooks[hook].get_hookimpls() if i.plugin is plugin]
-        items = tuple(item for i in implementations for item in i.function())
+        functions = [i.function for i in hooks[hook].get_hookimpls() if i.plugin is plugin]
+        items = tuple(item for function in functions for item in function())
         for item in items:
             if not isinstance(item, type_):
                 raise PluginError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import io
 import pdb
 import threading
@@ -12,6 +14,7 @@ import pytest
 
 import ninetoothed.language as ntl
 from ninetoothed import dtypes, expr
+from ninetoothed import source as sources
 from ninetoothed.backends.numpy.addressing import Addressing
 from ninetoothed.backends.numpy.execute import Launch, Tensor, TensorPlan
 from ninetoothed.backends.numpy.tile import Tile
@@ -667,3 +670,201 @@ def test_threads_run_kernels_side_by_side():
         thread.join()
     for number in range(4):
         np.testing.assert_array_equal(results[number], floats(64) * number + np.arange(64) // 4)
+
+
+class Scaling:
+    """A helper that is a method."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def apply(self, total, x):
+        total = total + x * self.factor
+
+    def __call__(self, x):
+        return x * self.factor
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [Scaling(3).apply, functools.partial(Scaling.apply, Scaling(3))],
+    ids=["method", "partial"],
+)
+def test_a_method_and_a_partial_function_are_helpers(helper):
+    def application(x, out):
+        total = x * 0
+        helper(total, x)
+        out = total
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * 3)
+
+
+def test_a_function_defined_inside_is_rewritten_once(monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        sources, "read", lambda f, read=read, of=sources.read: (read.append(f), of(f))[1]
+    )
+
+    def application(x, out):
+        def doubled(value):
+            return value * 2
+
+        out = doubled(x)
+
+    out = np.zeros(64, np.float32)
+    run(application, floats(64), out)
+    np.testing.assert_array_equal(out, floats(64) * 2)
+    assert [function.__name__ for function in read].count("doubled") == 1
+
+
+def test_keyword_only_parameters_and_defaults_of_helpers():
+    def scaled(x, *, by=2, shift=0):
+        return x * by + shift
+
+    def application(x, out):
+        out = scaled(x) + scaled(x, by=3, shift=x)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * 6)
+
+
+def test_starred_arguments_and_parameters():
+    def total(*values, **named):
+        result = named["start"]
+        for value in values:
+            result = result + value
+        return result
+
+    def application(x, y, out):
+        pair = (x, y)
+        out = total(*pair, x, start=y)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), floats(4) * 10, out)
+    np.testing.assert_array_equal(out, floats(4) * 22)
+
+
+def test_tiles_that_a_loop_goes_through_stay_tiles():
+    def increase(place, by):
+        place = place + by
+
+    def application(x, y):
+        for tile in (x, y):
+            increase(tile, 1)
+        for number, (tile, other) in enumerate(zip((x, y), (y, x))):
+            increase(tile, number * other)
+            tile = other
+
+    x, y = floats(4), floats(4) * 10
+    run(application, x, y)
+    np.testing.assert_array_equal(x, floats(4) + 1)
+    np.testing.assert_array_equal(y, floats(4) * 11 + 2)
+
+
+def test_a_tuple_of_tiles_that_is_taken_apart_holds_values():
+    def swap(*tiles):
+        first, second = tiles
+        tiles[0] * 1
+        return second, first
+
+    def application(x, y):
+        x, y = swap(x, y)
+
+    x, y = floats(4), floats(4) * 10
+    run(application, x, y)
+    np.testing.assert_array_equal(x, floats(4) * 10)
+    np.testing.assert_array_equal(y, floats(4))
+
+
+class Mode(enum.Enum):
+    DOUBLE = 2
+    TRIPLE = 3
+
+
+def test_members_of_enumerations_compare_and_count_as_their_values():
+    def application(x, mode, out):
+        if mode is Mode.TRIPLE:
+            out = x * Mode.TRIPLE + Mode.DOUBLE
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), Mode.TRIPLE, out)
+    np.testing.assert_array_equal(out, floats(4) * 3 + 2)
+
+
+def test_an_assertion_holds_where_all_elements_do():
+    def application(x, limit):
+        assert x < limit, "too large"
+
+    run(application, floats(4), 5.0)
+    with pytest.raises(AssertionError, match="too large"):
+        run(application, floats(4), 4.0)
+
+
+def test_pythons_casts_take_tiles():
+    seen = []
+
+    def application(x):
+        seen.append((int(x).dtype, float(int(x)).dtype, bool(x).dtype, int("3"), float(2)))
+
+    run(application, floats(4))
+    assert seen == [(dtypes.int64, dtypes.float32, dtypes.bool, 3, 2.0)]
+
+
+def test_the_operands_of_a_tile_in_a_debugger_are_its_values():
+    def application(x, out):
+        reference = [x.source, out]
+        assert reference[0].shape == (4,)
+        inspect_references(x, out)
+
+    def inspect_references(x, out):
+        seen.append(references(locals()))
+
+    seen = []
+    run(application, floats(4), floats(4))
+    (names,) = seen
+    assert (names["x"] + names["out"]).data.tolist() == [2, 4, 6, 8]
+    assert (2 * names["x"]).data.tolist() == [2, 4, 6, 8]
+    assert (-names["x"]).data.tolist() == [-1, -2, -3, -4]
+    assert (names["x"] < 3).data.tolist() == [True, True, False, False]
+
+
+def references(names):
+    return dict(names)
+
+
+triton = pytest.importorskip("triton", reason="needs Triton, for functions that it decorated")
+tl = pytest.importorskip("triton.language")
+
+
+@triton.jit
+def jit_square(x):
+    return x * x
+
+
+@triton.jit
+def jit_helper(x, scale: tl.constexpr):
+    result = tl.zeros_like(x)
+    for _ in tl.static_range(2):
+        result += jit_square(x).to(tl.float32) * scale
+    return tl.where(result > 4, result, tl.exp(result - result))
+
+
+def test_functions_that_triton_decorated_are_called():
+    def application(x, out):
+        out = jit_helper(x, scale=2)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, [1, 16, 36, 64])
+
+
+def test_names_of_tritons_language_mean_ours():
+    def application(x, out):
+        out = tl.maximum(x, 2.0).to(tl.float32) + tl.sum(x, axis=0)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, np.maximum(floats(4), 2) + 10)

@@ -46,6 +46,8 @@ def read(value: Any) -> Any:
     kind = type(value)
     if kind is TileReference:
         return value._value()
+    if kind in (tuple, list) and any(type(item) in (TileReference, tuple) for item in value):
+        return kind(map(read, value))
     if kind is Symbol:
         if _running.value_of is None:
             raise ApplicationError(

@@ -68,7 +68,7 @@ class NumpyPlan:
         recorder = checking.Recorder(launch) if checking.is_on() else None
         observers = [launch.observe] + ([recorder.observe] if recorder else [])
         rest = iter(values)
-        arguments = []
+        arguments: list[Any] = []
         for parameter in self.kernel.parameters:
             if parameter.kind == "tensor":
                 plan = self.tensors[parameter.name]

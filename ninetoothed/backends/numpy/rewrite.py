@@ -147,7 +147,7 @@ def _compiled(tree: ast.FunctionDef, free: Iterable[str], source: FunctionSource
         name="__around__", args=arguments, body=[tree], decorator_list=[], returns=None
     )
     if "type_params" in ast.FunctionDef._fields:
-        around.type_params = []
+        setattr(around, "type_params", [])  # noqa: B010 - a field since Python 3.12
     module = ast.Module(body=[ast.copy_location(around, tree)], type_ignores=[])
     ast.fix_missing_locations(module)
     flags = sum(flag for flag in _FUTURES if source.function.__code__.co_flags & flag)

@@ -25,6 +25,9 @@ METADATA = frozenset(
 #: Of Python's own functions, those that mean something else for tiles.
 OWN_BUILTINS = (max, min, abs, float, int, bool)
 
+#: Of Python's own functions, those that leave what they iterate over as it is.
+_ITERATIONS = (zip, enumerate, reversed, tuple, list)
+
 _UNKNOWN = object()
 
 
@@ -44,6 +47,8 @@ class Rewriter(ast.NodeTransformer):
         self.parameters = set(parameter_names(source.tree.args))
         self.locals = {*code.co_varnames, *code.co_cellvars, *_stored_names(source.tree)}
         self.free = set(code.co_freevars)
+        #: Names that may hold a tile without loading it: what is iterated over may be tiles.
+        self.holding = self.parameters | self.free | _iterated_names(source.tree)
         self.nested = 0
         self.count = 0
 
@@ -61,7 +66,7 @@ class Rewriter(ast.NodeTransformer):
                     self.source.location(node),
                 )
         if "type_params" in tree._fields:
-            tree.type_params = []
+            setattr(tree, "type_params", [])  # noqa: B010 - a field since Python 3.12
         tree.decorator_list = []
         tree.returns = None
         tree.args = _bare_arguments(tree.args)
@@ -141,7 +146,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         names = _assigned_names([node], self)
-        node.iter = self.visit(node.iter)
+        node.iter = self._held(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
         node.body = [*first, *self._unmark(names, node), *self._statements(node.body)]
@@ -222,7 +227,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _may_be_tile(self, node: ast.Name) -> bool:
-        if node.id in self.parameters or node.id in self.free:
+        if node.id in self.holding:
             return True
         if node.id in self.locals:
             return False
@@ -263,6 +268,16 @@ class Rewriter(ast.NodeTransformer):
         if not is_variable or isinstance(node, (ast.Slice, ast.Starred)):
             return node
         return ast.copy_location(_call("__position__", node), node)
+
+    def _held(self, node: ast.expr) -> ast.expr:
+        """What is iterated over: tiles in it stay tiles."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            node.elts = [self._held(item) for item in node.elts]
+            return node
+        if isinstance(node, ast.Call) and self._resolved(node.func) in _ITERATIONS:
+            node.args = [self._held(item) for item in node.args]
+            return node
+        return self._reference(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = self._resolved(node.func)
@@ -379,7 +394,7 @@ class Rewriter(ast.NodeTransformer):
         # A comprehension has a scope of its own, where nothing of the function can be bound anew.
         self.nested += 1
         for generator in node.generators:
-            generator.iter = self.visit(generator.iter)
+            generator.iter = self._held(generator.iter)
             generator.ifs = [self.visit(condition) for condition in generator.ifs]
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
@@ -419,6 +434,11 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     parameters += arguments.kwonlyargs
     parameters += [arguments.kwarg] if arguments.kwarg else []
     return [parameter.arg for parameter in parameters]
+
+
+def _iterated_names(tree: ast.AST) -> set[str]:
+    loops = (n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension)))
+    return {name for loop in loops for name in _stored_names(loop.target)}
 
 
 def _stored_names(tree: ast.AST) -> set[str]:
