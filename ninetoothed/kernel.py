@@ -112,7 +112,7 @@ class Kernel:
         num_stages: Integers = None,
         max_num_configs: int | None = None,
     ) -> None:
-        from ninetoothed.parse import parse
+        from ninetoothed.parsing import parse
 
         if not name.isidentifier():
             raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
@@ -140,6 +140,8 @@ class Kernel:
         )
         self._check_sources(found)
         self.names = _named(found, self.tensor_parameters, names or {}, self.program)
+        #: What backends keep for this kernel, by what it is.
+        self.memory: dict[str, Any] = {}
         self._plan_lock = threading.RLock()
         self._launchers: dict[str, Callable[..., None]] = {}
         self._launch: Callable[..., None] = self._first_launch
@@ -269,6 +271,43 @@ class Kernel:
             if frontend.name not in self._launchers:
                 self._launchers[frontend.name] = generate(self, frontend)
             return self._launchers[frontend.name]
+
+    def call_of(self, *arguments: Any, **keywords: Any) -> Call:
+        """What a call with these arguments is to a backend; nothing is run.
+
+        Raises:
+            ArgumentError: the arguments do not fit.
+        """
+        from ninetoothed.launch import described
+
+        bound = self.bind(arguments, keywords)
+        frontend = self.frontend_of(bound)
+        given, _ = described(self, frontend, bound)
+        return self._checked_call(frontend, given)
+
+    def compile(
+        self,
+        *arguments: Any,
+        target: Any,
+        configuration: Mapping[str, int] | None = None,
+        num_warps: int | None = None,
+        num_stages: int | None = None,
+        **keywords: Any,
+    ) -> Any:
+        """Compiles the kernel for a device that need not be there.
+
+        Args:
+            arguments, keywords: as in a call; the tensors may be on any device.
+            target: ``("cuda", 90)``, ``("hip", "gfx942")``, …
+            configuration: values of the meta symbols by name; by default each one's least.
+
+        Returns:
+            Triton's ``CompiledKernel``; its ``asm`` has the text of every stage.
+        """
+        from ninetoothed.backends.triton.planning import compile_for_target
+
+        call = self.call_of(*arguments, **keywords)
+        return compile_for_target(self, call, target, configuration, num_warps, num_stages)
 
     def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, with defaults.
@@ -448,19 +487,34 @@ def _default_name(arrangement: Callable[..., Any], application: Callable[..., An
     return name if name.isidentifier() else "kernel"
 
 
-def _default_symbols(arrangement: Callable[..., Any]) -> dict[Symbol, str]:
-    """The symbols that are defaults of the arrangement's parameters, with those names."""
+def _default_symbols(arrangement: Any, depth: int = 3) -> dict[Symbol, str]:
+    """The symbols that are defaults of the arrangement's parameters, with those names.
+
+    The functions that the arrangement itself uses are asked too, so that an arrangement built on
+    another's shows that one's names.
+    """
     if isinstance(arrangement, functools.partial):
-        return _default_symbols(arrangement.func)
-    try:
-        parameters = inspect.signature(arrangement).parameters.values()
-    except (TypeError, ValueError):
+        return _default_symbols(arrangement.func, depth)
+    if not inspect.isfunction(arrangement):
         return {}
     found: dict[Symbol, str] = {}
-    for parameter in parameters:
+    for parameter in inspect.signature(arrangement).parameters.values():
         if isinstance(parameter.default, Symbol) and parameter.default.op == "leaf":
             found.setdefault(parameter.default, parameter.name)
+    for function in _functions_used(arrangement) if depth else ():
+        for symbol, name in _default_symbols(function, depth - 1).items():
+            found.setdefault(symbol, name)
     return found
+
+
+def _functions_used(function: Any) -> list[Any]:
+    """The functions that a function may call, by the names in its code."""
+    names = function.__code__.co_names
+    known = [function.__globals__[name] for name in names if name in function.__globals__]
+    within = [
+        getattr(module, name, None) for module in known if inspect.ismodule(module) for name in names
+    ]
+    return [each for each in (*known, *within) if inspect.isfunction(each) and each is not function]
 
 
 def _all_symbols(arrangement: Arrangement, program: Program) -> list[Symbol]:

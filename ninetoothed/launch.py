@@ -7,6 +7,7 @@ goes wrong, goes the slow way, where everything is checked.
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -149,9 +150,8 @@ class _SlowPath:
         if frontend.name != self._frontend.name:
             kernel.launch_function(frontend)(**bound)
             return
-        self._check_constants(bound)
-        bound = {**bound, **{name: self._number(name, bound[name]) for name in self._scalars}}
-        given, values = self._described(bound)
+        given, values = described(kernel, frontend, bound)
+        bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())
         except Exception as unexpected:
@@ -165,9 +165,17 @@ class _SlowPath:
         run, stream, index = entry
         run(stream(index), *values)
 
-    @property
-    def _scalars(self) -> list[str]:
-        return [p.name for p in self._kernel.call_parameters if p.kind == "scalar"]
+    @functools.cached_property
+    def _scalars(self) -> list[tuple[str, int]]:
+        """The scalars, with their places among the values that a plan is called with."""
+        found, place = [], 0
+        for parameter in self._kernel.call_parameters:
+            if parameter.kind == "scalar":
+                found.append((parameter.name, place))
+            if parameter.kind in ("scalar", "tensor"):
+                is_jagged = parameter.source.jagged_dim is not None
+                place += 2 if is_jagged else 1
+        return found
 
     def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
         frontend = self._frontend
@@ -178,86 +186,93 @@ class _SlowPath:
         )
         return plan.run, stream, device.index
 
-    def _check_constants(self, bound: Mapping[str, Any]) -> None:
-        for parameter in self._kernel.call_parameters:
-            if parameter.kind != "constexpr":
-                continue
-            try:
-                hash(bound[parameter.name])
-            except TypeError:
-                raise ArgumentError(
-                    f"kernel `{self._kernel.name}`: `{parameter.name}` is a compile-time constant "
-                    f"and must be hashable, got {bound[parameter.name]!r}"
-                ) from None
-
-    def _number(self, name: str, value: Any) -> Any:
-        """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds."""
-        if not isinstance(value, (bool, int, float)) and hasattr(value, "item"):
-            if getattr(value, "ndim", 0) == 0:
-                value = value.item()
-        if not isinstance(value, (bool, int, float)):
+def _check_constants(kernel: Kernel, bound: Mapping[str, Any]) -> None:
+    for parameter in kernel.call_parameters:
+        if parameter.kind != "constexpr":
+            continue
+        try:
+            hash(bound[parameter.name])
+        except TypeError:
             raise ArgumentError(
-                f"kernel `{self._kernel.name}`: `{name}` is passed by value and must be a number "
-                f"or a tensor of no dimensions, got {value!r}"
-            )
-        dtype = next(p.dtype for p in self._kernel.parameters if p.name == name)
-        if dtype is not None and dtype.is_floating():
-            return float(value)
-        if dtype is not None and isinstance(value, float):
-            raise ArgumentError(
-                f"kernel `{self._kernel.name}`: `{name}` was declared as {dtype}, got {value!r}"
-            )
-        return value
+                f"kernel `{kernel.name}`: `{parameter.name}` is a compile-time constant "
+                f"and must be hashable, got {bound[parameter.name]!r}"
+            ) from None
 
-    def _described(self, bound: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """What `Kernel.new_plan` wants to know, and what the plan is called with."""
-        frontend, given, values = self._frontend, dict(bound), []
-        for parameter in self._kernel.call_parameters:
-            name, value = parameter.name, bound[parameter.name]
-            if parameter.kind == "scalar":
-                given[name] = parameter.dtype or _scalar_dtype(value)
-                values.append(value)
-            if parameter.kind != "tensor":
-                continue
-            self._check_jagged(parameter, value)
-            is_jagged = parameter.source.jagged_dim is not None
-            held = frontend.evaluate("jagged.values", value) if is_jagged else value
-            prefix = "jagged." if is_jagged else ""
-            pointer = frontend.evaluate("pointer", held)
-            given[name] = (
-                frontend.evaluate(f"{prefix}shape", value),
-                frontend.evaluate(f"{prefix}strides", value),
-                frontend.evaluate("dtype", held),
-                frontend.evaluate("device", held),
-                pointer % _ALIGNMENT == 0,
-            )
-            values.append(pointer)
-            if is_jagged:
-                offsets = frontend.evaluate("jagged.offsets", value)
-                values.append(frontend.evaluate("pointer", offsets))
-        return given, tuple(values)
 
-    def _check_jagged(self, parameter: Parameter, value: Any) -> None:
-        frontend, wanted = self._frontend, parameter.source.jagged_dim
-        subject = f"kernel `{self._kernel.name}`: `{parameter.name}`"
-        if frontend.jagged is None:
-            if wanted is not None:
-                raise ArgumentError(f"{subject} is jagged, and {frontend.name} has no such tensors")
-            return
-        is_jagged = bool(frontend.evaluate("jagged.test", value))
-        if is_jagged and wanted is None:
-            raise ArgumentError(
-                f"{subject} is a jagged tensor; declare it with jagged_dim, as in "
-                f"Tensor({parameter.source.ndim}, jagged_dim=1)"
-            )
-        if wanted is not None and not is_jagged:
-            raise ArgumentError(f"{subject} was declared with jagged_dim={wanted}; it is not jagged")
+def _number(kernel: Kernel, name: str, value: Any) -> Any:
+    """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds."""
+    if not isinstance(value, (bool, int, float)) and hasattr(value, "item"):
+        if getattr(value, "ndim", 0) == 0:
+            value = value.item()
+    if not isinstance(value, (bool, int, float)):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{name}` is passed by value and must be a number "
+            f"or a tensor of no dimensions, got {value!r}"
+        )
+    dtype = next(p.dtype for p in kernel.parameters if p.name == name)
+    if dtype is not None and dtype.is_floating():
+        return float(value)
+    if dtype is not None and isinstance(value, float):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{name}` was declared as {dtype}, got {value!r}"
+        )
+    return value
+
+
+def described(
+    kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """What `Kernel.new_plan` wants to know, and what the plan is called with."""
+    _check_constants(kernel, bound)
+    given, values = dict(bound), []
+    for parameter in kernel.call_parameters:
+        name, value = parameter.name, bound[parameter.name]
+        if parameter.kind == "scalar":
+            value = _number(kernel, name, value)
+            given[name] = parameter.dtype or _scalar_dtype(value)
+            values.append(value)
+        if parameter.kind != "tensor":
+            continue
+        _check_jagged(kernel, frontend, parameter, value)
+        is_jagged = parameter.source.jagged_dim is not None
+        held = frontend.evaluate("jagged.values", value) if is_jagged else value
+        prefix = "jagged." if is_jagged else ""
+        pointer = frontend.evaluate("pointer", held)
+        given[name] = (
+            frontend.evaluate(f"{prefix}shape", value),
+            frontend.evaluate(f"{prefix}strides", value),
+            frontend.evaluate("dtype", held),
+            frontend.evaluate("device", held),
+            pointer % _ALIGNMENT == 0,
+        )
+        values.append(pointer)
+        if is_jagged:
+            offsets = frontend.evaluate("jagged.offsets", value)
+            values.append(frontend.evaluate("pointer", offsets))
+    return given, tuple(values)
+
+
+def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
+    wanted = parameter.source.jagged_dim
+    subject = f"kernel `{kernel.name}`: `{parameter.name}`"
+    if frontend.jagged is None:
         if wanted is not None:
-            found = frontend.evaluate("jagged.ragged_dim", value)
-            if found != wanted:
-                raise ArgumentError(
-                    f"{subject} was declared with jagged_dim={wanted}; its dimension {found} varies"
-                )
+            raise ArgumentError(f"{subject} is jagged, and {frontend.name} has no such tensors")
+        return
+    is_jagged = bool(frontend.evaluate("jagged.test", value))
+    if is_jagged and wanted is None:
+        raise ArgumentError(
+            f"{subject} is a jagged tensor; declare it with jagged_dim, as in "
+            f"Tensor({parameter.source.ndim}, jagged_dim=1)"
+        )
+    if wanted is not None and not is_jagged:
+        raise ArgumentError(f"{subject} was declared with jagged_dim={wanted}; it is not jagged")
+    if wanted is not None:
+        found = frontend.evaluate("jagged.ragged_dim", value)
+        if found != wanted:
+            raise ArgumentError(
+                f"{subject} was declared with jagged_dim={wanted}; its dimension {found} varies"
+            )
 
 
 def _as_given(

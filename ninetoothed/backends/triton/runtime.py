@@ -41,6 +41,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, str]] = {
         "fill_on_stream": "cuMemsetD8Async",
         "copy_to_device": "cuMemcpyHtoD_v2",
         "copy_to_host": "cuMemcpyDtoH_v2",
+        "copy_on_stream": "cuMemcpyDtoDAsync_v2",
     },
     "hip": {
         "initialize": "hipInit",
@@ -60,6 +61,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, str]] = {
         "fill_on_stream": "hipMemsetD8Async",
         "copy_to_device": "hipMemcpyHtoD",
         "copy_to_host": "hipMemcpyDtoH",
+        "copy_on_stream": "hipMemcpyDtoDAsync",
     },
 }
 
@@ -271,6 +273,12 @@ class Runtime:
         return data.raw
 
     # Streams and events.
+
+    def copy(self, target: int, source: int, size: int, stream: int) -> None:
+        """Copies bytes from one address of the device to another, in the stream's order."""
+        self.call(
+            "copy_on_stream", _HANDLE(target), _HANDLE(source), _SIZE(size), _HANDLE(stream)
+        )
 
     def synchronize(self, stream: int) -> None:
         """Waits until the stream has done everything it was given."""

@@ -1,0 +1,342 @@
+"""Addresses and masks of tiles as Triton expressions, read off each parameter's `Access`.
+
+What depends on the program alone is computed once, in the kernel's first lines, under names that
+say what it is; what depends on a selection (``x[k]``) is computed where it is selected.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.access import Access, is_power_of_two
+from ninetoothed.expr import Symbol, as_symbol, over
+from ninetoothed.program import TileRef
+from ninetoothed.simplify import product
+
+if TYPE_CHECKING:
+    from ninetoothed.arrange import Parameter
+    from ninetoothed.backends.triton.emit import _Emitter
+
+#: For each dimension of a value, the tile's dimension that it follows, or None.
+Layout = Sequence["int | None"]
+
+
+def name(identifier: str) -> ast.expr:
+    return ast.Name(identifier, ast.Load())
+
+
+def language(function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.expr:
+    """A call of a function of Triton's language."""
+    attribute: ast.expr = name("tl")
+    for part in function.split("."):
+        attribute = ast.Attribute(attribute, part, ast.Load())
+    return ast.Call(
+        attribute, list(arguments), [ast.keyword(key, value) for key, value in keywords.items()]
+    )
+
+
+def assign(target: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(target, ast.Store())], value)
+
+
+class Scope:
+    """What one statement computes before it: the positions and the values of its tiles."""
+
+    def __init__(self) -> None:
+        self.before: list[ast.stmt] = []
+        self.is_open = True
+        self._names: dict[str, str] = {}
+
+    def named(self, emitter: _Emitter, wanted: str, value: ast.expr) -> ast.expr:
+        """A name for a value, or the value where nothing may be computed before."""
+        if not self.is_open:
+            return value
+        text = ast.dump(value)
+        if text not in self._names:
+            self._names[text] = emitter.fresh(wanted)
+            self.before.append(assign(self._names[text], value))
+        return name(self._names[text])
+
+
+class Addresses:
+    """The addresses of one kernel's tiles."""
+
+    def __init__(self, emitter: _Emitter) -> None:
+        self._emitter = emitter
+        self._wide = emitter.variant.wide
+        self._program_names: dict[int, str] = {}
+        self._prologue: list[ast.stmt] = []
+        self.scope = Scope()
+        self._positions: dict[str, _Positions] = {}
+
+    def prologue(self) -> list[ast.stmt]:
+        """What the kernel computes first: the program's position, then that of its tiles."""
+        return [*self._program_position(), *self._prologue]
+
+    def program(self, dim: int) -> ast.expr:
+        """The program's position in a dimension of the grid."""
+        if dim not in self._program_names:
+            count = len(self._emitter.kernel.grid)
+            wanted = "program" if count == 1 else f"program_{dim}"
+            self._program_names[dim] = self._emitter.fresh(wanted)
+        return name(self._program_names[dim])
+
+    def _program_position(self) -> list[ast.stmt]:
+        grid = self._emitter.kernel.grid
+        program = language("program_id", ast.Constant(0))
+        if self._wide:
+            program = _method(program, "to", ast.Attribute(name("tl"), "int64", ast.Load()))
+        if not self._program_names:
+            return []
+        if len(grid) == 1:
+            return [assign(self._program_names[0], program)]
+        whole = self._emitter.fresh("program")
+        result = [assign(whole, program)]
+        for dim, target in sorted(self._program_names.items()):
+            position = name(whole)
+            later = product(grid[dim + 1 :])
+            if later != 1:
+                position = ast.BinOp(position, ast.FloorDiv(), self._emitter.tree(later))
+            if dim > 0:
+                position = ast.BinOp(position, ast.Mod(), self._emitter.tree(grid[dim]))
+            result.append(assign(target, position))
+        return result
+
+    # Accesses of tiles.
+
+    def load(self, tile: TileRef) -> ast.expr:
+        """The value of a tile."""
+        positions = self._of(tile)
+        lanes = tuple(range(len(positions.access.lanes)))
+        pointer = self._pointer(positions, tile)
+        mask = self.mask(tile, lanes)
+        if mask is None:
+            return language("load", pointer)
+        other = positions.parameter.source.other
+        return language("load", pointer, mask=mask, other=_number(0 if other is None else other))
+
+    def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
+        """Stores a value to a tile."""
+        positions = self._of(tile)
+        lanes = tuple(range(len(positions.access.lanes)))
+        pointer = self._pointer(positions, tile)
+        mask = self.mask(tile, lanes)
+        keywords = {} if mask is None else {"mask": mask}
+        return ast.Expr(language("store", pointer, value, **keywords))
+
+    def offset(self, tile: TileRef, dim: int | None) -> ast.expr:
+        """The linear offset of each element, or its index along a source dimension.
+
+        An index has the dimensions of the tile that it depends on.
+        """
+        positions = self._of(tile)
+        count = len(positions.access.lanes)
+        if dim is None:
+            return self._spread(positions, positions.tree(positions.access.offset, tile, range(count)), positions.access.offset)
+        index = positions.access.indices[dim]
+        layout = [lane for lane, leaf in enumerate(positions.access.lanes) if leaf in set(index.leaves())]
+        return positions.tree(index, tile, layout)
+
+    def mask(self, tile: TileRef, layout: Layout) -> ast.expr | None:
+        """Where the elements exist, over the dimensions in ``layout``; None where all do."""
+        positions = self._of(tile)
+        holding = self._emitter.variant.holding
+        present = {lane for lane in layout if lane is not None}
+        result: ast.expr | None = None
+        for number, condition in enumerate(positions.access.conditions):
+            if (positions.parameter.name, number) in holding:
+                continue
+            leaves = set(condition.leaves())
+            wanted = {lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves}
+            if not wanted <= present:
+                continue
+            tree = positions.tree(condition, tile, layout)
+            result = tree if result is None else ast.BinOp(result, ast.BitAnd(), tree)
+        return result
+
+    def _pointer(self, positions: _Positions, tile: TileRef) -> ast.expr:
+        lanes = range(len(positions.access.lanes))
+        offset = positions.access.offset
+        pointer = self._emitter.pointer(positions.parameter.name)
+        if offset == 0 and not lanes:
+            return pointer
+        tree = positions.tree(offset, tile, lanes)
+        return ast.BinOp(pointer, ast.Add(), self._spread(positions, tree, offset))
+
+    def _spread(self, positions: _Positions, tree: ast.expr, expression: Symbol) -> ast.expr:
+        """``tree`` in the tile's whole shape, where it does not have it already."""
+        leaves = set(expression.leaves())
+        missing = [
+            size
+            for leaf, size in zip(positions.access.lanes, positions.parameter.tile_shape)
+            if leaf not in leaves and size != 1
+        ]
+        lanes = [leaf for leaf in positions.access.lanes if leaf in leaves]
+        if not missing and (lanes or not positions.access.lanes):
+            return tree
+        shape = ast.Tuple([self.width(s) for s in positions.parameter.tile_shape], ast.Load())
+        return language("broadcast_to", tree, shape)
+
+    def width(self, size: Any) -> ast.expr:
+        """A tile's size, widened to a power of two."""
+        tree = self._emitter.tree(size)
+        if isinstance(size, int):
+            return ast.Constant(1 << max(size - 1, 0).bit_length())
+        if is_power_of_two(size) or as_symbol(size) in self._emitter.variant.powers_of_two:
+            return tree
+        return ast.Call(ast.Attribute(name("triton"), "next_power_of_2", ast.Load()), [tree], [])
+
+    def _of(self, tile: TileRef) -> _Positions:
+        if tile.parameter not in self._positions:
+            parameter = self._emitter.kernel.program.parameter(tile.parameter)
+            access = self._emitter.kernel.arrangement.accesses[tile.parameter]
+            self._positions[tile.parameter] = _Positions(
+                self, self._emitter, parameter, access, self._prologue
+            )
+        return self._positions[tile.parameter]
+
+
+class _Positions:
+    """The positions of one parameter's elements."""
+
+    def __init__(
+        self,
+        addresses: Addresses,
+        emitter: _Emitter,
+        parameter: Parameter,
+        access: Access,
+        prologue: list[ast.stmt],
+    ) -> None:
+        self._addresses = addresses
+        self._emitter = emitter
+        self.parameter = parameter
+        self.access = access
+        self._prologue = prologue
+        self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
+        self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
+        self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
+        self._lanes = {leaf: dim for dim, leaf in enumerate(access.lanes)}
+        self._labels = self._labelled()
+
+    def _labelled(self) -> dict[Symbol, str]:
+        """Names for what is worth one: indices of source dimensions, and what is used twice."""
+        subject = self.parameter.name
+        labels: dict[Symbol, str] = {}
+        for dim, index in enumerate(self.access.indices):
+            if index.op not in ("const", "leaf"):
+                labels.setdefault(index, f"{subject}_index_{dim}")
+        counts: Counter[Symbol] = Counter()
+        for expression in {*self.access.indices, *self.access.conditions}:
+            counts.update({node for node in expression.walk() if node.op in ("+", "//", "%")})
+        shared = [node for node, count in counts.items() if count > 1 and node not in labels]
+        for node in sorted(shared, key=lambda n: (len(str(n)), str(n))):
+            positions = (self._programs, self._lanes, self._selections)
+            if any(leaf in known for leaf in node.leaves() for known in positions):
+                labels[node] = f"{subject}_position"
+        return labels
+
+    def tree(self, expression: Symbol, tile: TileRef, layout: Iterable[int | None]) -> ast.expr:
+        """An expression of the access, with lanes along the dimensions that ``layout`` says."""
+        return self._tree(expression, tile, tuple(layout))
+
+    def _tree(
+        self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]
+    ) -> ast.expr:
+        label = self._labels.get(expression)
+        if label is None:
+            return self._plain(expression, tile, layout)
+        if self._depends_on_selection(expression):
+            value = self._plain(expression, tile, layout)
+            return self._addresses.scope.named(self._emitter, label, value)
+        return name(self._hoisted(expression, label, tile, layout))
+
+    def _plain(
+        self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]
+    ) -> ast.expr:
+        op, operands = expression.op, expression.operands
+        if op == "leaf":
+            return self._leaf(expression, tile, layout)
+        if op in ("sequence_start", "sequence_length"):
+            return self._sequence(expression, tile, layout)
+        if op == "const":
+            return _number(operands[0])
+        if op == "*" and any(operand in self._emitter.variant.unit_strides for operand in operands):
+            (rest,) = [o for o in operands if o not in self._emitter.variant.unit_strides] or [
+                as_symbol(1)
+            ]
+            return self._tree(rest, tile, layout)
+        return over(op, [self._tree(operand, tile, layout) for operand in operands])
+
+    def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
+        if leaf in self._programs:
+            return self._addresses.program(self._programs[leaf])
+        if leaf in self._selections:
+            index = tile.indices[self._selections[leaf]]
+            if self._emitter.variant.wide and not isinstance(index, ast.Constant):
+                return language("cast", index, ast.Attribute(name("tl"), "int64", ast.Load()))
+            return index
+        if leaf in self._lanes:
+            return self._lane(leaf, layout)
+        return self._emitter.tree(leaf)
+
+    def _lane(self, leaf: Symbol, layout: tuple[int | None, ...]) -> ast.expr:
+        dim = self._lanes[leaf]
+        size = self.parameter.tile_shape[dim]
+        lane = language("arange", ast.Constant(0), self._addresses.width(size))
+        if len(layout) == 1:
+            return lane
+        place = layout.index(dim)
+        entries: list[ast.expr] = [
+            ast.Slice() if position == place else ast.Constant(None)
+            for position in range(len(layout))
+        ]
+        return ast.Subscript(lane, ast.Tuple(entries, ast.Load()), ast.Load())
+
+    def _sequence(
+        self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]
+    ) -> ast.expr:
+        """The start of a jagged tensor's sequence, or its length, read from the offsets."""
+        number = expression.operands[1]
+        offsets = self._emitter.offsets(self.parameter.name)
+        start = ast.BinOp(offsets, ast.Add(), self._tree(number, tile, layout))
+        first = language("load", start)
+        if expression.op == "sequence_start":
+            return first
+        last = language("load", ast.BinOp(start, ast.Add(), ast.Constant(1)))
+        return ast.BinOp(last, ast.Sub(), first)
+
+    def _hoisted(
+        self, expression: Symbol, label: str, tile: TileRef, layout: tuple[int | None, ...]
+    ) -> str:
+        key = (expression, self._reduced(expression, layout))
+        if key not in self._named:
+            tree = self._plain(expression, tile, layout)
+            self._named[key] = self._emitter.fresh(label)
+            self._prologue.append(assign(self._named[key], tree))
+        return self._named[key]
+
+    def _reduced(
+        self, expression: Symbol, layout: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """The layout as far as the expression depends on it."""
+        leaves = set(expression.leaves())
+        dims = {dim for leaf, dim in self._lanes.items() if leaf in leaves}
+        return tuple(lane if lane in dims else None for lane in layout) if dims else ()
+
+    def _depends_on_selection(self, expression: Symbol) -> bool:
+        return any(node in self._selections for node in expression.walk())
+
+
+def _method(value: ast.expr, method: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(value, method, ast.Load()), list(arguments), [])
+
+
+def _number(value: Any) -> ast.expr:
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return ast.Call(name("float"), [ast.Constant(str(value))], [])
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)

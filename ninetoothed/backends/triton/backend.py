@@ -1,0 +1,34 @@
+"""The Triton backend: kernels on GPUs. Importing it imports neither Triton nor a framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.base import Backend, Call, Plan
+from ninetoothed.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from ninetoothed.kernel import Kernel
+
+
+class TritonBackend(Backend):
+    """Emits Triton source, compiles it with Triton and launches it directly."""
+
+    name = "triton"
+    device_kinds = ("cuda", "hip")
+
+    def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+        """What runs ``kernel`` for every call of this key; see `Backend.plan`."""
+        from ninetoothed.backends.triton.planning import Planner
+
+        return Planner(kernel, call).plan(values)
+
+
+BACKEND = TritonBackend()
+
+
+@hookimpl
+def ninetoothed_backends() -> Iterable[Backend]:
+    """The Triton backend."""
+    return (BACKEND,)

@@ -1,0 +1,216 @@
+"""The Program's own nodes, turned into plain Triton."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.access import is_power_of_two
+from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name
+from ninetoothed.expr import as_symbol
+from ninetoothed.program import (
+    DTypeRef,
+    ElementType,
+    Excluded,
+    ExternRef,
+    LanguageRef,
+    Load,
+    Offsets,
+    SourceLoad,
+    SourcePointer,
+    SourceStore,
+    SourceStride,
+    Store,
+    SymbolValue,
+    TileRef,
+    Widened,
+    at,
+)
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.emit import _Emitter
+
+
+class Lowering(ast.NodeTransformer):
+    """Replaces each node by what Triton has for it; children first."""
+
+    def __init__(self, emitter: _Emitter, addresses: Addresses) -> None:
+        self._emitter = emitter
+        self._addresses = addresses
+        kinds = {p.name: p.kind for p in emitter.kernel.parameters}
+        self._values = {n for n, kind in kinds.items() if kind in ("scalar", "constexpr")}
+        self._symbols = {emitter.kernel.names[s]: s for s in emitter.kernel.symbols}
+
+    def statement(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement, after those that compute and load its tiles."""
+        outer, self._addresses.scope = self._addresses.scope, Scope()
+        result = self._visit_head(statement)
+        before = [at(new, statement) for new in self._addresses.scope.before]
+        self._addresses.scope = outer
+        for block in ("body", "orelse"):
+            inner = getattr(result, block, None)
+            if isinstance(inner, list):
+                lowered = [new for old in inner for new in self.statement(old)]
+                setattr(result, block, lowered)
+        return [*before, result]
+
+    def function(self, function: ast.FunctionDef) -> ast.FunctionDef:
+        """A helper that the language calls back."""
+        function.body = [new for old in function.body for new in self.statement(old)]
+        return function
+
+    def _visit_head(self, statement: ast.stmt) -> ast.stmt:
+        """Visits all of a statement but its blocks."""
+        blocks = {
+            block: getattr(statement, block)
+            for block in ("body", "orelse")
+            if isinstance(getattr(statement, block, None), list)
+        }
+        for block in blocks:
+            setattr(statement, block, [])
+        result = self.visit(statement)
+        for block, inner in blocks.items():
+            setattr(result, block, inner)
+        return result
+
+    def _tile(self, tile: TileRef) -> TileRef:
+        """A tile whose indices are names or numbers: a longer index is computed before."""
+        indices = [self.visit(index) for index in tile.indices]
+        for place, index in enumerate(indices):
+            if not isinstance(index, (ast.Name, ast.Constant)):
+                indices[place] = self._addresses.scope.named(
+                    self._emitter, f"{tile.parameter}_selected", index
+                )
+        return TileRef(tile.parameter, indices)
+
+    def visit_Load(self, node: Any) -> Any:
+        if not isinstance(node, Load):
+            return node
+        loaded = at(self._addresses.load(self._tile(node.tile)), node)
+        return self._addresses.scope.named(self._emitter, f"{node.tile.parameter}_tile", loaded)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        if isinstance(node.value, Load):
+            # The user gave the loaded tile a name.
+            node.value = at(self._addresses.load(self._tile(node.value.tile)), node.value)
+            return node
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        return self._unhoisted(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        node.test = self.visit(node.test)
+        node.body, node.orelse = self._unhoisted(node.body), self._unhoisted(node.orelse)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        node.values = [self.visit(node.values[0]), *map(self._unhoisted, node.values[1:])]
+        return node
+
+    def _unhoisted(self, node: Any) -> Any:
+        """What is evaluated several times or not at all: nothing of it may be computed before."""
+        scope = self._addresses.scope
+        previous, scope.is_open = scope.is_open, False
+        result = self.generic_visit(node) if isinstance(node, ast.stmt) else self.visit(node)
+        scope.is_open = previous
+        return result
+
+    def visit_Store(self, node: Any) -> Any:
+        if not isinstance(node, Store):
+            return node
+        value = self.visit(node.value)
+        return at(self._addresses.store(self._tile(node.tile), value), node)
+
+    def visit_Offsets(self, node: Offsets) -> ast.expr:
+        return at(self._addresses.offset(self._tile(node.tile), node.dim), node)
+
+    def visit_Excluded(self, node: Excluded) -> ast.expr:
+        value = self.visit(node.value)
+        masks = [self._addresses.mask(self._tile(m.tile), m.layout) for m in node.masks]
+        needed = [mask for mask in masks if mask is not None]
+        if not needed:
+            return value
+        mask = needed[0]
+        for other in needed[1:]:
+            mask = ast.BinOp(mask, ast.BitAnd(), other)
+        if node.identity == "zero":
+            return at(language("where", mask, value, ast.Constant(0)), node)
+        function = f"exclude_{node.identity}"
+        self._emitter.library.add(function)
+        return at(ast.Call(name(function), [value, mask], []), node)
+
+    def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
+        return at(self._emitter.tree(node.symbol), node)
+
+    def visit_Widened(self, node: Widened) -> ast.expr:
+        inner = node.value
+        if isinstance(inner, SymbolValue):
+            return at(self._addresses.width(_size(inner.symbol)), node)
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
+            return at(self._addresses.width(inner.value), node)
+        value = self.visit(inner)
+        widen = ast.Attribute(name("triton"), "next_power_of_2", ast.Load())
+        return at(ast.Call(widen, [value], []), node)
+
+    def visit_SourceStride(self, node: SourceStride) -> ast.expr:
+        parameter = self._emitter.kernel.program.parameter(node.parameter)
+        return at(self._emitter.tree(parameter.source.strides[node.dim]), node)
+
+    def visit_SourcePointer(self, node: SourcePointer) -> ast.expr:
+        return at(self._emitter.pointer(node.parameter), node)
+
+    def visit_ElementType(self, node: ElementType) -> ast.expr:
+        pointer = self._emitter.pointer(node.parameter)
+        dtype = ast.Attribute(pointer, "dtype", ast.Load())
+        return at(ast.Attribute(dtype, "element_ty", ast.Load()), node)
+
+    def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
+        return at(language("load", self._element(node.parameter, node.indices)), node)
+
+    def visit_SourceStore(self, node: SourceStore) -> ast.stmt:
+        value = self.visit(node.value)
+        pointer = self._element(node.parameter, node.indices)
+        return at(ast.Expr(language("store", pointer, value)), node)
+
+    def _element(self, parameter: str, indices: list[ast.expr]) -> ast.expr:
+        source = self._emitter.kernel.program.parameter(parameter).source
+        address = self._emitter.pointer(parameter)
+        for index, stride in zip(indices, source.strides):
+            term = self.visit(index)
+            if self._emitter.variant.wide:
+                term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
+            if as_symbol(stride) not in self._emitter.variant.unit_strides:
+                term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
+            address = ast.BinOp(address, ast.Add(), term)
+        return address
+
+    def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
+        return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
+
+    def visit_LanguageRef(self, node: LanguageRef) -> ast.expr:
+        head, *rest = node.name.split(".")
+        result: ast.expr = name("libdevice") if head == "libdevice" else name("tl")
+        if head == "libdevice":
+            self._emitter.imports.add("libdevice")
+        else:
+            rest = [head, *rest]
+        for part in rest:
+            result = ast.Attribute(result, part, ast.Load())
+        return at(result, node)
+
+    def visit_ExternRef(self, node: ExternRef) -> ast.expr:
+        return at(name(node.name), node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id in self._values:
+            return at(self._emitter.value(node.id), node)
+        return node
+
+
+def _size(symbol: Any) -> Any:
+    known = as_symbol(symbol)
+    return known.operands[0] if known.op == "const" else known
+
+
+__all__ = ["Lowering", "is_power_of_two"]

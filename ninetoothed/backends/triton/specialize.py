@@ -1,0 +1,156 @@
+"""From a call and a configuration to what Triton's compiler is told, and the arguments of a launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
+from ninetoothed.backends.triton.variant import variant_of
+from ninetoothed.dtypes import DType
+from ninetoothed.errors import ArgumentError
+from ninetoothed.expr import Symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.kernel import Kernel
+    from ninetoothed.tuning import Config
+
+_LARGEST_INT32 = 2**31 - 1
+
+#: What CUDA and HIP take as the first dimension of a grid.
+_MOST_PROGRAMS = 2**31 - 1
+
+#: The divisor that Triton asks about: of addresses in bytes, of integers themselves.
+_DIVISOR = 16
+
+#: The most elements of a tile that Triton takes.
+_LARGEST_TILE = 2**20
+
+
+@dataclass(frozen=True)
+class Specialized:
+    """A kernel for one kind of call and one configuration.
+
+    Attributes:
+        emitted: the source.
+        signature: the type of each kernel parameter.
+        constants: the values of those that are compile-time constants.
+        divisible: those that are multiples of 16.
+        integers: the values of the sizes and strides among the run-time parameters.
+        num_programs: of the grid.
+    """
+
+    emitted: Emitted
+    signature: Mapping[str, str]
+    constants: Mapping[str, Any]
+    divisible: frozenset[str]
+    integers: Mapping[str, int]
+    num_programs: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the compiled code depends on, besides target, warps and stages."""
+        constants = tuple((n, type(v), v) for n, v in self.constants.items())
+        return self.emitted.text, tuple(self.signature.items()), constants, self.divisible
+
+    @property
+    def run_time_parameters(self) -> list[KernelParameter]:
+        return [p for p in self.emitted.parameters if not p.is_constexpr]
+
+
+def environment_of(kernel: Kernel, call: Call, config: Config | None) -> dict[Symbol, int]:
+    """The value of every symbol in this call under a configuration."""
+    environment = kernel.environment(call)
+    for symbol in kernel.meta_symbols:
+        assert config is not None
+        environment[symbol] = config[kernel.names[symbol]]
+    return environment
+
+
+def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized:
+    """The kernel for this call under a configuration.
+
+    Raises:
+        ArrangementError: the sizes do not fit the arrangement.
+        ArgumentError: there are too many programs, or a tile is too large for any device.
+    """
+    environment = environment_of(kernel, call, config)
+    _check_tiles(kernel, environment)
+    grid = kernel.verified_grid(environment)
+    num_programs = math.prod(grid)
+    if num_programs > _MOST_PROGRAMS:
+        raise ArgumentError(
+            f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
+            f"{_MOST_PROGRAMS}. Use larger tiles."
+        )
+    emitted = _emitted(kernel, variant_of(kernel, environment, grid))
+    signature: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    divisible: set[str] = set()
+    integers: dict[str, int] = {}
+    for parameter in emitted.parameters:
+        name = parameter.name
+        value = _known_value(parameter, call, environment)
+        if parameter.is_constexpr:
+            signature[name] = "constexpr"
+            constants[name] = _constant(value)
+            continue
+        signature[name] = _type_of(parameter, call, value)
+        if parameter.kind == "symbol":
+            integers[name] = value
+        if parameter.kind == "symbol" and value % _DIVISOR == 0:
+            divisible.add(name)
+        if parameter.kind == "pointer" and call.arguments[parameter.parameter or ""].aligned:
+            divisible.add(name)
+    return Specialized(
+        emitted, signature, constants, frozenset(divisible), integers, num_programs
+    )
+
+
+def _emitted(kernel: Kernel, variant: Any) -> Emitted:
+    known: dict[Any, Emitted] = kernel.memory.setdefault("emitted", {})
+    if variant not in known:
+        known[variant] = emit(kernel, variant)
+    return known[variant]
+
+
+def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:
+    if parameter.symbol is not None:
+        return environment[parameter.symbol]
+    return call.constants.get(parameter.parameter or "")
+
+
+def _type_of(parameter: KernelParameter, call: Call, value: Any) -> str:
+    if parameter.kind == "pointer":
+        return "*" + call.arguments[parameter.parameter or ""].dtype.signature
+    if parameter.kind == "offsets":
+        return "*i64"
+    if parameter.kind == "scalar":
+        signature = call.scalars[parameter.parameter or ""].signature
+        return "u1" if signature == "i1" else signature
+    return "i32" if -_LARGEST_INT32 <= value <= _LARGEST_INT32 else "i64"
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, DType):
+        import triton.language as tl
+
+        return getattr(tl, value.triton_name)
+    return value
+
+
+def _check_tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> None:
+    from ninetoothed.expr import as_symbol
+
+    for parameter in kernel.tensor_parameters:
+        sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
+        count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)
+        if count > _LARGEST_TILE:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: the tile of `{parameter.name}` is {tuple(sizes)}, {count} "
+                f"elements when widened to powers of two; a tile has at most {_LARGEST_TILE}. Tile "
+                "the dimension and go through it in a loop, or use a smaller block size."
+            )

@@ -1,0 +1,107 @@
+"""What is known of a kind of call when its source is emitted: the less is unknown, the less is paid.
+
+A `Variant` is decided from a call's sizes by bounding the access's expressions over all programs,
+selections and lanes. Calls that agree in it share their source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed.access import Access, is_power_of_two, needed
+from ninetoothed.expr import Symbol, as_symbol
+from ninetoothed.simplify import Interval, interval, simplify
+
+if TYPE_CHECKING:
+    from ninetoothed.arrange import Parameter
+    from ninetoothed.kernel import Kernel
+
+#: The largest offset that 32 bits hold.
+_LARGEST_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What holds for every call that a source serves.
+
+    Attributes:
+        holding: conditions, as (parameter, position in its access), that hold for every lane.
+        unit_strides: the strides that are 1.
+        powers_of_two: tile sizes, other than those known to be, that are powers of two.
+        wide: whether some offset or index needs 64 bits.
+    """
+
+    holding: frozenset[tuple[str, int]] = frozenset()
+    unit_strides: frozenset[Symbol] = frozenset()
+    powers_of_two: frozenset[Symbol] = frozenset()
+    wide: bool = False
+
+
+def variant_of(
+    kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> Variant:
+    """The variant for known values of all sizes, strides, constants and meta symbols."""
+    holding: set[tuple[str, int]] = set()
+    units: set[Symbol] = set()
+    powers: set[Symbol] = set()
+    largest = 0.0
+    for parameter in kernel.tensor_parameters:
+        access = kernel.arrangement.accesses[parameter.name]
+        ranges = _ranges(parameter, access, environment, grid)
+        holding |= {(parameter.name, p) for p in _holding(access, environment, ranges)}
+        units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
+        for size in parameter.tile_shape:
+            symbol = as_symbol(size)
+            if not is_power_of_two(size) and is_power_of_two(int(symbol.evaluate(environment))):
+                powers.add(symbol)
+        for expression in (access.offset, *access.indices):
+            known = as_symbol(simplify(expression.substitute(environment)))
+            low, high = interval(known, ranges)
+            largest = max(largest, abs(low), abs(high))
+    for size in kernel.grid:
+        largest = max(largest, int(as_symbol(size).evaluate(environment)))
+    return Variant(frozenset(holding), frozenset(units), frozenset(powers), largest > _LARGEST_INT32)
+
+
+def _ranges(
+    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> dict[Symbol, Interval]:
+    """The values that each position takes; a lane goes on to the next power of two."""
+    ranges: dict[Symbol, Interval] = {}
+    for name, count in zip(access.programs, grid):
+        ranges[name] = (0, max(count - 1, 0))
+    middle = [size for level in parameter.middle_levels for size in level]
+    for name, size in zip(access.selections, middle):
+        ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
+    for name, size in zip(access.lanes, parameter.tile_shape):
+        count = int(as_symbol(size).evaluate(environment))
+        ranges[name] = (0, (1 << max(count - 1, 0).bit_length()) - 1)
+    return ranges
+
+
+def _holding(
+    access: Access, environment: Mapping[Symbol, int], ranges: Mapping[Symbol, Interval]
+) -> set[int]:
+    """The conditions that hold for every lane, or that others imply in this call."""
+    known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
+    result = {position for position, c in enumerate(known) if _holds(c, ranges)}
+    rest = {position: c for position, c in enumerate(known) if position not in result}
+    kept = set(needed(rest.values()))
+    for position, condition in rest.items():
+        if condition not in kept:
+            result.add(position)
+        kept.discard(condition)
+    return result
+
+
+def _holds(condition: Symbol, ranges: Mapping[Symbol, Interval]) -> bool:
+    if condition.op == "const":
+        return bool(condition.operands[0])
+    left, right = (interval(operand, ranges) for operand in condition.operands)
+    if condition.op == "<":
+        return left[1] < right[0]
+    if condition.op == ">=":
+        return left[0] >= right[1]
+    return False
