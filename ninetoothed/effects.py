@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ninetoothed.program import ExternRef, LanguageRef, Load, SourceLoad, SourceStore, Store
+from ninetoothed.program import ExternRef, LanguageRef, Load, SourceLoad, SourceStore, Store, walk
 
 #: Functions of the language, and methods of its values, that change memory or are to be kept for
 #: another reason. An assertion reads only, but it has to stay where it is.
@@ -32,17 +32,17 @@ def called_name(call: ast.Call) -> str:
 
 def has_effect(node: ast.AST) -> bool:
     """Whether evaluating ``node`` does more than give a value."""
-    return any(_is_effect(child) for child in ast.walk(node))
+    return any(_is_effect(child) for child in walk(node))
 
 
 def writes_memory(node: ast.AST) -> bool:
     """Whether running ``node`` may change an element of a tensor. Unknown functions may."""
-    for child in ast.walk(node):
-        if isinstance(child, ast.Call) and called_name(child) in _HARMLESS:
-            continue
-        if _is_effect(child):
-            return True
-    return False
+    return any(is_write(child) for child in walk(node))
+
+
+def is_write(node: ast.AST) -> bool:
+    """Whether ``node`` itself, not what it is made of, may change an element of a tensor."""
+    return _is_effect(node) and not (isinstance(node, ast.Call) and called_name(node) in _HARMLESS)
 
 
 def reads_memory(node: ast.AST) -> bool:
@@ -50,7 +50,7 @@ def reads_memory(node: ast.AST) -> bool:
     return any(
         isinstance(child, Load | SourceLoad)
         or (isinstance(child, ast.Call) and called_name(child) in _READS)
-        for child in ast.walk(node)
+        for child in walk(node)
     )
 
 
@@ -58,7 +58,7 @@ def names_read(node: ast.AST) -> set[str]:
     """The local names that ``node`` reads."""
     return {
         child.id
-        for child in ast.walk(node)
+        for child in walk(node)
         if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Store)
     }
 
@@ -77,7 +77,7 @@ def targets_of(node: ast.AST) -> Iterator[ast.Name]:
 
 def names_assigned(nodes: Iterable[ast.AST]) -> set[str]:
     """The names assigned anywhere within the statements ``nodes``."""
-    return {target.id for node in nodes for child in ast.walk(node) for target in targets_of(child)}
+    return {target.id for node in nodes for child in walk(node) for target in targets_of(child)}
 
 
 def conflicts(node: ast.AST, statements: list[ast.stmt]) -> bool:

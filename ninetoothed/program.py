@@ -212,11 +212,26 @@ class Program:
     def nodes(self) -> Iterator[ast.AST]:
         """Every node of the body and of the helpers."""
         for statement in (*self.body, *self.helpers.values()):
-            yield from ast.walk(statement)
+            yield from walk(statement)
 
     def touched(self) -> frozenset[str]:
         """The tensor parameters whose elements, offsets, strides, pointer or type are used."""
         return frozenset(node.parameter for node in self.nodes() if hasattr(node, "parameter"))
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """``node`` and all nodes below it, operators and contexts left out; faster than ``ast.walk``."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        fields = current.__dict__
+        for name in current._fields:
+            value = fields.get(name)
+            if isinstance(value, list):
+                pending.extend(item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST) and value._fields:
+                pending.append(value)
 
 
 def at(node: NodeT, origin: ast.AST, file: str | None = None) -> NodeT:
@@ -237,13 +252,14 @@ def location(node: ast.AST) -> Location:
 
 
 def clone(node: NodeT) -> NodeT:
-    """A copy of a tree. Symbols, element types and other leaves are shared."""
+    """A copy of a tree. Symbols, element types, operators and other leaves are shared."""
     copy = node.__class__.__new__(node.__class__)
     into = copy.__dict__
-    for key, value in node.__dict__.items():
-        if isinstance(value, ast.AST):
-            value = clone(value)
-        elif isinstance(value, list):
-            value = [clone(item) if isinstance(item, ast.AST) else item for item in value]
-        into[key] = value
+    into.update(node.__dict__)
+    for key in node._fields:
+        value = into.get(key)
+        if isinstance(value, list):
+            into[key] = [clone(item) if isinstance(item, ast.AST) else item for item in value]
+        elif isinstance(value, ast.AST) and value._fields:
+            into[key] = clone(value)
     return copy

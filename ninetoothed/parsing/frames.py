@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ninetoothed.constancy import is_constant, is_constant_symbol
 from ninetoothed.dtypes import DType
 from ninetoothed.effects import conflicts
 from ninetoothed.errors import ApplicationError, near
@@ -231,24 +232,7 @@ class Frame:
 
     def is_constant(self, node: ast.expr) -> bool:
         """Whether the backend's compiler will know the value of ``node``."""
-        if isinstance(node, ast.Name):
-            return node.id in self.state.constants
-        if isinstance(node, SymbolValue):
-            return is_constant_symbol(node.symbol)
-        if isinstance(node, ast.Constant | DTypeRef | ElementType):
-            return True
-        if isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else ""
-            parts = [*node.args, *(item.value for item in node.keywords)]
-            if isinstance(node.func, ast.Attribute) and self.is_constant(node.func):
-                return all(map(self.is_constant, parts))
-            return name == "float"
-        if isinstance(
-            node, ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Attribute
-        ):
-            children = [item for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
-            return all(map(self.is_constant, children))
-        return False
+        return is_constant(node, self.state.constants)
 
     # Order of evaluation.
 
@@ -451,11 +435,6 @@ def is_carried(value: Value | None) -> bool:
     if isinstance(value, Known):
         return value.object is None or _is_number(value)
     return isinstance(value, Runtime | Symbolic)
-
-
-def is_constant_symbol(symbol: Any) -> bool:
-    """Whether all that a symbolic integer is made of is known when a kernel is compiled."""
-    return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())
 
 
 def _is_number(value: Value) -> bool:

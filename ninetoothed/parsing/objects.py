@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from ninetoothed import dtypes, language
+from ninetoothed.dtypes import DType
 from ninetoothed.expr import Symbol
-from ninetoothed.language import LanguageFunction
+from ninetoothed.language import LanguageFunction, LanguageNamespace
 from ninetoothed.parsing.values import Group, Known, Symbolic, Value
 
 #: Where Triton's language keeps its functions, and our prefix for them. Searched in order.
@@ -29,13 +30,22 @@ _TRITON_MODULES = {
 _BY_SIGNATURE = {dtypes.by_name(name).signature: dtypes.by_name(name) for name in dtypes.NAMES}
 
 
+#: What stands for itself, with no further question.
+_PLAIN = frozenset(
+    {bool, int, float, str, type(None), ModuleType, DType, LanguageFunction, LanguageNamespace}
+)
+
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type)
+
+
 def value_of(item: Any) -> Value:
     """The value that stands for a Python object."""
-    if isinstance(item, bool | int | float | str | None):
+    kind = type(item)
+    if kind in _PLAIN:
         return Known(item)
     if isinstance(item, Symbol):
         return Known(item.operands[0]) if item.op == "const" else Symbolic(item)
-    if type(item) in (tuple, list):
+    if kind is tuple or kind is list:
         return Group(tuple(value_of(element) for element in item))
     if comes_from("triton", item):
         return _of_triton(item)
@@ -45,11 +55,9 @@ def value_of(item: Any) -> Value:
 
 
 def comes_from(package: str, item: Any) -> bool:
-    """Whether the object's type, or the object itself, is defined in ``package``."""
-    for module in (type(item).__module__, getattr(item, "__module__", None)):
-        if isinstance(module, str) and module.partition(".")[0] == package:
-            return True
-    return False
+    """Whether the object's type, or a function itself, is defined in ``package``."""
+    module = item.__module__ if isinstance(item, _FUNCTIONS) else type(item).__module__
+    return isinstance(module, str) and module.partition(".")[0] == package
 
 
 def is_triton_function(item: Any) -> bool:

@@ -341,10 +341,19 @@ def assigned_names(nodes: Iterator[ast.AST] | list[ast.stmt] | list[ast.expr]) -
 
 def _of_one_function(node: ast.AST) -> Iterator[ast.AST]:
     """As ``ast.walk`` in the order of the text, but not into functions defined within."""
-    yield node
-    if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-        for child in ast.iter_child_nodes(node):
-            yield from _of_one_function(child)
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        if isinstance(current, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            continue
+        fields = current.__dict__
+        for name in reversed(current._fields):
+            value = fields.get(name)
+            if isinstance(value, list):
+                pending.extend(item for item in reversed(value) if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST) and value._fields:
+                pending.append(value)
 
 
 def _returns(node: ast.AST) -> Iterator[ast.Return]:

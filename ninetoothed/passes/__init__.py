@@ -1,13 +1,29 @@
 """Passes: each makes a better Program of one, and never changes the one it is given.
 
-One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``.
+One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``. `marks`,
+`padding_calls` and `custom_reductions` are parts of ``exclude_padding``; `rewriting` is for all.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
+
+from ninetoothed.passes import (
+    exclude_padding,
+    forward_stores,
+    hoist_loads,
+    remove_dead,
+    reuse_loads,
+)
 from ninetoothed.program import Program
 
-PASSES: tuple = ()
+PASSES: tuple[ModuleType, ...] = (
+    forward_stores,
+    reuse_loads,
+    hoist_loads,
+    exclude_padding,
+    remove_dead,
+)
 
 
 def run(program: Program) -> Program:

@@ -1,0 +1,47 @@
+"""Which expressions of a Program a backend's compiler knows the value of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from typing import Any
+
+from ninetoothed.program import DTypeRef, ElementType, SymbolValue
+
+
+def is_constant(node: ast.expr, names: Collection[str]) -> bool:
+    """Whether ``node`` is known when the kernel is compiled, as the variables ``names`` are."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    if isinstance(node, SymbolValue):
+        return is_constant_symbol(node.symbol)
+    if isinstance(node, ast.Constant | DTypeRef | ElementType):
+        return True
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name):
+            return node.func.id == "float"
+        if not isinstance(node.func, ast.Attribute):
+            return False
+        parts = [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
+        return all(is_constant(part, names) for part in parts)
+    if isinstance(node, _MADE_OF_PARTS):
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return all(is_constant(part, names) for part in parts)
+    return False
+
+
+_MADE_OF_PARTS = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Attribute,
+    ast.Tuple,
+    ast.Subscript,
+)
+
+
+def is_constant_symbol(symbol: Any) -> bool:
+    """Whether all that a symbolic integer is made of is known when a kernel is compiled."""
+    return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())

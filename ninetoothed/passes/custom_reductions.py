@@ -1,0 +1,174 @@
+"""``reduce`` and ``associative_scan`` with a function of the user's: padding left out of them.
+
+Where the function is one whose identity is known, that stands in the padding. Where not, each element
+is accompanied by whether it is real, and the function only sees two elements that both are.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ninetoothed import dtypes
+from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
+from ninetoothed.passes.rewriting import assign, language, read
+from ninetoothed.program import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
+
+if TYPE_CHECKING:
+    from ninetoothed.passes.exclude_padding import Analysis
+    from ninetoothed.passes.padding_calls import Arguments
+
+NAMES = frozenset({"reduce", "associative_scan"})
+
+#: The identity of a function that only applies this to its two parameters.
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "zero",
+    ast.Mult: "one",
+    ast.BitOr: "zero",
+    ast.BitXor: "zero",
+    ast.BitAnd: "all_ones",
+}
+_FUNCTIONS = {"maximum": "lowest", "minimum": "highest", "add": "zero", "mul": "one"}
+
+
+def call(analysis: Analysis, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
+    """The call with padding excluded, and what is known of its result."""
+    value = arguments.known(0)
+    values = (value,) if value.items is None else value.items
+    results = _results(node, arguments, values)
+    result = results[0] if value.items is None else Marked(items=results)
+    marks = list({mark.place: mark for item in values for mark in item.marks}.values())
+    if not marks:
+        return node, result
+    function = arguments.node_of("combine_fn", 2)
+    assert isinstance(function, ExternRef)
+    identity = _identity(analysis.helpers.get(function.name))
+    if identity is not None and value.items is None:
+        arguments.exclude(0, identity)
+        return node, result
+    return _accompanied(analysis, node, arguments, marks, function, values), result
+
+
+def _results(
+    node: ast.Call, arguments: Arguments, values: tuple[Marked, ...]
+) -> tuple[Marked, ...]:
+    axis = arguments.constant("axis", 1)
+    if axis is not None and not isinstance(axis, int):
+        return tuple(UNKNOWN for _ in values)
+    if arguments.name == "associative_scan":
+        return tuple(value.changed() for value in values)
+    keep_dims = arguments.constant("keep_dims", 3) is True
+    return tuple(reduced(value, axis, keep_dims) for value in values)
+
+
+def _identity(helper: ast.FunctionDef | None) -> str | None:
+    """The identity of a helper that is one known operation on its two parameters."""
+    if helper is None or len(helper.body) != 1 or len(helper.args.args) != 2:
+        return None
+    returned = getattr(helper.body[0], "value", None)
+    parts: list[ast.expr] = []
+    found: str | None = None
+    if isinstance(returned, ast.BinOp):
+        parts, found = [returned.left, returned.right], _OPERATORS.get(type(returned.op))
+    elif isinstance(returned, ast.Call) and isinstance(returned.func, LanguageRef):
+        if not returned.keywords:
+            parts, found = returned.args, _FUNCTIONS.get(returned.func.name)
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    return found if names == {argument.arg for argument in helper.args.args} else None
+
+
+def _accompanied(
+    analysis: Analysis,
+    node: ast.Call,
+    arguments: Arguments,
+    marks: list[Mark],
+    function: ExternRef,
+    values: tuple[Marked, ...],
+) -> ast.expr:
+    """The call on the values and on whether each element is real."""
+    given = arguments.get(0)
+    assert given is not None
+    is_tuple = isinstance(given, ast.Tuple)
+    elements = given.elts if isinstance(given, ast.Tuple) else [given]
+    integer = at(DTypeRef(dtype=dtypes.int32), node)
+    zeros = language("cast", [language("zeros_like", [clone(elements[0])], node), integer], node)
+    one = at(ast.Constant(value=1), node)
+    ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), node)
+    masks = [analysis.mask(mark, node) for mark in marks]
+    real = at(Excluded(value=ones, masks=masks, identity="zero"), node)
+    name = _real_helper(analysis, function, len(elements))
+    arguments.put_named("combine_fn", 2, at(ExternRef(name=name), node))
+    whole = at(ast.Tuple(elts=[*elements, real], ctx=ast.Load()), node)
+    if isinstance(node.func, ast.Attribute):
+        # As a method it could not take a tuple.
+        function_ref = at(LanguageRef(name=node.func.attr), node)
+        made: ast.Call = at(
+            ast.Call(func=function_ref, args=[whole, *node.args], keywords=node.keywords), node
+        )
+    else:
+        arguments.put(0, whole)
+        made = node
+    items = [
+        _item(made if index == 0 else clone(made), index, node) for index in range(len(elements))
+    ]
+    return at(ast.Tuple(elts=items, ctx=ast.Load()), node) if is_tuple else items[0]
+
+
+def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
+    place = at(ast.Constant(value=index), origin)
+    return at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
+
+
+def _real_helper(analysis: Analysis, function: ExternRef, count: int) -> str:
+    """The name of a function that combines what is real of two sides."""
+    name = f"{function.name}_real"
+    if name in analysis.helpers:
+        return name
+    name = analysis.draft.fresh(name)
+    left = [f"left_{index}" for index in range(count)]
+    right = [f"right_{index}" for index in range(count)]
+    parameters = [*left, "left_is_real", *right, "right_is_real"]
+
+    def local(text: str) -> ast.expr:
+        return read(text, function)
+
+    def holds(text: str) -> ast.expr:
+        zero = at(ast.Constant(value=0), function)
+        compare = ast.Compare(left=local(text), ops=[ast.NotEq()], comparators=[zero])
+        return at(compare, function)
+
+    def both(op: ast.operator) -> ast.expr:
+        operands = local("left_is_real"), local("right_is_real")
+        return at(ast.BinOp(left=operands[0], op=op, right=operands[1]), function)
+
+    combined = at(
+        ast.Call(func=clone(function), args=[local(item) for item in left + right], keywords=[]),
+        function,
+    )
+    body: list[ast.stmt] = [
+        assign("combined", combined, function),
+        assign("both_are_real", both(ast.BitAnd()), function),
+    ]
+    results: list[ast.expr] = []
+    for index in range(count):
+        value: ast.expr = local("combined")
+        if count > 1:
+            value = _item(value, index, function)
+        one = language(
+            "where", [holds("left_is_real"), local(left[index]), local(right[index])], function
+        )
+        results.append(language("where", [holds("both_are_real"), value, one], function))
+    results.append(both(ast.BitOr()))
+    returned = at(ast.Tuple(elts=results, ctx=ast.Load()), function)
+    body.append(at(ast.Return(value=returned), function))
+    made = ast.arguments(
+        posonlyargs=[],
+        args=[at(ast.arg(arg=item), function) for item in parameters],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
+    )
+    analysis.helpers[name] = at(
+        ast.FunctionDef(name=name, args=made, body=body, decorator_list=[]), function
+    )
+    return name

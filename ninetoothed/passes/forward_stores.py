@@ -1,0 +1,98 @@
+"""A tile that was stored is not loaded again: the stored value is used, rounded as memory would.
+
+``y = f(x)`` stores to a parameter, and ``z = g(y)`` reads it back. Between the two nothing may have
+changed memory, and the tile has to be the same one. Loading after storing would also be wrong on a
+GPU, where another thread may hold the element that is loaded.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ninetoothed.effects import names_assigned, writes_memory
+from ninetoothed.passes.rewriting import (
+    Draft,
+    assign,
+    calls_writer,
+    index_names,
+    key_of,
+    load_sites,
+    read,
+)
+from ninetoothed.program import Forwarded, Program, Store, at, clone
+
+
+class _Stored:
+    """A store whose value may be used in place of a load."""
+
+    def __init__(self, statement: Store) -> None:
+        self.statement = statement
+        self.names = index_names(statement.tile)
+        self.name: str | None = None
+
+
+def run(program: Program) -> Program:
+    """The program with loads of stored tiles replaced."""
+    draft = Draft(program)
+    _Pass(draft).block(draft.body, {})
+    return draft.finished()
+
+
+class _Pass:
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def block(self, body: list[ast.stmt], known: dict[object, _Stored]) -> dict[object, _Stored]:
+        """Rewrite a block, knowing what was stored; what is known after it."""
+        for statement in body:
+            known = self.statement(statement, known)
+        return known
+
+    def statement(self, statement: ast.stmt, known: dict[object, _Stored]) -> dict[object, _Stored]:
+        if isinstance(statement, ast.For | ast.While):
+            known = surviving(known, [statement])
+            self.replace(statement, known)
+            self.block(statement.body, known)
+            return known
+        if calls_writer(statement):
+            # A call in the expression changes memory; whether before or after a load is not asked.
+            return {}
+        self.replace(statement, known)
+        if isinstance(statement, ast.If):
+            self.block(statement.body, known)
+            self.block(statement.orelse, known)
+            return surviving(known, [statement])
+        known = surviving(known, [statement])
+        if isinstance(statement, Store):
+            known = {key_of(statement.tile): _Stored(statement)}
+        return known
+
+    def replace(self, statement: ast.stmt, known: dict[object, _Stored]) -> None:
+        for site in load_sites(statement):
+            stored = known.get(key_of(site.load.tile))
+            if stored is not None:
+                site.put(read(self.name_of(stored), site.load))
+
+    def name_of(self, stored: _Stored) -> str:
+        """The variable that holds what loading would give; made on first use."""
+        if stored.name is None:
+            store = stored.statement
+            parameter = store.tile.parameter
+            if not (isinstance(store.value, ast.Name) and self.draft.counts[store.value.id] < 2):
+                value = self.draft.fresh(f"{parameter}_value")
+                self.draft.insert_before(store, assign(value, store.value, store))
+                store.value = read(value, store)
+            stored.name = self.draft.fresh(f"{parameter}_stored")
+            forwarded = at(Forwarded(tile=clone(store.tile), value=clone(store.value)), store)
+            self.draft.insert_after(store, assign(stored.name, forwarded, store))
+        return stored.name
+
+
+def surviving(known: dict[object, _Stored], statements: list[ast.stmt]) -> dict[object, _Stored]:
+    """What is still known after statements have run."""
+    if not known:
+        return known
+    if any(writes_memory(statement) for statement in statements):
+        return {}
+    assigned = names_assigned(statements)
+    return {key: stored for key, stored in known.items() if stored.names.isdisjoint(assigned)}

@@ -1,0 +1,346 @@
+"""What calls of the language do to marks: reductions, scans, element-wise functions, moves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.effects import called_name
+from ninetoothed.passes import custom_reductions
+from ninetoothed.passes.marks import (
+    SCALAR,
+    UNKNOWN,
+    Mark,
+    Marked,
+    joined,
+    keep_zero,
+    rearranged,
+    reduced,
+    reshaped,
+    size_of,
+    with_rank,
+)
+from ninetoothed.program import Excluded, ExternRef, Widened, at
+
+if TYPE_CHECKING:
+    from ninetoothed.passes.exclude_padding import Analysis
+
+#: Reductions: the identity, and where the arguments stand: axis, keep_dims, return_indices.
+_REDUCTIONS: dict[str, tuple[str, dict[str, int]]] = {
+    "sum": ("zero", {"axis": 1, "keep_dims": 2}),
+    "xor_sum": ("zero", {"axis": 1, "keep_dims": 2}),
+    "reduce_or": ("zero", {"axis": 1, "keep_dims": 2}),
+    "max": ("lowest", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
+    "min": ("highest", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
+    "argmax": ("lowest", {"axis": 1, "keep_dims": 3}),
+    "argmin": ("highest", {"axis": 1, "keep_dims": 3}),
+}
+
+#: Functions whose result has the marks of what they are given, with the identity for padding.
+_SCANS = {"cumsum": "zero", "cumprod": "one", "softmax": "lowest"}
+
+#: Element-wise functions, and which zero operands make the result zero (see `marks.joined`).
+_ELEMENTWISE: dict[str, str] = {
+    **dict.fromkeys(
+        "abs sqrt sqrt_rn neg floor ceil sin erf tanh tan asin atan sinh asinh atanh cbrt expm1 "
+        "log1p trunc rint round nearbyint add sub maximum minimum".split(),
+        "all",
+    ),
+    "mul": "product",
+    "fdiv": "first",
+    "div_rn": "first",
+    **dict.fromkeys(
+        "acos acosh atan2 ceil clamp copysign cos cosh cdiv erfc exp exp2 exp10 fma fmod hypot log "
+        "log2 log10 logical_and logical_or pow rsqrt sigmoid umulhi where isnan isinf finitef "
+        "fast_expf fast_logf fast_tanhf rand randn randint".split(),
+        "none",
+    ),
+    **dict.fromkeys("cast to multiple_of max_contiguous max_constancy".split(), "all"),
+}
+
+#: Those of them whose result has the elements of the first argument alone.
+_OF_FIRST = frozenset("cast to multiple_of max_contiguous max_constancy".split())
+
+
+def visit_call(analysis: Analysis, node: ast.Call) -> tuple[ast.expr, Marked]:
+    name = called_name(node)
+    arguments = Arguments(analysis, node, name)
+    if isinstance(node.func, ExternRef) or not name:
+        return node, SCALAR if not name and _is_float(node) else UNKNOWN
+    if name in custom_reductions.NAMES:
+        return custom_reductions.call(analysis, node, arguments)
+    if name in _REDUCTIONS:
+        return _reduction(node, name, arguments)
+    if name in _SCANS:
+        value = arguments.known(0)
+        arguments.exclude(0, _SCANS[name])
+        return node, value.changed()
+    if name in _ELEMENTWISE:
+        return node, _elementwise(name, arguments)
+    special = _CALLS.get(name)
+    return node, UNKNOWN if special is None else special(analysis, arguments)
+
+
+def _reduction(node: ast.Call, name: str, arguments: Arguments) -> tuple[ast.expr, Marked]:
+    identity, places = _REDUCTIONS[name]
+    value = arguments.known(0)
+    arguments.exclude(0, identity)
+    axis = arguments.constant("axis", places["axis"])
+    if axis is not None and not isinstance(axis, int):
+        return node, UNKNOWN
+    keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
+    result = reduced(value, axis, keep_dims)
+    if "return_indices" in places and arguments.constant("return_indices", 2):
+        return node, Marked(items=(result, result))
+    return node, result
+
+
+def _elementwise(name: str, arguments: Arguments) -> Marked:
+    operands = [arguments.known(index) for index in arguments.values]
+    if name == "where" and len(operands) == 3:
+        chosen = joined(operands[1:], "all")
+        condition = operands[0].changed()
+        zeros = {mark.place for mark in chosen.marks if mark.is_zero}
+        result = joined([condition, chosen])
+        return Marked(
+            result.shape,
+            tuple(
+                Mark(mark.key, mark.origin, mark.layout, mark.place in zeros)
+                for mark in result.marks
+            ),
+        )
+    if name in _OF_FIRST:
+        value = arguments.known(0)
+        return value.changed() if arguments.has("bitcast") else value
+    return joined(operands, _ELEMENTWISE[name])
+
+
+class Arguments:
+    """The arguments of a call, a method's own value first, and what is known of each."""
+
+    def __init__(self, analysis: Analysis, node: ast.Call, name: str) -> None:
+        self.name = name
+        self.analysis = analysis
+        self.node = node
+        self.first = 0
+        self.values: dict[int, Marked] = {}
+        if isinstance(node.func, ast.Attribute):
+            self.first = 1
+            node.func.value, self.values[0] = analysis.visit(node.func.value)
+        for index, item in enumerate(node.args):
+            node.args[index], self.values[index + self.first] = analysis.visit(item)
+        self.keywords: dict[str, ast.expr] = {}
+        self.named: dict[str, Marked] = {}
+        for keyword in node.keywords:
+            keyword.value, known = analysis.visit(keyword.value)
+            if keyword.arg is not None:
+                self.keywords[keyword.arg] = keyword.value
+                self.named[keyword.arg] = known
+        if 0 not in self.values:
+            for key in ("input", "x", "condition"):
+                if key in self.named:
+                    self.values[0] = self.named[key]
+
+    def known(self, index: int) -> Marked:
+        return self.values.get(index, UNKNOWN)
+
+    def get(self, index: int) -> ast.expr | None:
+        """The node of an argument."""
+        if isinstance(self.node.func, ast.Attribute) and index == 0:
+            return self.node.func.value
+        place = index - self.first
+        if place < len(self.node.args):
+            return self.node.args[place]
+        if index == 0:
+            for key in ("input", "x", "condition"):
+                if key in self.keywords:
+                    return self.keywords[key]
+        return None
+
+    def put(self, index: int, value: ast.expr) -> None:
+        if isinstance(self.node.func, ast.Attribute) and index == 0:
+            self.node.func.value = value
+        elif index - self.first < len(self.node.args):
+            self.node.args[index - self.first] = value
+        else:
+            for keyword in self.node.keywords:
+                if keyword.arg in ("input", "x", "condition"):
+                    keyword.value = value
+
+    def node_of(self, name: str, index: int) -> ast.expr | None:
+        """An argument's node, by name or place."""
+        return self.keywords.get(name) or self.get(index)
+
+    def put_named(self, name: str, index: int, value: ast.expr) -> None:
+        """Replace an argument that is given by name or place."""
+        for keyword in self.node.keywords:
+            if keyword.arg == name:
+                keyword.value = value
+                return
+        self.put(index, value)
+
+    def has(self, name: str) -> bool:
+        return name in self.keywords
+
+    def constant(self, name: str, index: int) -> Any:
+        """A literal argument by name or place; None where it is not given, `...` if no literal."""
+        node = self.node_of(name, index)
+        if node is None:
+            return None
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            value = node.operand.value
+            return -value if isinstance(value, int) else ...
+        return node.value if isinstance(node, ast.Constant) else ...
+
+    def exclude(self, index: int, identity: str) -> None:
+        """Put the identity into the padding of an argument."""
+        node = self.get(index)
+        masks = self.analysis.masks(self.known(index), self.node, identity == "zero")
+        if node is not None and masks:
+            excluded = Excluded(value=node, masks=masks, identity=identity)
+            self.put(index, at(excluded, node))
+
+
+def _dot(analysis: Analysis, arguments: Arguments) -> Marked:
+    arguments.exclude(0, "zero")
+    arguments.exclude(1, "zero")
+    shapes = arguments.known(0).shape, arguments.known(1).shape
+    if shapes[0] is None or shapes[1] is None or len(shapes[0]) < 2 or len(shapes[1]) < 2:
+        return UNKNOWN
+    return Marked((*shapes[0][:-1], shapes[1][-1]))
+
+
+def _device_assert(analysis: Analysis, arguments: Arguments) -> Marked:
+    arguments.exclude(0, "one")
+    return UNKNOWN
+
+
+def _histogram(analysis: Analysis, arguments: Arguments) -> Marked:
+    masks: list[ast.expr] = list(analysis.masks(arguments.known(0), arguments.node, False))
+    if masks:
+        given = arguments.keywords.get("mask") or arguments.get(2)
+        whole, *rest = [*masks, *([] if given is None else [given])]
+        for mask in rest:
+            whole = at(ast.BinOp(left=whole, op=ast.BitAnd(), right=mask), arguments.node)
+        keywords = [item for item in arguments.node.keywords if item.arg != "mask"]
+        keyword = at(ast.keyword(arg="mask", value=whole), arguments.node)
+        arguments.node.keywords = [*keywords, keyword]
+        del arguments.node.args[2 - arguments.first :]
+    return UNKNOWN
+
+
+def _trans(analysis: Analysis, arguments: Arguments) -> Marked:
+    value = arguments.known(0)
+    if value.shape is None:
+        return UNKNOWN
+    rank = len(value.shape)
+    dims = _numbers(arguments, 1)
+    if not dims and rank >= 2:
+        dims = [*range(rank - 2), rank - 1, rank - 2]
+    if sorted(dims) != list(range(rank)):
+        return UNKNOWN
+    return keep_zero(value, rearranged(value, dims))
+
+
+def _expand_dims(analysis: Analysis, arguments: Arguments) -> Marked:
+    value = arguments.known(0)
+    axes = _numbers(arguments, 1, "axis")
+    if value.shape is None or not axes:
+        return UNKNOWN
+    rank = len(value.shape) + len(axes)
+    added = {axis % rank for axis in axes}
+    old = iter(range(len(value.shape)))
+    places = [None if dim in added else next(old) for dim in range(rank)]
+    return keep_zero(value, rearranged(value, places))
+
+
+def _broadcast_to(analysis: Analysis, arguments: Arguments) -> Marked:
+    value = arguments.known(0)
+    shape = _shape_given(arguments)
+    if shape is None:
+        return UNKNOWN
+    return keep_zero(value, with_rank(Marked(shape, value.marks)))
+
+
+def _reshape(analysis: Analysis, arguments: Arguments) -> Marked:
+    value = arguments.known(0)
+    return keep_zero(value, reshaped(value, _shape_given(arguments)))
+
+
+def _created(analysis: Analysis, arguments: Arguments) -> Marked:
+    node = arguments.keywords.get("shape") or arguments.get(0)
+    if isinstance(node, ast.Tuple):
+        return Marked(tuple(size_of(item) for item in node.elts))
+    return UNKNOWN
+
+
+def _like(analysis: Analysis, arguments: Arguments) -> Marked:
+    return Marked(arguments.known(0).shape)
+
+
+def _arange(analysis: Analysis, arguments: Arguments) -> Marked:
+    return Marked((None,))
+
+
+_CALLS: dict[str, Callable[[Analysis, Arguments], Marked]] = {
+    "dot": _dot,
+    "device_assert": _device_assert,
+    "histogram": _histogram,
+    "trans": _trans,
+    "permute": _trans,
+    "expand_dims": _expand_dims,
+    "broadcast_to": _broadcast_to,
+    "reshape": _reshape,
+    "view": _reshape,
+    "zeros": _created,
+    "full": _created,
+    "zeros_like": _like,
+    "arange": _arange,
+    "program_id": lambda analysis, arguments: SCALAR,
+    "num_programs": lambda analysis, arguments: SCALAR,
+}
+
+
+def _numbers(arguments: Arguments, first: int, name: str = "dims") -> list[int]:
+    """Literal ints from an argument on, given one by one or as a tuple; [] if there is another."""
+    nodes = [node for index, node in _from(arguments, first)]
+    if name in arguments.keywords:
+        nodes = [arguments.keywords[name]]
+    if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple):
+        nodes = list(nodes[0].elts)
+    result = []
+    for node in nodes:
+        sign = 1
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            sign, node = -1, node.operand
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, int)):
+            return []
+        result.append(sign * node.value)
+    return result
+
+
+def _from(arguments: Arguments, first: int) -> list[tuple[int, ast.expr]]:
+    found = []
+    index = first
+    while (node := arguments.get(index)) is not None:
+        found.append((index, node))
+        index += 1
+    return found
+
+
+def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
+    nodes = [node for _, node in _from(arguments, 1)]
+    if "shape" in arguments.keywords:
+        nodes = [arguments.keywords["shape"]]
+    if len(nodes) == 1:
+        if not isinstance(nodes[0], ast.Tuple):
+            return (
+                None if not isinstance(nodes[0], ast.Constant | Widened) else (size_of(nodes[0]),)
+            )
+        nodes = list(nodes[0].elts)
+    return tuple(size_of(node) for node in nodes)
+
+
+def _is_float(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "float"

@@ -1,0 +1,99 @@
+"""A tile is loaded once, and its value is used until a store could have changed it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from ninetoothed.effects import names_assigned, writes_memory
+from ninetoothed.passes.rewriting import (
+    Draft,
+    Site,
+    assign,
+    calls_writer,
+    index_names,
+    key_of,
+    load_sites,
+    read,
+)
+from ninetoothed.program import Program
+
+
+@dataclass
+class _Loaded:
+    """A tile's first load, and the later ones that give the same."""
+
+    statement: ast.stmt
+    first: Site
+    names: set[str]
+    later: list[Site] = field(default_factory=list)
+
+
+def run(program: Program) -> Program:
+    """The program with repeated loads replaced by the first one's value."""
+    draft = Draft(program)
+    found: list[_Loaded] = []
+    _block(draft.body, {}, found)
+    for loaded in found:
+        if loaded.later:
+            name = _name_of(loaded, draft)
+            for site in loaded.later:
+                site.put(read(name, site.load))
+    return draft.finished()
+
+
+def _block(
+    body: list[ast.stmt], known: dict[object, _Loaded], found: list[_Loaded]
+) -> dict[object, _Loaded]:
+    for statement in body:
+        known = _statement(statement, known, found)
+    return known
+
+
+def _statement(
+    statement: ast.stmt, known: dict[object, _Loaded], found: list[_Loaded]
+) -> dict[object, _Loaded]:
+    if isinstance(statement, ast.For | ast.While):
+        known = _surviving(known, statement)
+    elif calls_writer(statement):
+        # A call in the expression changes memory; whether before or after a load is not asked.
+        return {}
+    known = dict(known)
+    # A loop's condition is evaluated in each round: a load there is no first one.
+    is_repeated = isinstance(statement, ast.While)
+    for site in load_sites(statement):
+        key = key_of(site.load.tile)
+        if key in known:
+            known[key].later.append(site)
+        elif not site.is_conditional and not is_repeated:
+            known[key] = _Loaded(statement, site, index_names(site.load.tile))
+            found.append(known[key])
+    if isinstance(statement, ast.For | ast.While):
+        _block(statement.body, known, found)
+    elif isinstance(statement, ast.If):
+        _block(statement.body, known, found)
+        _block(statement.orelse, known, found)
+    return _surviving(known, statement)
+
+
+def _surviving(known: dict[object, _Loaded], statement: ast.stmt) -> dict[object, _Loaded]:
+    """What is still known after a statement has run, or in each round of a loop."""
+    if not known:
+        return known
+    if writes_memory(statement):
+        return {}
+    assigned = names_assigned([statement])
+    return {key: loaded for key, loaded in known.items() if loaded.names.isdisjoint(assigned)}
+
+
+def _name_of(loaded: _Loaded, draft: Draft) -> str:
+    """The variable that holds a tile's value."""
+    statement, load = loaded.statement, loaded.first.load
+    if isinstance(statement, ast.Assign) and statement.value is load:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name) and draft.counts[target.id] == 1:
+            return target.id
+    name = draft.fresh(f"{load.tile.parameter}_tile")
+    loaded.first.put(read(name, load))
+    draft.insert_before(statement, assign(name, load, load))
+    return name

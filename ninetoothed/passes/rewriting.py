@@ -1,0 +1,194 @@
+"""What several passes need: keys of tiles, places of loads, new names, statements put in between."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ninetoothed.effects import is_write, names_read, targets_of
+from ninetoothed.program import LanguageRef, Load, Program, Store, TileRef, at, clone, walk
+
+
+class Draft:
+    """A copy of a program's body that a pass may change, and what it adds to it.
+
+    Attributes:
+        body: the copied statements.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.body = [clone(statement) for statement in program.body]
+        self._names = set(program.names)
+        self._before: dict[int, list[ast.stmt]] = {}
+        self._after: dict[int, list[ast.stmt]] = {}
+
+    @functools.cached_property
+    def counts(self) -> Counter[str]:
+        """How many statements assign each name."""
+        return Counter(
+            target.id
+            for statement in self.body
+            for node in walk(statement)
+            for target in targets_of(node)
+        )
+
+    def fresh(self, wish: str) -> str:
+        """A name that the program does not have yet."""
+        name, number = wish, 0
+        while name in self._names:
+            number += 1
+            name = f"{wish}_{number}"
+        self._names.add(name)
+        self.counts[name] += 1
+        return name
+
+    def insert_before(self, place: ast.stmt, statement: ast.stmt) -> None:
+        """Put a statement before another, after those put there before."""
+        self._before.setdefault(id(place), []).append(statement)
+
+    def insert_after(self, place: ast.stmt, statement: ast.stmt) -> None:
+        """Put a statement after another."""
+        self._after.setdefault(id(place), []).append(statement)
+
+    def finished(self, **more: Any) -> Program:
+        """The program with the changed body."""
+        body = self._with_insertions(self.body)
+        return dataclasses.replace(self.program, body=body, names=frozenset(self._names), **more)
+
+    def _with_insertions(self, block: list[ast.stmt]) -> list[ast.stmt]:
+        if not self._before and not self._after:
+            return block
+        result: list[ast.stmt] = []
+        for statement in block:
+            for inner in blocks_of(statement):
+                inner[:] = self._with_insertions(inner)
+            # What is put in may itself have something put before it.
+            result += self._with_insertions(self._before.pop(id(statement), []))
+            result.append(statement)
+            result += self._with_insertions(self._after.pop(id(statement), []))
+        return result
+
+
+def assign(name: str, value: ast.expr, origin: ast.AST) -> ast.Assign:
+    """``name = value`` at the place of ``origin``."""
+    target = at(ast.Name(id=name, ctx=ast.Store()), origin)
+    return at(ast.Assign(targets=[target], value=value), origin)
+
+
+def read(name: str, origin: ast.AST) -> ast.Name:
+    """A name, read at the place of ``origin``."""
+    return at(ast.Name(id=name, ctx=ast.Load()), origin)
+
+
+def language(name: str, arguments: list[ast.expr], origin: ast.AST) -> ast.Call:
+    """A call of the language's function ``name``."""
+    function = at(LanguageRef(name=name), origin)
+    return at(ast.Call(func=function, args=arguments, keywords=[]), origin)
+
+
+def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks within a statement."""
+    if isinstance(statement, ast.If | ast.For | ast.While):
+        return [statement.body, statement.orelse]
+    return []
+
+
+def key_of(node: Any) -> Any:
+    """Equal for trees that are equal; symbols and element types count by identity."""
+    if isinstance(node, ast.AST):
+        parts = (key_of(getattr(node, field, None)) for field in node._fields if field != "ctx")
+        return (type(node), *parts)
+    if isinstance(node, list | tuple):
+        return tuple(key_of(item) for item in node)
+    return node if isinstance(node, str) else (type(node), node)
+
+
+def index_names(tile: TileRef) -> set[str]:
+    """The local names that decide which tile it is."""
+    return {name for index in tile.indices for name in names_read(index)}
+
+
+def own_expressions(statement: ast.stmt) -> Iterator[tuple[ast.AST, str]]:
+    """The fields of a statement that hold expressions it evaluates itself: owner and field."""
+    if isinstance(statement, ast.If | ast.While):
+        yield statement, "test"
+    elif isinstance(statement, ast.For):
+        yield statement, "iter"
+    else:
+        for field in ("indices", "value"):
+            if getattr(statement, field, None) is not None:
+                yield statement, field
+        if isinstance(statement, Store):
+            yield statement.tile, "indices"
+
+
+def calls_writer(statement: ast.stmt) -> bool:
+    """Whether an expression that a statement evaluates itself changes memory."""
+    return any(
+        is_write(node)
+        for owner, field in own_expressions(statement)
+        for part in _listed(getattr(owner, field))
+        for node in walk(part)
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+class Site:
+    """A place in a statement where a tile is loaded."""
+
+    def __init__(self, load: Load, put: Callable[[ast.expr], None], is_conditional: bool) -> None:
+        self.load = load
+        self.put = put
+        self.is_conditional = is_conditional
+
+
+def load_sites(statement: ast.stmt) -> list[Site]:
+    """The loads in the expressions that a statement evaluates itself, in order."""
+    sites: list[Site] = []
+    for owner, field in own_expressions(statement):
+        _find(owner, field, False, sites)
+    return sites
+
+
+def _find(owner: Any, field: str, is_conditional: bool, sites: list[Site]) -> None:
+    value = getattr(owner, field)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, ast.AST):
+                later = isinstance(owner, ast.BoolOp) and index > 0
+                _visit(item, _putting(value, index), is_conditional or later, sites)
+    elif isinstance(value, ast.AST):
+        later = isinstance(owner, ast.IfExp) and field != "test"
+        _visit(value, _setting(owner, field), is_conditional or later, sites)
+
+
+def _visit(
+    node: ast.AST, put: Callable[[ast.expr], None], is_conditional: bool, sites: list[Site]
+) -> None:
+    for field in node._fields:
+        if isinstance(getattr(node, field, None), ast.AST | list):
+            _find(node, field, is_conditional, sites)
+    if isinstance(node, Load):
+        sites.append(Site(node, put, is_conditional))
+
+
+def _putting(items: list[Any], index: int) -> Callable[[ast.expr], None]:
+    def put(node: ast.expr) -> None:
+        items[index] = node
+
+    return put
+
+
+def _setting(owner: Any, field: str) -> Callable[[ast.expr], None]:
+    def put(node: ast.expr) -> None:
+        setattr(owner, field, node)
+
+    return put
