@@ -111,29 +111,32 @@ def _extent(argument: Argument) -> int:
 
 
 def _tensor_at(address: int, count: int, dtype: torch.dtype) -> torch.Tensor:
-    """A view of so many elements in memory."""
+    """A view of so many elements in memory; an empty tensor may have no address."""
+    if address == 0:
+        return torch.empty(1, dtype=dtype)
     content = (ctypes.c_char * (max(count, 1) * dtype.itemsize)).from_address(address)
     return torch.frombuffer(content, dtype=dtype)
 
 
-def failures(is_specialised: bool) -> dict[str, str]:
-    """What is wrong, by case; runs all of them."""
+def results(is_specialised: bool) -> dict[str, Any]:
+    """How many cases ran, and what is wrong by case."""
     backend = Interpreter(is_specialised)
     plugins.backend_for = lambda kind: backend
-    found = {}
+    ran, failures = 0, {}
 
     for example in EXAMPLES:
         for label, parameters in example.small.items():
             for dtype in (torch.float32, torch.float16):
                 for layout in LAYOUTS if label == "odd" else LAYOUTS[:1]:
+                    ran += 1
                     try:
                         check(example.name, parameters, Maker(dtype, layout=layout))
                     except Exception as error:
                         case = f"{example.name}, {label}, {dtype}, {layout}"
-                        found[case] = f"{type(error).__name__}: {error}"
+                        failures[case] = f"{type(error).__name__}: {error}"
 
-    return found
+    return {"ran": ran, "failures": failures}
 
 
 if __name__ == "__main__":
-    print(json.dumps(failures(sys.argv[1] == "specialised")))
+    print(json.dumps(results(sys.argv[1] == "specialised")))

@@ -1,0 +1,33 @@
+"""The emitted source of every example in Triton's interpreter, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="needs Triton")
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("variant", ["generic", "specialised"])
+def test_every_example(variant: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.examples.interpreter", variant],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["ran"] > 200
+    assert not result["failures"], "\n".join(
+        f"{case}: {error}" for case, error in result["failures"].items()
+    )
