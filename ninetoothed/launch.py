@@ -25,6 +25,9 @@ MOST_PLANS = 4096
 
 _ALIGNMENT = 16
 
+#: The variables of a launch function that are not its parameters.
+_OWN_NAMES = ("extra", "unknown", "error", "key", "plan", "run", "stream", "index")
+
 
 class _Missing:
     def __repr__(self) -> str:
@@ -45,9 +48,9 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., None]:
     namespace = {
         **frontend.names,
         **{f"default_of_{name}": value for name, value in kernel.defaults.items()},
-        "missing": MISSING,
-        "plans": slow.plans,
-        "slow_path": slow,
+        "missing_": MISSING,
+        "plans_": slow.plans,
+        "slow_path_": slow,
     }
     exec(compile(text, file, "exec"), namespace)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -61,7 +64,7 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
     names = kernel.call_names
     defaulted = [
-        f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing'}" for name in names
+        f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing_'}" for name in names
     ]
     read: list[str] = []
     key: list[str] = []
@@ -73,24 +76,33 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     key_text = "(\n" + "".join(f"            {part},\n" for part in key) + "        )"
     reading = "".join(f"        {line}\n" for line in read)
     arguments = "".join(f", {value}" for value in values)
+    # The function's own names end in underscores until they are none of the parameters'.
+    own = {name: _apart(name, names) for name in _OWN_NAMES}
+    head = f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
     return (
-        f"def launch({', '.join(defaulted)}, *extra, **unknown):\n"
+        f"def launch({head}):\n"
         "    try:\n"
         f"{reading}"
-        f"        key = {key_text}\n"
-        "        plan = plans.get(key)\n"
-        "    except Exception as error:\n"
-        f"        return slow_path(({listed}), extra, unknown, error)\n"
-        "    if plan is None or extra or unknown:\n"
-        f"        return slow_path(({listed}), extra, unknown)\n"
-        "    run, stream, index = plan\n"
-        f"    run(stream(index){arguments})\n"
+        f"        {own['key']} = {key_text}\n"
+        f"        {own['plan']} = plans_.get({own['key']})\n"
+        f"    except Exception as {own['error']}:\n"
+        f"        return slow_path_(({listed}), {own['extra']}, {own['unknown']}, {own['error']})\n"
+        f"    if {own['plan']} is None or {own['extra']} or {own['unknown']}:\n"
+        f"        return slow_path_(({listed}), {own['extra']}, {own['unknown']})\n"
+        f"    {own['run']}, {own['stream']}, {own['index']} = {own['plan']}\n"
+        f"    {own['run']}({own['stream']}({own['index']}){arguments})\n"
         "\n\n"
         f"def key_of({listed}):\n"
         "    if True:\n"
         f"{reading}"
         f"        return {key_text}\n"
     )
+
+
+def _apart(name: str, names: tuple[str, ...]) -> str:
+    while name in names:
+        name += "_"
+    return name
 
 
 def _read(

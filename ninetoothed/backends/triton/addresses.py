@@ -182,9 +182,11 @@ class Addresses:
 
     def width(self, size: Any) -> ast.expr:
         """A tile's size, widened to a power of two."""
-        tree = self._emitter.tree(size)
         if isinstance(size, int):
             return ast.Constant(1 << max(size - 1, 0).bit_length())
+        if as_symbol(size) in self._emitter.variant.empty:
+            return ast.Constant(1)
+        tree = self._emitter.tree(size)
         if is_power_of_two(size) or as_symbol(size) in self._emitter.variant.powers_of_two:
             return tree
         return ast.Call(ast.Attribute(name("triton"), "next_power_of_2", ast.Load()), [tree], [])

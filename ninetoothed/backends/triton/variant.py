@@ -30,12 +30,14 @@ class Variant:
         holding: conditions, as (parameter, position in its access), that hold for every lane.
         unit_strides: the strides that are 1.
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
+        empty: tile sizes that are 0.
         wide: whether some offset or index needs 64 bits.
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
     unit_strides: frozenset[Symbol] = frozenset()
     powers_of_two: frozenset[Symbol] = frozenset()
+    empty: frozenset[Symbol] = frozenset()
     wide: bool = False
 
 
@@ -46,6 +48,7 @@ def variant_of(
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
     powers: set[Symbol] = set()
+    empty: set[Symbol] = set()
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         access = kernel.arrangement.accesses[parameter.name]
@@ -54,15 +57,23 @@ def variant_of(
         units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
         for size in parameter.tile_shape:
             symbol = as_symbol(size)
-            if not is_power_of_two(size) and is_power_of_two(int(symbol.evaluate(environment))):
+            known = int(symbol.evaluate(environment))
+            if known == 0:
+                empty.add(symbol)
+            elif not is_power_of_two(size) and is_power_of_two(known):
                 powers.add(symbol)
         for expression in (access.offset, *access.indices):
-            known = as_symbol(simplify(expression.substitute(environment)))
-            low, high = interval(known, ranges)
+            low, high = interval(simplify(expression.substitute(environment)), ranges)
             largest = max(largest, abs(low), abs(high))
     for size in kernel.grid:
         largest = max(largest, int(as_symbol(size).evaluate(environment)))
-    return Variant(frozenset(holding), frozenset(units), frozenset(powers), largest > _LARGEST_INT32)
+    return Variant(
+        frozenset(holding),
+        frozenset(units),
+        frozenset(powers),
+        frozenset(empty),
+        largest > _LARGEST_INT32,
+    )
 
 
 def _ranges(
