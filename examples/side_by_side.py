@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Sequence
 
 GAP = " │ "
@@ -12,19 +11,26 @@ GAP = " │ "
 NARROWEST = 44
 
 
+def break_at(line: str, begin: int, width: int) -> int:
+    """Where to break a line after its indentation: at a space, else after a bracket, else anywhere."""
+    for signs in (" ", "([{,"):
+        place = max(line.rfind(sign, begin + 1, width) for sign in signs) + 1
+        if place > begin + 1:
+            return place
+    return width
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of ``text``, those longer than ``width`` continued below, deeper than they began."""
     lines: list[str] = []
     for line in text.splitlines():
-        indent = " " * (len(line) - len(line.lstrip()) + 8)
-        lines += textwrap.wrap(
-            line,
-            width,
-            subsequent_indent=indent if len(indent) < width // 2 else "",
-            drop_whitespace=True,
-            replace_whitespace=False,
-            break_on_hyphens=False,
-        ) or [""]
+        begin = len(line) - len(line.lstrip())
+        deeper = begin + 8 if begin + 8 < width // 2 else 0
+        while len(line) > width:
+            place = break_at(line, begin, width)
+            lines.append(line[:place].rstrip())
+            line, begin = " " * deeper + line[place:].lstrip(), deeper
+        lines.append(line)
     return lines
 
 
