@@ -833,38 +833,3 @@ def test_the_operands_of_a_tile_in_a_debugger_are_its_values():
 
 def references(names):
     return dict(names)
-
-
-triton = pytest.importorskip("triton", reason="needs Triton, for functions that it decorated")
-tl = pytest.importorskip("triton.language")
-
-
-@triton.jit
-def jit_square(x):
-    return x * x
-
-
-@triton.jit
-def jit_helper(x, scale: tl.constexpr):
-    result = tl.zeros_like(x)
-    for _ in tl.static_range(2):
-        result += jit_square(x).to(tl.float32) * scale
-    return tl.where(result > 4, result, tl.exp(result - result))
-
-
-def test_functions_that_triton_decorated_are_called():
-    def application(x, out):
-        out = jit_helper(x, scale=2)
-
-    out = np.zeros(4, np.float32)
-    run(application, floats(4), out)
-    np.testing.assert_array_equal(out, [1, 16, 36, 64])
-
-
-def test_names_of_tritons_language_mean_ours():
-    def application(x, out):
-        out = tl.maximum(x, 2.0).to(tl.float32) + tl.sum(x, axis=0)
-
-    out = np.zeros(4, np.float32)
-    run(application, floats(4), out)
-    np.testing.assert_array_equal(out, np.maximum(floats(4), 2) + 10)
