@@ -14,7 +14,7 @@ from ninetoothed.errors import ArrangementError, Location, near
 from ninetoothed.expr import Expression, Symbol, as_symbol
 from ninetoothed.metaops import Shape, shape_text
 from ninetoothed.simplify import difference, interval
-from ninetoothed.tensor import Tensor
+from ninetoothed.tensor import Tensor, named
 
 #: A constexpr parameter without a default.
 NO_VALUE: Any = inspect.Parameter.empty
@@ -91,7 +91,7 @@ class Arrangement:
         """
         for parameter in self.parameters:
             if parameter.kind == "tensor" and parameter.tensor is not None:
-                _verify_operations(parameter.tensor, evaluate)
+                verify_operations(parameter.tensor, f"`{parameter.name}`", evaluate)
         shapes = {
             parameter.name: tuple(max(evaluate(size), 0) for size in parameter.levels[0])
             for parameter in self.parameters
@@ -110,10 +110,24 @@ def arrange(
     Raises:
         ArrangementError: counts do not match, or the outermost shapes provably differ.
     """
-    arranged = arrangement(*tensors)
+    with named(_parameter_names(arrangement, tensors)):
+        arranged = arrangement(*tensors)
     if isinstance(arranged, Tensor) or not isinstance(arranged, (tuple, list)):
         arranged = (arranged,)
     return pair(arranged, application)
+
+
+def _parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:
+    """What the arrangement calls the tensors it is given; nothing where it does not say."""
+    try:
+        bound = inspect.signature(arrangement).bind(*tensors).arguments
+    except (TypeError, ValueError):
+        return {}
+    return {
+        f"{name}[{place}]" if isinstance(value, tuple) else name: entry
+        for name, value in bound.items()
+        for place, entry in enumerate(value if isinstance(value, tuple) else (value,))
+    }
 
 
 def pair(arranged: Sequence[Any], application: Callable[..., Any]) -> Arrangement:
@@ -191,7 +205,12 @@ def mismatch(shapes: Mapping[str, Sequence[Any]]) -> ArrangementError:
     )
 
 
-def _verify_operations(tensor: Tensor, evaluate: Callable[[Expression], int]) -> None:
+def verify_operations(tensor: Tensor, subject: str, evaluate: Callable[[Expression], int]) -> None:
+    """Checks, on known sizes, all meta-operations that made a tensor.
+
+    Raises:
+        ArrangementError: the sizes do not fit one; ``subject`` is what it calls the tensor.
+    """
     seen: set[int] = set()
     pending = list(tensor.levels)
     while pending:
@@ -200,7 +219,12 @@ def _verify_operations(tensor: Tensor, evaluate: Callable[[Expression], int]) ->
         if origin is None or id(level) in seen:
             continue
         seen.add(id(level))
-        origin.operation.verify(evaluate)
+        operation = origin.operation
+        try:
+            operation.verify(evaluate)
+        except metaops.Misfit as misfit:
+            shape = tuple(map(evaluate, operation.operand[0]))
+            raise misfit.error(operation.name, subject, shape, operation.location) from None
         pending += origin.operands
 
 

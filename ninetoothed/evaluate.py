@@ -110,9 +110,9 @@ def _given_shape(tensor: Tensor, value: Any) -> tuple[Any, ...]:
 
 
 def _verify(tensor: Tensor) -> None:
-    from ninetoothed.arrange import _verify_operations
+    from ninetoothed.arrange import verify_operations
 
-    _verify_operations(tensor, _known)
+    verify_operations(tensor, tensor.label, _known)
 
 
 def _known(expression: Expression) -> int:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location, caller_location
-from ninetoothed.expr import Expression, Symbol, as_symbol, is_expression, maximum, minimum
-from ninetoothed.simplify import difference, interval, product, simplify
+from ninetoothed.expr import Expression, Symbol, as_symbol
+from ninetoothed.simplify import product, simplify
 
 Shape = tuple[Expression, ...]
 Indices = tuple[Symbol, ...]
@@ -59,7 +59,7 @@ class MetaOperation:
         """Checks, on known sizes, what could not be proved symbolically.
 
         Raises:
-            ArrangementError: the sizes do not fit the operation.
+            Misfit: the sizes do not fit the operation.
         """
 
     def substituted(self, function: Callable[[Expression], Expression]) -> MetaOperation:
@@ -71,26 +71,31 @@ class MetaOperation:
         }
         return replace(self, **changes)
 
-    def fail(self, found: str, needed: str, remedy: str) -> ArrangementError:
-        """The error that this operation does not fit its operand."""
-        return error(self.name, self.operand[0], found, needed, remedy, self.location)
 
+class Misfit(Exception):
+    """An operation does not fit its operand: what it got, what it needs, what to do.
 
-def error(
-    operation: str,
-    shape: Shape,
-    found: str,
-    needed: str,
-    remedy: str = "",
-    location: Location | None = None,
-    tensor: str | None = None,
-) -> ArrangementError:
-    """An error of a meta-operation: which, on what, what it got, what it needs, what to do."""
-    subject = f"`{operation}` on {tensor or 'a level'} of shape {shape_text(shape)}"
-    remedy = f" {remedy}" if remedy else ""
-    return ArrangementError(
-        f"{subject} got {found}; it needs {needed}.{remedy}", location or caller_location()
-    )
+    Whoever knows the tensor makes an error of it (`Misfit.error`); no user ever sees a Misfit.
+    """
+
+    def __init__(self, found: str, needed: str, remedy: str = "") -> None:
+        super().__init__(found, needed, remedy)
+        self.found, self.needed, self.remedy = found, needed, remedy
+
+    def error(
+        self,
+        operation: str,
+        subject: str,
+        shape: Sequence[Expression],
+        location: Location | None = None,
+    ) -> ArrangementError:
+        """The user's error: which tensor, which operation, what it got, what it needs."""
+        remedy = f" {self.remedy}" if self.remedy else ""
+        return ArrangementError(
+            f"`{operation}` on {subject} of shape {shape_text(shape)} got {self.found}; it needs "
+            f"{self.needed}.{remedy}",
+            location or caller_location(),
+        )
 
 
 def shape_text(shape: Sequence[Expression]) -> str:
@@ -163,10 +168,9 @@ class Tile(MetaOperation):
             for what, value in (("tile size", tile), ("stride", stride), ("dilation", dilation)):
                 known = evaluate(value)
                 if known < 1:
-                    raise self.fail(
+                    raise Misfit(
                         f"a {what} of {known} (`{value}`) in dimension {dim}",
                         f"a {what} of at least 1",
-                        "",
                     )
 
 
@@ -190,10 +194,9 @@ class Expand(MetaOperation):
         for dim, expanded in enumerate(self.expanded):
             size = evaluate(self.input[dim])
             if expanded and size != 1:
-                raise self.fail(
+                raise Misfit(
                     f"{self.shape[dim]} for dimension {dim}, whose size is {size}",
                     "a size of 1 there, or -1 to keep the dimension",
-                    "",
                 )
 
 
@@ -215,9 +218,7 @@ class Squeeze(MetaOperation):
         for dim in self.dims:
             size = evaluate(self.input[dim])
             if size != 1:
-                raise self.fail(
-                    f"dimension {dim}, whose size is {size}", "a dimension of size 1", ""
-                )
+                raise Misfit(f"dimension {dim}, whose size is {size}", "a dimension of size 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +306,7 @@ class Pad(MetaOperation):
     def verify(self, evaluate: Evaluate) -> None:
         for dim, sides in enumerate(self.padding):
             if any(evaluate(side) < 0 for side in sides):
-                raise self.fail(
-                    f"a negative padding in dimension {dim}", "padding of at least 0", ""
-                )
+                raise Misfit(f"a negative padding in dimension {dim}", "padding of at least 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,9 +343,7 @@ class Index(MetaOperation):
         for entry in self.entries:
             size = evaluate(next(sizes)) if entry[0] != "new" else 0
             if entry[0] == "int" and not 0 <= evaluate(entry[1]) < size:
-                raise self.fail(
-                    f"index {evaluate(entry[1])}", f"an index below the size, {size}", ""
-                )
+                raise Misfit(f"index {evaluate(entry[1])}", f"an index below the size, {size}")
 
 
 def unravel(position: Expression, shape: Shape) -> Indices:
@@ -356,232 +353,3 @@ def unravel(position: Expression, shape: Shape) -> Indices:
         index = as_symbol(position) // as_symbol(product(shape[dim + 1 :]))
         result.append(as_symbol(simplify(index if dim == 0 else index % as_symbol(shape[dim]))))
     return tuple(result)
-
-
-# What a user passes, made into operations.
-
-
-def normalized_dim(operation: str, dim: Any, count: int, shape: Shape) -> int:
-    """``dim`` counted from the start; ``count`` is how many there are to choose from."""
-    if not hasattr(dim, "__index__") or isinstance(dim, Symbol):
-        raise error(operation, shape, f"dimension {dim!r}", "an int")
-    position = dim.__index__()
-    if not -count <= position < count:
-        raise error(operation, shape, f"dimension {position}", f"one from {-count} to {count - 1}")
-    return position % count
-
-
-def entries_for(operation: str, what: str, values: Any, shape: Shape) -> tuple[Any, ...]:
-    """``values`` as a tuple with one expression a dimension."""
-    if is_expression(values):
-        values = (values,)
-    try:
-        values = tuple(values)
-    except TypeError:
-        raise error(operation, shape, f"{what} {values!r}", "a tuple of ints or Symbols") from None
-    if len(values) != len(shape):
-        raise error(
-            operation,
-            shape,
-            f"{what} {shape_text(values)} with {len(values)} entries",
-            f"one entry for each of the {len(shape)} dimensions",
-        )
-    for value in values:
-        if not is_expression(value):
-            raise error(operation, shape, f"{value!r} in {what}", "ints or Symbols")
-    return tuple(value if isinstance(value, Symbol) else value.__index__() for value in values)
-
-
-def tile(
-    shape: Shape,
-    tile_shape: Any,
-    strides: Any = None,
-    dilation: Any = None,
-    floor_mode: bool = False,
-) -> Tile:
-    """The operation of ``Tensor.tile``."""
-    sizes = entries_for("tile", "tile_shape", tile_shape, shape)
-    whole = tuple(size == -1 for size in sizes)
-    sizes = tuple(shape[dim] if size == -1 else simplify(size) for dim, size in enumerate(sizes))
-    steps = (
-        (-1,) * len(shape) if strides is None else entries_for("tile", "strides", strides, shape)
-    )
-    # A whole dimension that is stepped through is a window as long as the dimension: one tile.
-    steps = tuple(sizes[dim] if step == -1 else simplify(step) for dim, step in enumerate(steps))
-    gaps = (
-        (1,) * len(shape) if dilation is None else entries_for("tile", "dilation", dilation, shape)
-    )
-    gaps = tuple(1 if gap == -1 else simplify(gap) for gap in gaps)
-    whole = tuple(w and gap == 1 for w, gap in zip(whole, gaps))
-    for what, values in (("a tile size", sizes), ("a stride", steps), ("a dilation", gaps)):
-        for dim, value in enumerate(values):
-            if not whole[dim] and interval(value)[1] < 1:
-                raise error(
-                    "tile", shape, f"{what} of {value} in dimension {dim}", f"{what} of at least 1"
-                )
-    return Tile((shape,), sizes, steps, gaps, bool(floor_mode), whole, location=caller_location())
-
-
-def expand(shape: Shape, new_shape: Any) -> Expand:
-    """The operation of ``Tensor.expand``."""
-    sizes = entries_for("expand", "shape", new_shape, shape)
-    result: list[Expression] = []
-    expanded = []
-    for dim, size in enumerate(sizes):
-        keeps = size == -1 or difference(size, shape[dim]) == 0
-        result.append(shape[dim] if keeps else simplify(size))
-        expanded.append(not keeps)
-        low, high = interval(difference(shape[dim], 1))
-        if not keeps and (low > 0 or high < 0):
-            raise error(
-                "expand",
-                shape,
-                f"{size} for dimension {dim}, whose size is {shape[dim]}",
-                "a size of 1 there",
-                "Pass -1 to keep a dimension.",
-            )
-    return Expand((shape,), tuple(result), tuple(expanded), location=caller_location())
-
-
-def squeeze(shape: Shape, dims: Any) -> Squeeze:
-    """The operation of ``Tensor.squeeze``."""
-    wanted = dims if isinstance(dims, (tuple, list)) else (dims,)
-    positions = tuple(normalized_dim("squeeze", dim, len(shape), shape) for dim in wanted)
-    if len(set(positions)) != len(positions):
-        raise error("squeeze", shape, f"dimensions {tuple(wanted)}", "each dimension once")
-    for dim in positions:
-        low, high = interval(difference(shape[dim], 1))
-        if low > 0 or high < 0:
-            raise error(
-                "squeeze",
-                shape,
-                f"dimension {dim}, whose size is {shape[dim]}",
-                "a dimension of size 1",
-            )
-    return Squeeze((shape,), positions, location=caller_location())
-
-
-def unsqueeze(shape: Shape, dim: Any) -> Unsqueeze:
-    """The operation of ``Tensor.unsqueeze``."""
-    position = normalized_dim("unsqueeze", dim, len(shape) + 1, shape)
-    return Unsqueeze((shape,), position, location=caller_location())
-
-
-def permute(shape: Shape, dims: Any) -> Permute:
-    """The operation of ``Tensor.permute``."""
-    try:
-        wanted = tuple(dims)
-    except TypeError:
-        raise error("permute", shape, f"{dims!r}", "a tuple with every dimension once") from None
-    positions = tuple(normalized_dim("permute", dim, len(shape), shape) for dim in wanted)
-    if sorted(positions) != list(range(len(shape))):
-        raise error("permute", shape, f"{wanted}", f"each of the {len(shape)} dimensions once")
-    return Permute((shape,), positions, location=caller_location())
-
-
-def flatten(shape: Shape, start_dim: Any = None, end_dim: Any = None) -> Flatten:
-    """The operation of ``Tensor.flatten``."""
-    count = len(shape)
-    start = 0 if start_dim is None else normalized_dim("flatten", start_dim, count, shape)
-    end = count if end_dim is None else end_dim.__index__()
-    if end < 0:
-        end += count
-    if not start < end <= count:
-        raise error(
-            "flatten",
-            shape,
-            f"start_dim={start_dim}, end_dim={end_dim} (exclusive)",
-            "at least one dimension from start_dim up to end_dim",
-        )
-    return Flatten((shape,), start, end, location=caller_location())
-
-
-def pad(shape: Shape, padding: Any) -> Pad:
-    """The operation of ``Tensor.pad``."""
-    try:
-        sides = tuple((left, right) for left, right in padding)
-    except (TypeError, ValueError):
-        raise error("pad", shape, f"{padding!r}", "one (left, right) for each dimension") from None
-    if len(sides) != len(shape):
-        raise error(
-            "pad",
-            shape,
-            f"{len(sides)} pairs",
-            f"one (left, right) for each of {len(shape)} dimensions",
-        )
-    for dim, pair in enumerate(sides):
-        for side in pair:
-            if not is_expression(side):
-                raise error("pad", shape, f"{side!r} in dimension {dim}", "ints or Symbols")
-            if interval(side)[1] < 0:
-                raise error("pad", shape, f"{side} in dimension {dim}", "padding of at least 0")
-    simplified = tuple((simplify(left), simplify(right)) for left, right in sides)
-    return Pad((shape,), simplified, location=caller_location())
-
-
-def subscript(shape: Shape, key: Any) -> Index:
-    """The operation of ``tensor[key]``."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    taken = sum(1 for entry in keys if entry is not None and entry is not Ellipsis)
-    if sum(1 for entry in keys if entry is Ellipsis) > 1:
-        raise error("[...]", shape, "several `...`", "one at most")
-    if taken > len(shape):
-        raise error("[...]", shape, f"{taken} indices", f"at most {len(shape)}")
-    if not any(entry is Ellipsis for entry in keys):
-        keys.append(Ellipsis)
-    at = next(position for position, entry in enumerate(keys) if entry is Ellipsis)
-    keys[at : at + 1] = [slice(None)] * (len(shape) - taken)
-    sizes = iter(shape)
-    entries: list[tuple[Any, ...]] = []
-    for entry in keys:
-        if entry is None:
-            entries.append(("new",))
-        elif isinstance(entry, slice):
-            entries.append(("slice", *_slice(shape, entry, next(sizes))))
-        else:
-            entries.append(("int", _position(shape, entry, next(sizes))))
-    return Index((shape,), tuple(entries), location=caller_location())
-
-
-def _position(shape: Shape, index: Any, size: Expression) -> Expression:
-    if not is_expression(index):
-        raise error("[...]", shape, f"{index!r}", "ints, slices, None and one `...`")
-    if not isinstance(index, Symbol):
-        index = index.__index__()
-    position = simplify(as_symbol(size) + index) if interval(index)[1] < 0 else simplify(index)
-    if interval(position)[1] < 0 or interval(difference(size, position))[1] <= 0:
-        raise error(
-            "[...]", shape, f"index {index}", f"an index inside the dimension of size {size}"
-        )
-    return position
-
-
-def _slice(
-    shape: Shape, entry: slice, size: Expression
-) -> tuple[Expression, Expression, Expression]:
-    """Start, step and number of elements of a slice, as Python clamps them."""
-    step = 1 if entry.step is None else entry.step
-    if not hasattr(step, "__index__") or step.__index__() == 0:
-        raise error("[...]", shape, f"the step {step}", "an int that is not 0")
-    step = step.__index__()
-    for bound in (entry.start, entry.stop):
-        if bound is not None and not is_expression(bound):
-            raise error("[...]", shape, f"the bound {bound!r}", "an int or a Symbol")
-    if all(not isinstance(value, Symbol) for value in (size, entry.start, entry.stop)):
-        start, stop, step = entry.indices(size)  # type: ignore[arg-type]
-        return start, step, len(range(start, stop, step))
-    last = as_symbol(size) - 1
-    low, high = (as_symbol(0), as_symbol(size)) if step > 0 else (as_symbol(-1), last)
-
-    def clamped(bound: Any, default: Symbol) -> Symbol:
-        if bound is None:
-            return default
-        bound = as_symbol(bound)
-        bound = bound + size if interval(bound)[1] < 0 else bound
-        return as_symbol(simplify(maximum(minimum(bound, high), low)))
-
-    first = clamped(entry.start, low if step > 0 else last)
-    end = clamped(entry.stop, high if step > 0 else as_symbol(-1))
-    span = (end - first) if step > 0 else (first - end)
-    count = simplify(maximum((span + (abs(step) - 1)) // abs(step), 0))
-    return simplify(first), step, count

@@ -10,13 +10,16 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-from ninetoothed import dtypes, metaops
+from ninetoothed import dtypes, metaop_arguments, metaops
 from ninetoothed.errors import ArrangementError, caller_location
 from ninetoothed.expr import Expression, Leaf, Symbol, as_expression, is_expression, leaf
-from ninetoothed.metaops import Indices, MetaOperation, Shape, shape_text
+from ninetoothed.metaops import Indices, MetaOperation, Misfit, Shape, shape_text
 from ninetoothed.simplify import simplify
 
 _UNSET: Any = object()
@@ -76,7 +79,7 @@ class Tensor:
                 caller_location(),
             )
         if jagged_dim is not None:
-            jagged_dim = metaops.normalized_dim("jagged_dim", jagged_dim, len(entries), entries)
+            jagged_dim = _checked_jagged_dim(jagged_dim, len(entries))
         if constexpr and entries:
             raise ArrangementError(
                 f"constexpr=True is for scalars, as in Tensor(0, constexpr=True), not for {len(entries)} "
@@ -191,7 +194,7 @@ class Tensor:
         The outer size is ``ceil((size - dilation * (tile - 1) - 1) / stride) + 1``, with floor
         instead of ceil in floor mode.
         """
-        operation = metaops.tile(self._shape, tile_shape, strides, dilation, floor_mode)
+        operation: MetaOperation = self._checked("tile", tile_shape, strides, dilation, floor_mode)
         outer, inner = self._made(operation)
         inner._dtype = _cloned(self._dtype)
         outer._dtype = inner
@@ -199,23 +202,23 @@ class Tensor:
 
     def expand(self, *shape: Any) -> Tensor:
         """Repeats dimensions of size 1; -1 keeps a dimension."""
-        return self._level(metaops.expand(self._shape, _variadic(shape)))
+        return self._level(self._checked("expand", _variadic(shape)))
 
     def squeeze(self, dim: Any) -> Tensor:
         """Removes one dimension of size 1, or several."""
-        return self._level(metaops.squeeze(self._shape, dim))
+        return self._level(self._checked("squeeze", dim))
 
     def unsqueeze(self, dim: Any) -> Tensor:
         """Inserts a dimension of size 1."""
-        return self._level(metaops.unsqueeze(self._shape, dim))
+        return self._level(self._checked("unsqueeze", dim))
 
     def permute(self, *dims: Any) -> Tensor:
         """Reorders the dimensions."""
-        return self._level(metaops.permute(self._shape, _variadic(dims)))
+        return self._level(self._checked("permute", _variadic(dims)))
 
     def flatten(self, start_dim: int | None = None, end_dim: int | None = None) -> Tensor:
         """Merges the dimensions from ``start_dim`` up to ``end_dim``, exclusive."""
-        return self._level(metaops.flatten(self._shape, start_dim, end_dim))
+        return self._level(self._checked("flatten", start_dim, end_dim))
 
     def ravel(self) -> Tensor:
         """Merges all levels into one, outermost first."""
@@ -229,10 +232,10 @@ class Tensor:
 
     def pad(self, pad: Any) -> Tensor:
         """Adds ``((left, right), …)`` positions; they read as ``other``, stores there are dropped."""
-        return self._level(metaops.pad(self._shape, pad))
+        return self._level(self._checked("pad", pad))
 
     def __getitem__(self, key: Any) -> Tensor:
-        return self._level(metaops.subscript(self._shape, key))
+        return self._level(self._checked("subscript", key))
 
     def __iter__(self) -> Iterator[Tensor]:
         raise TypeError("a Tensor is symbolic and cannot be iterated over; index it instead")
@@ -259,6 +262,20 @@ class Tensor:
         label = "" if self.source.name is None else f"{self.source.name}: "
         return f"Tensor({label}{' of '.join(shape_text(level._shape) for level in self.levels)})"
 
+    @property
+    def label(self) -> str:
+        """How error texts name this tensor: by its name, or its place in the arrangement."""
+        name = self.source.name or _names.get().get(id(self.source))
+        return "a tensor" if name is None else f"`{name}`"
+
+    def _checked(self, function: str, *arguments: Any) -> MetaOperation:
+        """The operation that a user asks for on this level."""
+        try:
+            return getattr(metaop_arguments, function)(self._shape, *arguments)
+        except Misfit as misfit:
+            name = "[...]" if function == "subscript" else function
+            raise misfit.error(name, self.label, self._shape) from None
+
     def _made(
         self, operation: MetaOperation, operands: tuple[Tensor, ...] | None = None
     ) -> tuple[Tensor, ...]:
@@ -272,6 +289,22 @@ class Tensor:
         (result,) = self._made(operation)
         result._dtype = _cloned(self._dtype)
         return result
+
+
+_NO_NAMES: Mapping[int, str] = MappingProxyType({})
+_names: ContextVar[Mapping[int, str]] = ContextVar("names", default=_NO_NAMES)
+
+
+@contextmanager
+def named(names: Mapping[str, Any]) -> Iterator[None]:
+    """Within it, error texts call those tensors that have no name of their own by these."""
+    token = _names.set(
+        {id(value): name for name, value in names.items() if isinstance(value, Tensor)}
+    )
+    try:
+        yield
+    finally:
+        _names.reset(token)
 
 
 class _Identity:
@@ -393,6 +426,17 @@ def _checked_shape(shape: Any) -> tuple[Any, ...]:
                 caller_location(),
             )
     return entries
+
+
+def _checked_jagged_dim(dim: Any, count: int) -> int:
+    try:
+        return metaop_arguments.normalized_dim(dim, count)
+    except Misfit as misfit:
+        raise ArrangementError(
+            f"`jagged_dim` of a Tensor of {count} dimensions got {misfit.found}; it needs "
+            f"{misfit.needed}",
+            caller_location(),
+        ) from None
 
 
 def _checked_options(options: Any, ndim: int) -> tuple[dict[str, Any], ...]:
