@@ -118,7 +118,6 @@ class _Emitter:
         yield f"# Application: {kernel.application.__qualname__}, {file}:{code.co_firstlineno}."
         yield "# One program for each element of the grid "
         self._writer.amend(", ".join(ast.unparse(self.tree(size, record=False)) for size in kernel.grid))
-        yield "# Products of float32 operands: IEEE precision, unless a call of dot says otherwise."
         yield "import triton"
         yield "import triton.language as tl"
         if "libdevice" in self.imports:

@@ -199,6 +199,15 @@ class Lowering(ast.NodeTransformer):
             result = ast.Attribute(result, part, ast.Load())
         return at(result, node)
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        is_dot = isinstance(node.func, LanguageRef) and node.func.name == "dot"
+        self.generic_visit(node)
+        given = {keyword.arg for keyword in node.keywords}
+        if is_dot and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
+            # Triton's own default rounds float32 operands to tf32.
+            node.keywords.append(ast.keyword("input_precision", ast.Constant("ieee")))
+        return node
+
     def visit_ExternRef(self, node: ExternRef) -> ast.expr:
         return at(name(node.name), node)
 

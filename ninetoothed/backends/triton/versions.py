@@ -76,8 +76,7 @@ def version() -> tuple[int, int]:
 def options(num_warps: int | None, num_stages: int | None) -> dict[str, object]:
     """What every compilation is told, the same for all releases."""
     # Until 3.8 a multiplication and an addition were fused by default, from 3.9 on they are not.
-    # Products of float32 operands are exact, not rounded to tf32, unless a call says otherwise.
-    chosen: dict[str, object] = {"enable_fp_fusion": True, "default_dot_input_precision": "ieee"}
+    chosen: dict[str, object] = {"enable_fp_fusion": True}
     if num_warps is not None:
         chosen["num_warps"] = num_warps
     if num_stages is not None:
