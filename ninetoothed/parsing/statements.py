@@ -131,7 +131,11 @@ class StatementFrame(AssignmentFrame):
         with self.state.captured() as orelse:
             other = self.run([*node.orelse, *after])
         constant = self.is_constant(test)
+        # After a return this function's own variables are of no use.
+        over = set() if rest is None else set(self.cells.values()) - self._outer_cells()
         for cell, value in before.items():
+            if cell in over:
+                continue
             if ends[cell] is not value or cell.value is not value:
                 left, right = (ends[cell], body), (cell.value, orelse)
                 cell.value = self.merge(cell, left, right, node, constant)
@@ -140,6 +144,10 @@ class StatementFrame(AssignmentFrame):
             result = self._returned((one, body), (other, orelse), node, constant)
         self.conditional(test, body, orelse, node)
         return result
+
+    def _outer_cells(self) -> set[Cell]:
+        frames = self.state.frames[: self.state.frames.index(self)]
+        return {cell for frame in frames for cell in frame.cells.values()}
 
     def _returned(
         self,

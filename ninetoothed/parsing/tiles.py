@@ -129,7 +129,7 @@ class TileFrame(Frame):
                     node, f"{name!r} is indexed with {index}, and that dimension has size {size}."
                 )
             if index < 0:
-                return self.expression(value_of(size + index), node)
+                return self.expression(value_of(size - -index), node)
         if isinstance(value, Group):
             raise self.error(node, f"{name!r} is indexed with a tuple inside of a tuple.")
         return self.expression(value, node)
