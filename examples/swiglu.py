@@ -13,7 +13,7 @@ def application(input, gate, output):
 
 tensors = tuple(Tensor(1) for _ in range(3))
 
-kernel = ninetoothed.make(add.arrangement, application, tensors)
+kernel = ninetoothed.make(add.arrangement, application, tensors, kernel_name="swiglu")
 
 
 def swiglu(input, gate):

@@ -57,7 +57,10 @@ class Interpreter(Backend):
         grid = kernel.verified_grid(environment)
         if math.prod(grid) == 0:
             return Plan(run_nothing)
-        variant = variant_of(kernel, environment, grid) if self._is_specialised else Variant()
+        variant = variant_of(kernel, environment, grid)
+        if not self._is_specialised:
+            # All that the source cannot do without: an empty tile has another width.
+            variant = Variant(empty=variant.empty)
         emitted = emit(kernel, variant)
         path = write_source(kernel.name, emitted.text)
         function = load(emitted.text, kernel.name, path, emitted.externs)
