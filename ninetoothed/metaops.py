@@ -111,6 +111,11 @@ def _mapped(value: Any, function: Callable[[Expression], Expression]) -> Any:
     return value
 
 
+def _shown(value: Expression, known: int) -> str:
+    """A value, and the expression that it comes from."""
+    return f"{known} (`{value}`)" if isinstance(value, Symbol) else f"{known}"
+
+
 def _at_least_zero(value: Expression) -> Expression:
     return max(value, 0) if isinstance(value, int) else value
 
@@ -169,7 +174,7 @@ class Tile(MetaOperation):
                 known = evaluate(value)
                 if known < 1:
                     raise Misfit(
-                        f"a {what} of {known} (`{value}`) in dimension {dim}",
+                        f"a {what} of {_shown(value, known)} in dimension {dim}",
                         f"a {what} of at least 1",
                     )
 

@@ -148,7 +148,9 @@ POSITIVE = [Y, N, M, SIZE_BOUNDED]
 
 def expressions():
     leaves = st.one_of(
-        st.sampled_from([*LEAVES, IN]), st.integers(-9, 9).map(as_symbol), st.integers(1, 4).map(as_symbol)
+        st.sampled_from([*LEAVES, IN]),
+        st.integers(-9, 9).map(as_symbol),
+        st.integers(1, 4).map(as_symbol),
     )
     divisors = st.one_of(
         st.sampled_from(POSITIVE),
@@ -197,9 +199,7 @@ def test_every_value_lies_within_the_bounds(expression, seed):
 
 
 @settings(max_examples=400)
-@given(
-    st.sampled_from(["<", "<=", ">", ">="]), expressions(), expressions(), st.integers(0, 10**6)
-)
+@given(st.sampled_from(["<", "<=", ">", ">="]), expressions(), expressions(), st.integers(0, 10**6))
 def test_a_decided_comparison_always_comes_out_so(op, left, right, seed):
     comparison = make(op, left, right)
     simplified = as_symbol(simplify(comparison))
@@ -227,7 +227,9 @@ def test_the_needed_conditions_of_tiles_of_tiles_hold_exactly_where_all_do(seed)
     for _ in range(60):
         size, inner, outer = (choose.randint(1, 9) for _ in range(3))
         stride = choose.randint(1, inner)
-        n, b = (choose.choice((value, make_leaf(name))) for name, value in (("s", size), ("b", inner)))
+        n, b = (
+            choose.choice((value, make_leaf(name))) for name, value in (("s", size), ("b", inner))
+        )
         program, selection = index("p", 4), index("k", outer)
         lane = index("l", widened(b))
         number = program * outer + selection
@@ -236,7 +238,9 @@ def test_the_needed_conditions_of_tiles_of_tiles_hold_exactly_where_all_do(seed)
         conditions = [number < count, position < as_symbol(n), lane < as_symbol(b)]
         choose.shuffle(conditions)
         reduced = needed(conditions)
-        known = {leaf: value for leaf, value in ((n, size), (b, inner)) if not isinstance(leaf, int)}
+        known = {
+            leaf: value for leaf, value in ((n, size), (b, inner)) if not isinstance(leaf, int)
+        }
         lanes = 1 << (inner - 1).bit_length()
         for p, k, l in itertools.product(range(4), range(outer), range(lanes)):
             values = {**known, program: p, selection: k, lane: l}
