@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.access import Access, is_power_of_two
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import TileRef
-from ninetoothed.simplify import product
+from ninetoothed.simplify import product, simplify
 
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
@@ -110,7 +110,7 @@ class Addresses:
     def load(self, tile: TileRef) -> ast.expr:
         """The value of a tile."""
         positions = self._of(tile)
-        lanes = tuple(range(len(positions.access.lanes)))
+        lanes = positions.lanes
         pointer = self._pointer(positions, tile)
         mask = self.mask(tile, lanes)
         if mask is None:
@@ -121,7 +121,7 @@ class Addresses:
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""
         positions = self._of(tile)
-        lanes = tuple(range(len(positions.access.lanes)))
+        lanes = positions.lanes
         pointer = self._pointer(positions, tile)
         mask = self.mask(tile, lanes)
         keywords = {} if mask is None else {"mask": mask}
@@ -133,11 +133,12 @@ class Addresses:
         An index has the dimensions of the tile that it depends on.
         """
         positions = self._of(tile)
-        count = len(positions.access.lanes)
         if dim is None:
-            return self._spread(positions, positions.tree(positions.access.offset, tile, range(count)), positions.access.offset)
+            offset = positions.compact(positions.access.offset)
+            return self._spread(positions, positions.tree(offset, tile, positions.lanes), offset)
         index = positions.access.indices[dim]
-        layout = [lane for lane, leaf in enumerate(positions.access.lanes) if leaf in set(index.leaves())]
+        leaves = set(index.leaves())
+        layout = [lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves]
         return positions.tree(index, tile, layout)
 
     def mask(self, tile: TileRef, layout: Layout) -> ast.expr | None:
@@ -147,7 +148,8 @@ class Addresses:
         present = {lane for lane in layout if lane is not None}
         result: ast.expr | None = None
         for number, condition in enumerate(positions.access.conditions):
-            if (positions.parameter.name, number) in holding:
+            condition = positions.compact(condition)
+            if (positions.parameter.name, number) in holding or condition.op == "const":
                 continue
             leaves = set(condition.leaves())
             wanted = {lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves}
@@ -158,12 +160,11 @@ class Addresses:
         return result
 
     def _pointer(self, positions: _Positions, tile: TileRef) -> ast.expr:
-        lanes = range(len(positions.access.lanes))
-        offset = positions.access.offset
+        offset = positions.compact(positions.access.offset)
         pointer = self._emitter.pointer(positions.parameter.name)
-        if offset == 0 and not lanes:
+        if offset == 0 and not positions.lanes:
             return pointer
-        tree = positions.tree(offset, tile, lanes)
+        tree = positions.tree(offset, tile, positions.lanes)
         return ast.BinOp(pointer, ast.Add(), self._spread(positions, tree, offset))
 
     def _spread(self, positions: _Positions, tree: ast.expr, expression: Symbol) -> ast.expr:
@@ -221,17 +222,24 @@ class _Positions:
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
         self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
         self._lanes = {leaf: dim for dim, leaf in enumerate(access.lanes)}
+        self.lanes = tuple(range(len(access.lanes)))
+        self._single = {
+            leaf: as_symbol(0)
+            for leaf, size in zip(access.lanes, parameter.tile_shape)
+            if size == 1
+        }
         self._labels = self._labelled()
 
     def _labelled(self) -> dict[Symbol, str]:
         """Names for what is worth one: indices of source dimensions, and what is used twice."""
         subject = self.parameter.name
         labels: dict[Symbol, str] = {}
-        for dim, index in enumerate(self.access.indices):
-            if index.op not in ("const", "leaf"):
-                labels.setdefault(index, f"{subject}_index_{dim}")
+        indices = [self.compact(index) for index in self.access.indices]
+        for dim, index in enumerate((*indices, *self.access.indices)):
+            if index.op not in ("const", "leaf") or index in self._lanes:
+                labels.setdefault(index, f"{subject}_index_{dim % len(indices)}")
         counts: Counter[Symbol] = Counter()
-        for expression in {*self.access.indices, *self.access.conditions}:
+        for expression in {*indices, *map(self.compact, self.access.conditions)}:
             counts.update({node for node in expression.walk() if node.op in ("+", "//", "%")})
         shared = [node for node, count in counts.items() if count > 1 and node not in labels]
         for node in sorted(shared, key=lambda n: (len(str(n)), str(n))):
@@ -239,6 +247,12 @@ class _Positions:
             if any(leaf in known for leaf in node.leaves() for known in positions):
                 labels[node] = f"{subject}_position"
         return labels
+
+    def compact(self, expression: Symbol) -> Symbol:
+        """An expression in which the lane of a dimension of size 1 is 0, as it is."""
+        if not self._single:
+            return expression
+        return as_symbol(simplify(expression.substitute(self._single)))
 
     def tree(self, expression: Symbol, tile: TileRef, layout: Iterable[int | None]) -> ast.expr:
         """An expression of the access, with lanes along the dimensions that ``layout`` says."""

@@ -134,6 +134,8 @@ class Lowering(ast.NodeTransformer):
         mask = needed[0]
         for other in needed[1:]:
             mask = ast.BinOp(mask, ast.BitAnd(), other)
+        subject = node.masks[0].tile.parameter
+        mask = self._addresses.scope.named(self._emitter, f"{subject}_mask", mask)
         if node.identity == "zero":
             return at(language("where", mask, value, ast.Constant(0)), node)
         function = f"exclude_{node.identity}"
