@@ -39,9 +39,11 @@ def arrangement(input, sin_table, cos_table, interleaved=True, BLOCK_SIZE_H=BLOC
 def application(input, sin_table, cos_table):
     first = ntl.cast(input[0], ntl.float32)
     second = ntl.cast(input[1], ntl.float32)
+    sin = ntl.cast(sin_table, ntl.float32)
+    cos = ntl.cast(cos_table, ntl.float32)
 
-    input[0] = first * cos_table - second * sin_table
-    input[1] = first * sin_table + second * cos_table
+    input[0] = first * cos - second * sin
+    input[1] = first * sin + second * cos
 
 
 tensors = (

@@ -1,0 +1,80 @@
+"""What of the benchmarks can be tested without a device: the peers, the figures, the tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fresh import figures
+from benchmarks.report import table, write
+from benchmarks.spread import Spread, ratios
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_hand_written_triton_kernels_are_right() -> None:
+    pytest.importorskip("triton", reason="needs Triton")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.peers_in_interpreter"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    failures = json.loads(done.stdout.splitlines()[-1])
+    assert not failures, "\n".join(f"{case}: {error}" for case, error in failures.items())
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    """The clocks halve between the rounds; the ratio does not see it."""
+    times = {"ours": [1.0, 2.0, 4.2], "theirs": [2.0, 4.0, 8.0]}
+    assert ratios(times, "ours", "theirs") == Spread(0.5, 0.5, 0.525)
+
+
+def test_the_columns_of_a_table_line_up() -> None:
+    text = table(("task", "ms"), (("mm", "0.2"), ("a longer one", "12.25")))
+    assert text.splitlines() == [
+        "| task         |    ms |",
+        "| ------------ | ----: |",
+        "| mm           |   0.2 |",
+        "| a longer one | 12.25 |",
+    ]
+
+
+def test_results_are_written_with_the_machine_in_their_names(tmp_path: Path) -> None:
+    environment = {"device": "NVIDIA H200", "date": "2026-01-02 03:04 UTC"}
+    raw, readable = write("tasks", environment, "the table", [1, 2], tmp_path)
+    assert readable.name == "2026-01-02-nvidia-h200-tasks.md"
+    assert readable.read_text() == "the table\n"
+    assert json.loads(raw.read_text()) == {"environment": environment, "tasks": [1, 2]}
+
+
+def test_a_fresh_process_that_fails_is_reported() -> None:
+    assert figures("print([1, 2])") == [1, 2]
+    with pytest.raises(RuntimeError, match="no such thing"):
+        figures("raise SystemExit('no such thing')")
+
+
+def test_the_tasks_say_what_they_need() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has the device")
+    from benchmarks.tasks import main
+
+    assert main(["--tasks", "add"]) == 1
+
+
+def test_an_unknown_task_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("triton", reason="needs Triton")
+    from benchmarks.tasks import main
+
+    with pytest.raises(SystemExit):
+        main(["--tasks", "mm,sofmax"])
+    assert "sofmax" in capsys.readouterr().err

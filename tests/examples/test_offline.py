@@ -1,0 +1,35 @@
+"""Every example compiled for devices that are not here, down to their machine code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from ninetoothed.kernel import Kernel
+from tests.examples.cases import BY_NAME, EXAMPLES, Maker
+
+pytest.importorskip("triton", reason="needs Triton")
+
+#: The stage that is the machine's own, by target.
+TARGETS = {("cuda", 80): "cubin", ("cuda", 90): "cubin", ("cuda", 100): "cubin"}
+TARGETS["hip", "gfx942"] = "hsaco"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("name", [example.name for example in EXAMPLES])
+def test_example(
+    name: str, target: tuple[str, Any], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = []
+
+    def compile_instead(kernel: Kernel, *arguments: Any, **keywords: Any) -> None:
+        compiled.append(kernel.compile(*arguments, target=target, **keywords))
+
+    monkeypatch.setattr(Kernel, "__call__", compile_instead)
+    example = BY_NAME[name]
+    example.actual(example.arguments(Maker(dtype), example.small["odd"]))
+    assert compiled
+    assert all(len(result.asm[TARGETS[target]]) > 0 for result in compiled)
