@@ -386,6 +386,20 @@ def test_a_loop_drops_the_marks_of_what_it_assigns():
     np.testing.assert_array_equal(out, [-1, -1, -1])
 
 
+def test_a_loop_that_is_unrolled_keeps_marks():
+    def application(x, out):
+        value = x
+        for _ in ntl.static_range(1):
+            value = value + 1
+        for by in (1, 2):
+            value = value + by
+        out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value)
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, out)
+    np.testing.assert_array_equal(out, [-5, -5, -5])
+
+
 def test_without_a_loop_the_padded_lanes_are_left_out_of_a_reduction():
     def application(x, out):
         value = x + 1
@@ -465,6 +479,15 @@ def test_and_or_not_of_tiles_are_taken_element_by_element():
     out = np.zeros(8, np.float32)
     run(application, floats(8), out)
     np.testing.assert_array_equal(out, [0, 2, 3, 0, 0, 0, 0, 8])
+
+
+def test_a_chain_of_comparisons_holds_where_each_does():
+    def application(x, out):
+        out = ntl.where(1 < x <= 3 < 4, x, 0.0)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, [0, 2, 3, 0])
 
 
 def test_and_or_not_of_python_values_are_pythons():
@@ -717,6 +740,36 @@ def test_a_function_defined_inside_is_rewritten_once(monkeypatch):
     run(application, floats(64), out)
     np.testing.assert_array_equal(out, floats(64) * 2)
     assert [function.__name__ for function in read].count("doubled") == 1
+
+
+def larger(a, b):
+    return max(a, b) if b is not None and a is not None else a
+
+
+def test_a_function_that_the_language_calls_back_is_rewritten_too():
+    def application(x, out):
+        def smaller(a, b):
+            return min(a, b)
+
+        highest = ntl.reduce(x, 0, larger)
+        lowest = ntl.reduce(x, 0, smaller)
+        out = x * 0 + highest * 10 + lowest + ntl.reduce(x, 0, lambda a, b: max(a, b))
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, [45, 45, 45, 45])
+
+
+@pytest.mark.parametrize(("activation", "expected"), [(ntl.abs, 3), (double, -6)])
+def test_a_function_in_an_object_of_the_closure(activation, expected):
+    settings = types.SimpleNamespace(activation=activation)
+
+    def application(x, out):
+        out = settings.activation(x)
+
+    out = np.zeros(4, np.float32)
+    run(application, np.full(4, -3, np.float32), out)
+    np.testing.assert_array_equal(out, [expected] * 4)
 
 
 def test_keyword_only_parameters_and_defaults_of_helpers():

@@ -38,6 +38,12 @@ class TensorPlan:
     jagged_dim: int | None
 
     @functools.cached_property
+    def fill(self) -> Any:
+        """What lanes outside read as."""
+        tile = as_tile(0 if self.other is None else self.other)
+        return np.asarray(cast_array(tile.data, tile.dtype, self.dtype))[()]
+
+    @functools.cached_property
     def offset_dtype(self) -> DType:
         """32 bits where every offset fits, else 64."""
         low, high = reach(self.shape, self.strides)
@@ -199,7 +205,7 @@ class Tensor:
         shape = self.plan.addressing.widened if shape is None else shape
         offsets = np.broadcast_to(offsets, shape)
         other = self.plan.other
-        fill = self._cast(0 if other is None else other)[()]
+        fill = self.plan.fill
         marks = masks if other is None else ()
         mask = _joined(masks)
         if mask is None:

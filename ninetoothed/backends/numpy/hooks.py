@@ -46,7 +46,7 @@ def read(value: Any) -> Any:
     kind = type(value)
     if kind is TileReference:
         return value._value()
-    if kind in (tuple, list) and any(type(item) in (TileReference, tuple) for item in value):
+    if kind in (tuple, list) and _has_reference(value):
         return kind(map(read, value))
     if kind is Symbol:
         if _running.value_of is None:
@@ -55,6 +55,12 @@ def read(value: Any) -> Any:
             )
         return _running.value_of(value)
     return value
+
+
+def _has_reference(value: Any) -> bool:
+    if type(value) in (tuple, list):
+        return any(map(_has_reference, value))
+    return type(value) is TileReference
 
 
 def assign(current: Any, value: Any) -> Any:
@@ -114,6 +120,16 @@ def _on_values(function: Callable[..., Any]) -> Callable[..., Outcome]:
             **{name: read(argument) for name, argument in keywords.items()},
         )
         return Outcome(result.result if type(result) is Outcome else result, {})
+
+    return call
+
+
+def called_back(function: Any) -> Callable[..., Any]:
+    """A user's function in the form that the language calls: on values, for a value."""
+    invoked = invoke(function)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return invoked(*arguments, **keywords).result
 
     return call
 
@@ -183,6 +199,7 @@ _HOOKS: dict[str, Any] = {
     "__assign__": assign,
     "__position__": position,
     "__invoke__": invoke,
+    "__function__": called_back,
     "__unmarked__": unmarked,
     "__is_tile__": _is_tile,
     "__stops__": _stops,

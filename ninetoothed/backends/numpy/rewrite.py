@@ -27,8 +27,9 @@ from typing import Any
 
 from ninetoothed import source as sources
 from ninetoothed.backends.numpy.functions import own_names
-from ninetoothed.backends.numpy.transform import Rewriter, parameter_names
-from ninetoothed.language import LanguageFunction
+from ninetoothed.backends.numpy.rewrite_expressions import FIXED
+from ninetoothed.backends.numpy.rewrite_statements import Rewriter
+from ninetoothed.backends.numpy.trees import parameter_names
 from ninetoothed.source import FunctionSource
 
 #: The names that a rewritten function takes from its closure.
@@ -37,6 +38,7 @@ HOOKS = (
     "__assign__",
     "__position__",
     "__invoke__",
+    "__function__",
     "__outcome__",
     "__unmarked__",
     "__is_tile__",
@@ -114,7 +116,7 @@ def rewrite(function: Any) -> tuple[types.FunctionType, Rewritten]:
 
 
 def _key(function: types.FunctionType) -> tuple[Any, ...]:
-    """What the rewritten code depends on: the code, and the functions that it can call."""
+    """What the rewritten code depends on: the code, and what of the closure it looks at."""
     called: list[Any] = [function.__code__, id(function.__globals__)]
     for cell in function.__closure__ or ():
         try:
@@ -124,7 +126,7 @@ def _key(function: types.FunctionType) -> tuple[Any, ...]:
         if isinstance(value, types.FunctionType):
             called.append(value.__code__)
         else:
-            called.append(value if isinstance(value, LanguageFunction) else type(value))
+            called.append(value if isinstance(value, FIXED) else type(value))
     return tuple(called)
 
 
