@@ -19,11 +19,11 @@ def test_sizes(name: str, label: str, dtype: torch.dtype) -> None:
     check(name, BY_NAME[name].large[label], Maker(dtype, "cuda"))
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS[1:])
 @pytest.mark.parametrize("name", [example.name for example in EXAMPLES])
-def test_layouts(name: str, layout: str, dtype: torch.dtype) -> None:
-    check(name, BY_NAME[name].large["odd"], Maker(dtype, "cuda", layout))
+def test_layouts(name: str, layout: str) -> None:
+    """One element type: the layout decides the addresses, and the type does not."""
+    check(name, BY_NAME[name].large["odd"], Maker(torch.float16, "cuda", layout))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -12,7 +12,15 @@ from ninetoothed import Symbol, Tensor  # noqa: E402
 from tests.examples.compare import poisoned_memory  # noqa: E402
 
 LIMIT = 2**31
+NEEDED = 40 * 2**30
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
+
+
+@pytest.fixture(autouse=True)
+def enough_memory() -> None:
+    free, _ = torch.cuda.mem_get_info()
+    if free < NEEDED:
+        pytest.skip(f"needs {NEEDED // 2**30} GiB of free device memory, {free // 2**30} are")
 
 
 def copy_application(input, output):

@@ -1,0 +1,97 @@
+"""What one call costs the host: add on 1024 elements, ours, ``kernel[grid](…)`` and PyTorch.
+
+python -m benchmarks.launch [--rounds 15] [--output FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from benchmarks import triton_kernels
+from benchmarks.measure import environment
+from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.spread import Spread, ratios
+from examples import add
+
+_CALLS = 500
+_SIZE = 1024
+
+
+def microseconds(function: Callable[[], object]) -> float:
+    """The host's time for one call, in a run of calls that the device keeps up with."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(_CALLS):
+        function()
+    spent = time.perf_counter() - start
+    torch.cuda.synchronize()
+
+    return 1e6 * spent / _CALLS
+
+
+def main() -> int:
+    """Measure, print and write; gives the exit status."""
+    parser = argparse.ArgumentParser("python -m benchmarks.launch", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+
+    if not torch.cuda.is_available():
+        print("The launches are timed on a CUDA device, and PyTorch finds none here.")
+        return 1
+
+    x, y = (torch.randn(_SIZE, device="cuda", dtype=torch.float16) for _ in range(2))
+    output = torch.empty_like(x)
+    # Without its tuner, which would cost more than the launch.
+    triton_kernel = triton_kernels.add_kernel.fn
+    contenders = {
+        "ours": lambda: add.kernel(x, y, output, BLOCK_SIZE=1024),
+        "Triton": lambda: triton_kernel[(1,)](x, y, output, _SIZE, BLOCK_SIZE=1024),
+        "PyTorch": lambda: torch.add(x, y, out=output),
+    }
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+
+    for name, function in contenders.items():
+        output.fill_(torch.nan)
+        function()
+        if not torch.equal(output, x + y):
+            raise AssertionError(f"the result of {name} is wrong")
+
+    for _ in range(options.rounds):
+        for name, function in contenders.items():
+            times[name].append(microseconds(function))
+
+    rows = []
+
+    for name, values in times.items():
+        spread, ratio = Spread.of(values), ratios(times, "ours", name)
+        rows.append(
+            (name, f"{spread.median:.2f}", f"{spread.least:.2f}", f"{1 / ratio.median:.2f}")
+        )
+
+    here = environment()
+    text = "\n".join(
+        (
+            "# One call of add on 1024 elements",
+            "",
+            describe(here),
+            "",
+            "Microseconds of the host's time.",
+            "",
+            table(("contender", "median", "least", "over ours"), rows),
+        )
+    )
+    print(text)
+    write("launch", here, text, times, options.output)
+
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
