@@ -9,6 +9,7 @@ from Triton or from NumPy until a marker is called.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -193,7 +194,9 @@ def _members() -> dict[str, Any]:
 def _unknown(name: str, namespace: str, known: Iterable[str]) -> Any:
     """A marker for a name that only the installed Triton has, else an `AttributeError`."""
     path = f"{namespace}.{name}" if namespace else name
-    if not name.startswith("_"):
+    # A private one was met in a function of Triton's own; nobody else should cause an import.
+    is_met = name.startswith("_") and bool(namespace) and "triton.language" in sys.modules
+    if is_met or not name.startswith("_"):
         kind = _kind_in_triton(path)
         if kind is not None:
             return LanguageFunction(path, kind)

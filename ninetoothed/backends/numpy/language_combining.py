@@ -13,9 +13,22 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.identities import all_of, marks_after_reduction
+from ninetoothed.backends.numpy.language_math import maximum, minimum, where
 from ninetoothed.backends.numpy.language_shape import broadcast, wrapped_axis
 from ninetoothed.backends.numpy.promotion import refuse
-from ninetoothed.backends.numpy.tile import SeveralElementsError, Tile, as_tile
+from ninetoothed.backends.numpy.tile import (
+    SeveralElementsError,
+    Tile,
+    add,
+    as_tile,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    equal,
+    greater,
+    less,
+    multiply,
+)
 from ninetoothed.dtypes import DType
 
 Tiles = tuple[Tile, ...]
@@ -26,8 +39,7 @@ def plain_function(function: Any) -> Callable[..., Any]:
     """The user's function, or a ``triton.jit`` one, so that it runs on tiles."""
     from ninetoothed.backends.numpy import hooks
 
-    outcome = hooks.invoke(function)
-    return lambda *tiles: outcome(*tiles).result
+    return hooks.called_back(function)
 
 
 def _results(returned: Any) -> Tiles:
@@ -222,8 +234,36 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
     return outputs[0] if is_one else outputs
 
 
+def _extremum(is_before: Callable[[Any, Any], Any], breaks_ties: bool) -> Callable[..., Any]:
+    """Of two values with their indices, the one that comes before; of equals the one to the left."""
+
+    def combine(value: Any, index: Any, other: Any, other_index: Any) -> tuple[Tile, Tile]:
+        is_first = is_before(value, other)
+        if breaks_ties:
+            tie = bitwise_and(equal(value, other), less(index, other_index))
+            is_first = bitwise_or(is_first, tie)
+        return where(is_first, value, other), where(is_first, index, other_index)
+
+    return combine
+
+
+#: The functions that Triton's own reductions combine with, which may be handed to ours.
+_TRITONS = {
+    "_argmax_combine_tie_break_fast": _extremum(greater, False),
+    "_argmax_combine_tie_break_left": _extremum(greater, True),
+    "_argmin_combine_tie_break_fast": _extremum(less, False),
+    "_argmin_combine_tie_break_left": _extremum(less, True),
+    "_elementwise_max": maximum,
+    "_elementwise_min": minimum,
+    "_or_combine": bitwise_or,
+    "_prod_combine": multiply,
+    "_sum_combine": add,
+    "_xor_combine": bitwise_xor,
+}
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "associative_scan": associative_scan,
     "map_elementwise": map_elementwise,
     "reduce": reduce,
+    **{f"standard.{name}": function for name, function in _TRITONS.items()},
 }

@@ -103,14 +103,17 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = _ROUND
 
 
 def randint4x(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Four:
-    """Four tiles of random uint32, shaped as ``offset``."""
+    """Four tiles of random uint32, shaped as ``offset``; lanes are real where its lanes are."""
     counter = as_tile(offset)
     low = counter.to(dtypes.uint32)
     zero = Tile(np.zeros_like(low.data), dtypes.uint32)
     high = zero
     if counter.dtype.bits > 32:
         high = Tile((counter.data >> counter.data.dtype.type(32)).astype(np.uint32), dtypes.uint32)
-    return philox(seed, low, high, zero, zero, n_rounds)
+    a, b, c, d = philox(seed, low, high, zero, zero, n_rounds)
+    if counter.marks:
+        a, b, c, d = (Tile(item.data, item.dtype, counter.marks) for item in (a, b, c, d))
+    return a, b, c, d
 
 
 def randint(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:
@@ -126,7 +129,7 @@ def uint_to_uniform_float(x: Any) -> Tile:
     signed = dtypes.int32 if tile.dtype.bits == 32 else dtypes.int64
     scale = 4.6566127342e-10 if tile.dtype.bits == 32 else 1.0842020432385337e-19
     data = tile.to(signed, bitcast=True).data
-    return multiply(Tile(np.where(data < 0, -data - 1, data)[()], signed), scale)
+    return multiply(Tile(np.where(data < 0, -data - 1, data)[()], signed, tile.marks), scale)
 
 
 def rand(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:

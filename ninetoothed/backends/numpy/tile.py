@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,22 @@ Marks = tuple[Any, ...]
 
 class SeveralElementsError(CompilationError):
     """One number was needed, as in an ``if``, but a tile of several elements stood there."""
+
+
+class TileType(NamedTuple):
+    """What a tile is: the type of its elements and its shape."""
+
+    scalar: DType
+    shape: tuple[int, ...]
+
+    @property
+    def element_ty(self) -> DType:
+        """The type of the elements."""
+        return self.scalar
+
+    def is_block(self) -> bool:
+        """Whether it has dimensions."""
+        return bool(self.shape)
 
 
 class Tile:
@@ -86,6 +102,11 @@ class Tile:
     def shape(self) -> tuple[int, ...]:
         """The tile's shape; ``()`` for a scalar."""
         return self.data.shape
+
+    @property
+    def type(self) -> TileType:
+        """The shape and the element type in one, as helpers written for Triton ask for it."""
+        return TileType(self.dtype, self.shape)
 
     @property
     def ndim(self) -> int:

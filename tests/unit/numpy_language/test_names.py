@@ -1,0 +1,159 @@
+"""``ntl``: every name of Triton's language is there, as a neutral marker."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import dtypes
+from ninetoothed.backends.numpy.language import FUNCTIONS, TILE_MEMBERS
+from ninetoothed.backends.numpy.libdevice import FUNCTIONS as LIBDEVICE
+from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.errors import NineToothedError
+
+#: What the NumPy backend has no use for or no way to do. Anything missing must stand here.
+_NOT_ON_NUMPY = {
+    "block_type",
+    "const",
+    "constexpr_type",
+    "float8e4b15",
+    "float8e4b8",
+    "float8e5b16",
+    "inline_asm_elementwise",
+    "pi32_t",
+    "pointer_type",
+    "tensor",
+    "tensor_descriptor",
+    "tensor_descriptor_type",
+    "tuple_type",
+    "void",
+}
+_NOT_IN_LIBDEVICE = {"j0", "j1", "jn", "y0", "y1", "yn", "cyl_bessel_i0", "cyl_bessel_i1"}
+
+
+def _public(module) -> set[str]:
+    return {name for name in dir(module) if not name.startswith("_")}
+
+
+def test_every_public_name_of_tritons_language_is_there():
+    tl = pytest.importorskip("triton.language", reason="needs Triton to compare with")
+
+    missing = [name for name in _public(tl) if not hasattr(ntl, name)]
+
+    assert missing == []
+
+
+def test_the_table_is_not_filled_from_the_installed_triton():
+    code = (
+        "import sys; sys.modules['triton'] = None\n"
+        "import ninetoothed.language as ntl\n"
+        "print(ntl.softmax, ntl.libdevice.tanh, ntl.PropagateNan.ALL)"
+    )
+
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert completed.stdout.split() == ["ntl.softmax", "ntl.libdevice.tanh", "ntl.PropagateNan.ALL"]
+
+
+def test_every_function_of_libdevice_is_there():
+    libdevice = pytest.importorskip("triton.language.extra.libdevice", reason="needs Triton")
+
+    functions = {
+        n for n in _public(libdevice) if getattr(libdevice, n).__module__ == libdevice.__name__
+    }
+
+    assert functions and [name for name in functions if not hasattr(ntl.libdevice, name)] == []
+
+
+def test_importing_it_imports_nothing_heavy():
+    code = (
+        "import sys, ninetoothed.language\n"
+        "print([n for n in ('numpy', 'triton', 'torch', 'ml_dtypes') if n in sys.modules])"
+    )
+
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert completed.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ntl._ELEMENT_TYPES)
+def test_element_types_are_the_neutral_ones(name):
+    assert getattr(ntl, name) is dtypes.by_name(name)
+
+
+def test_the_package_and_the_language_share_types():
+    assert ntl.float16 is ninetoothed.float16
+    assert ntl.int1 is ninetoothed.bool
+
+
+def test_a_marker_prints_its_name_and_cannot_be_changed():
+    assert repr(ntl.exp) == "ntl.exp" and ntl.exp.name == "exp"
+    assert ntl.libdevice.tanh.name == "libdevice.tanh"
+    assert ntl.math.exp.name == "math.exp"
+    assert ntl.constexpr.kind == "type" and ntl.PropagateNan.ALL.kind == "constant"
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        ntl.exp.name = "log"
+
+
+@pytest.mark.parametrize("marker", [ntl.exp, ntl.libdevice.tanh, ntl.PropagateNan.ALL, ntl.math])
+def test_markers_survive_pickling_as_themselves(marker):
+    assert pickle.loads(pickle.dumps(marker)) is marker
+
+
+@pytest.mark.parametrize(
+    "namespace, name, near",
+    [(ntl, "exq", "exp"), (ntl.libdevice, "tahn", "tan"), (ntl.PropagateNan, "AL", "ALL")],
+)
+def test_an_unknown_name_is_refused_with_a_near_one(namespace, name, near):
+    with pytest.raises(AttributeError, match=f"Did you mean '{near}'"):
+        getattr(namespace, name)
+
+
+def test_a_name_that_only_the_installed_triton_has_is_found_there(monkeypatch):
+    tl = pytest.importorskip("triton.language", reason="needs Triton to look into")
+    monkeypatch.setattr(tl, "brand_new", lambda x: x, raising=False)
+
+    assert ntl.brand_new.name == "brand_new" and ntl.brand_new.kind == "function"
+
+
+def test_the_numpy_backend_has_every_function_but_the_listed_ones():
+    names = {*ntl._FUNCTIONS, *ntl._TYPES}
+
+    assert names - FUNCTIONS.keys() == _NOT_ON_NUMPY
+    assert set(ntl._LIBDEVICE) - LIBDEVICE.keys() == _NOT_IN_LIBDEVICE
+
+
+@pytest.mark.parametrize("name", ["inline_asm_elementwise", "libdevice.j0"])
+def test_what_the_numpy_backend_lacks_is_named(name):
+    marker = ntl
+    for part in name.split("."):
+        marker = getattr(marker, part)
+
+    with pytest.raises(NineToothedError, match=f"no ntl.{name}"):
+        marker(1.0)
+
+
+def test_tiles_have_the_members_that_tritons_tensors_have():
+    tl = pytest.importorskip("triton.language", reason="needs Triton to compare with")
+    own = _public(tl.tensor) - {"handle", "store", "advance"}
+
+    members = {name for name in own if not name.startswith("atomic")}
+
+    assert [name for name in members if not hasattr(Tile, name)] == []
+    assert {"sum", "reshape", "to", "T"} <= members | {"T"}
+    assert set(TILE_MEMBERS) <= set(dir(Tile))
+
+
+@pytest.mark.parametrize("namespace", [ntl.math, ntl.core, ntl.standard, ntl.random])
+def test_namespaces_mean_what_their_names_mean_at_the_top(namespace):
+    x = Tile(np.arange(4, dtype=np.float32), dtypes.float32)
+    if hasattr(namespace, "sqrt"):
+        assert namespace.sqrt(x).data.tolist() == ntl.sqrt(x).data.tolist()
+    for name in set(vars(namespace)) - {"_name"}:
+        assert callable(getattr(namespace, name)) and hasattr(ntl, name)
