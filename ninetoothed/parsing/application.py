@@ -137,6 +137,8 @@ class FunctionFrame(StatementFrame):
                 f"takes {len(positional)} positional arguments, and {len(arguments)} are given",
                 node,
             )
+        if signature.kwarg is not None:
+            raise self._mismatch(f"takes `**{signature.kwarg.arg}`, which is not supported", node)
         for key, item in keywords.items():
             if key not in names or key in only_positional:
                 raise self._mismatch(f"has no parameter {key!r}", node)
@@ -148,8 +150,6 @@ class FunctionFrame(StatementFrame):
                 if name not in self.function.defaults:
                     raise self._mismatch(f"needs {name!r}, which is not given", node)
                 paired[name] = self.function.defaults[name]
-        if signature.kwarg is not None:
-            raise self._mismatch(f"takes `**{signature.kwarg.arg}`, which is not supported", node)
         return paired
 
     def _mismatch(self, problem: str, node: ast.AST) -> Exception:

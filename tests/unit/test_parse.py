@@ -556,7 +556,8 @@ def test_print_and_assert():
 def test_docstrings_and_pass_disappear():
     def application(x, y):
         """What it does."""
-        pass
+        if FACTOR:
+            pass
         y = x
 
     assert parsed(application) == "store y = x"
