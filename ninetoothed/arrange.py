@@ -110,11 +110,14 @@ def arrange(
     Raises:
         ArrangementError: counts do not match, or the outermost shapes provably differ.
     """
+    return pair(arranged_by(arrangement, tensors), application)
+
+
+def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """What the arrangement returns, as a tuple; it is called once."""
     with named(_parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)
-    if isinstance(arranged, Tensor) or not isinstance(arranged, (tuple, list)):
-        arranged = (arranged,)
-    return pair(arranged, application)
+    return tuple(arranged) if isinstance(arranged, (tuple, list)) else (arranged,)
 
 
 def _parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ninetoothed.access import positions, source_indices
 from ninetoothed.errors import ArrangementError, caller_location
-from ninetoothed.expr import Expression, Symbol, as_expression, as_symbol
+from ninetoothed.expr import Expression, Symbol, as_expression, as_symbol, is_expression
 from ninetoothed.metaops import shape_text
-from ninetoothed.simplify import simplify
+from ninetoothed.simplify import interval, simplify
 from ninetoothed.tensor import Tensor, rebuilt
 
 Substitutions = Mapping[Any, Any]
@@ -24,7 +24,8 @@ def eval(tensor: Tensor, subs: Substitutions | None = None) -> Any:
 
     Returns:
         An int64 array shaped (outermost…, next level…, …). An element is its index in the
-        flattened, contiguous source, or -1 where it is out of bounds.
+        flattened, contiguous source, or -1 where it is out of bounds. Of a jagged tensor all
+        sequences are taken to be as long as the longest.
 
     Raises:
         ArrangementError: a size is not known, or the sizes do not fit the arrangement.
@@ -47,12 +48,17 @@ def eval(tensor: Tensor, subs: Substitutions | None = None) -> Any:
     names = [positions(f"level_{depth}", shape) for depth, shape in enumerate(shapes)]
     values: dict[Symbol, Any] = {name: next(grids) for level in names for name in level}
     indices, conditions = source_indices(concrete, names)
+
+    def longest(node: Symbol) -> Expression | None:
+        is_length = node.op == "sequence_length"
+        return concrete.source.shape[concrete.jagged_dim] if is_length else None
+
     result = numpy.zeros(flat_shape, dtype=numpy.int64)
     for position, size in zip(indices, concrete.source.shape):
         result = result * size + position.evaluate(values)
     inside = numpy.ones(flat_shape, dtype=bool)
     for condition in conditions:
-        inside &= condition.evaluate(values)
+        inside &= condition.map(longest).evaluate(values)
     return numpy.where(inside, result, -1)
 
 
@@ -66,22 +72,15 @@ def subs(tensor: Tensor, subs: Substitutions) -> Tensor:
         ArrangementError: what is given is no such mapping, or has another number of dimensions.
     """
     values: dict[Symbol, Expression] = {}
-    shapes: dict[int, tuple[Any, ...]] = {}
     for key, value in subs.items():
-        if isinstance(key, Tensor):
-            shape = _given_shape(key, value)
-            shapes[id(key.source)] = shape
-            values |= {as_symbol(old): new for old, new in zip(key.source.shape, shape)}
-        elif isinstance(key, Symbol):
-            values[key] = as_expression(value)
-        else:
-            raise ArrangementError(
-                f"subs maps Tensors and Symbols to values; {key!r} is neither", caller_location()
-            )
+        values |= _shape_values(key, value) if isinstance(key, Tensor) else _value(key, value)
 
     def replaced(expression: Expression) -> Expression:
         return simplify(as_symbol(expression).substitute(values))
 
+    for key, value in subs.items():
+        if isinstance(key, Tensor):
+            _check_shape(key, value, replaced)
     old = tensor.source
     source = Tensor(
         shape=tuple(replaced(size) for size in old.shape),
@@ -93,8 +92,54 @@ def subs(tensor: Tensor, subs: Substitutions) -> Tensor:
     return rebuilt(tensor, replaced, source)
 
 
+def _value(symbol: Any, value: Any) -> dict[Symbol, Expression]:
+    """The value of a symbol, checked."""
+    if not isinstance(symbol, Symbol) or symbol.op != "leaf":
+        raise ArrangementError(
+            f"subs maps Tensors and Symbols to values; {symbol!r} is neither", caller_location()
+        )
+    if not is_expression(value):
+        raise ArrangementError(
+            f"subs got {value!r} for `{symbol}`; it needs an int or a Symbol", caller_location()
+        )
+    _check_bounds(symbol, as_expression(value))
+    return {symbol: as_expression(value)}
+
+
+def _shape_values(tensor: Tensor, value: Any) -> dict[Symbol, Expression]:
+    """The values of those sizes of a tensor that are symbols."""
+    result: dict[Symbol, Expression] = {}
+    for size, given in zip(tensor.source.shape, _given_shape(tensor, value)):
+        if isinstance(size, Symbol) and size.op == "leaf":
+            _check_bounds(size, given)
+            result[size] = given
+    return result
+
+
+def _check_shape(tensor: Tensor, value: Any, replaced: Callable[[Expression], Expression]) -> None:
+    """A size that was declared as a number or an expression is not given another value."""
+    shape = _given_shape(tensor, value)
+    for dim, (size, given) in enumerate(zip(tensor.source.shape, shape)):
+        if isinstance(given, int) and replaced(size) != given:
+            raise ArrangementError(
+                f"subs got the shape {shape_text(shape)} for {tensor.source!r}, whose size in "
+                f"dimension {dim} is {replaced(size)}",
+                caller_location(),
+            )
+
+
+def _check_bounds(symbol: Symbol, value: Expression) -> None:
+    """What was simplified by a symbol's bounds would be wrong beyond them."""
+    low, high = interval(symbol)
+    if isinstance(value, int) and not low <= value <= high:
+        raise ArrangementError(
+            f"subs got {value} for `{symbol}`, which is declared with bounds of {low} to {high}",
+            caller_location(),
+        )
+
+
 def _given_shape(tensor: Tensor, value: Any) -> tuple[Any, ...]:
-    shape = value.shape if isinstance(value, Tensor) else value.get("shape")
+    shape = value.get("shape") if isinstance(value, Mapping) else getattr(value, "shape", None)
     if shape is None:
         raise ArrangementError(
             f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}',

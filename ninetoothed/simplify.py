@@ -104,6 +104,9 @@ def _leaf_interval(symbol: Symbol) -> Interval:
     if leaf.role == "index":
         upper = interval(leaf.extent)[1] - 1 if leaf.extent is not None else _INFINITY  # type: ignore[arg-type]
         return (0, max(upper, 0))
+    if leaf.meta:
+        # Its bounds are the tuner's: an arrangement is looked at with small numbers too.
+        return (1, _INFINITY)
     least = 0 if leaf.role == "size" else -_INFINITY
     return (
         least if leaf.lower_bound is None else leaf.lower_bound,

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed import Symbol, Tensor
 from ninetoothed.arrange import arrange
 from ninetoothed.errors import ArrangementError
 
@@ -260,10 +260,3 @@ def test_a_tensor_without_a_name_is_called_as_the_arrangement_calls_it():
 def test_a_tensor_without_any_name_is_a_tensor():
     with pytest.raises(ArrangementError, match=r"`squeeze` on a tensor of shape \(3,\)"):
         Tensor(shape=(3,)).squeeze(0)
-
-
-def test_a_tuned_size_below_its_bounds_cannot_be_one():
-    block = block_size()
-
-    with pytest.raises(ArrangementError, match="dimension 0, whose size is BLOCK_SIZE"):
-        Tensor(1).tile((block,)).dtype.squeeze(0)

@@ -1,0 +1,80 @@
+"""Looking at arrangements and checking kernels, with no device.
+
+`simulate_arrangement` shows which program touches which elements; `check` has kernels on CPU tensors
+report what a GPU would do silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ninetoothed.arrange import arranged_by
+from ninetoothed.evaluate import eval
+from ninetoothed.expr import Symbol
+from ninetoothed.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.numpy.checking import check
+
+__all__ = ["Simulation", "check", "simulate_arrangement"]
+
+
+class Simulation(NamedTuple):
+    """What an arrangement makes of known sizes, in NumPy arrays, in the order it returned them.
+
+    Attributes:
+        sources: for each tensor its elements' numbers, 0, 1, …, in the source's own shape.
+        targets: for each tensor the same numbers as arranged, -1 where out of bounds, shaped
+            (outermost…, next level…, …): ``targets[i][program]`` is what that program is given.
+    """
+
+    sources: tuple[Any, ...]
+    targets: tuple[Any, ...]
+
+
+def simulate_arrangement(
+    arrangement: Callable[..., Any],
+    tensors: Sequence[Any],
+    subs: Mapping[Any, Any] | None = None,
+) -> Simulation:
+    """Shows which elements of each tensor an arrangement gives to which program.
+
+    Args:
+        arrangement: as for `ninetoothed.make`.
+        tensors: symbolic tensors of known shapes, as ``Tensor(shape=(4, 6))``; a framework's tensor
+            stands for one of its shape; anything else is handed through.
+        subs: sizes and symbols that are not known yet, as for `ninetoothed.eval`.
+
+    Returns:
+        The numbered elements of each source, and the same as arranged; see `Simulation`. What the
+        arrangement returned without being a tensor is in both as it is.
+
+    Raises:
+        ArrangementError: a size is not known, or the sizes do not fit the arrangement. That the
+            outermost shapes are the same is not checked: look at them.
+    """
+    values = arranged_by(arrangement, [_symbolic(tensor) for tensor in tensors])
+    return Simulation(
+        tuple(_numbered(value, subs or {}) for value in values),
+        tuple(eval(value, subs) if isinstance(value, Tensor) else value for value in values),
+    )
+
+
+def _numbered(value: Any, subs: Mapping[Any, Any]) -> Any:
+    return eval(value.source, subs) if isinstance(value, Tensor) else value
+
+
+def _symbolic(value: Any) -> Any:
+    """A framework's tensor as a symbolic one of its shape."""
+    if isinstance(value, (Tensor, Symbol)) or not hasattr(value, "shape"):
+        return value
+    return Tensor(shape=tuple(int(size) for size in value.shape))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "check":
+        from ninetoothed.backends.numpy.checking import check
+
+        return check
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
