@@ -1,0 +1,28 @@
+"""The kernels of the examples are made in a process that has no framework."""
+
+from __future__ import annotations
+
+from benchmarks.fresh import figures
+
+_PROGRAM = """
+import importlib, json, pkgutil, sys
+
+for name in ("torch", "paddle", "triton"):
+    sys.modules[name] = None  # importing it fails
+
+import examples
+from ninetoothed.kernel import Kernel
+
+made = {}
+for module in pkgutil.iter_modules(examples.__path__):
+    if module.name not in ("demo", "side_by_side"):
+        names = vars(importlib.import_module("examples." + module.name)).items()
+        made[module.name] = [name for name, value in names if isinstance(value, Kernel)]
+print(json.dumps(made))
+"""
+
+
+def test_every_example_makes_its_kernel() -> None:
+    made = figures(_PROGRAM)
+    assert len(made) == 16
+    assert all("kernel" in names for names in made.values()), made
