@@ -182,6 +182,15 @@ def test_an_index_may_be_a_loaded_element():
     np.testing.assert_array_equal(out, [5, 6, 7, 8, 0, 0, 0, 0])
 
 
+def test_an_application_may_have_keyword_only_parameters():
+    def application(x, *, by, out):
+        out = x * by
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), 3, out)
+    np.testing.assert_array_equal(out, floats(4) * 3)
+
+
 def test_metadata_do_not_load():
     seen = []
 

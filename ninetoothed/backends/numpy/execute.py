@@ -7,6 +7,7 @@ stored. `Launch` runs all programs of the grid, in order, in the thread that cal
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -264,8 +265,11 @@ class Launch:
         """Runs all programs; the arguments are the application's: tensors, tiles, constants."""
         application = hooks.rewritten(self.application)
         handed = [TileReference(a) if isinstance(a, Tensor) else a for a in arguments]
-        count = int(np.prod(self.grid, dtype=np.int64))
-        grid_before = context.enter((count, 1, 1))
+        code = application.__code__
+        count = len(handed) - code.co_kwonlyargcount
+        names = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+        positional, by_keyword = handed[:count], dict(zip(names, handed[count:], strict=True))
+        grid_before = context.enter((math.prod(self.grid), 1, 1))
         symbols_before = hooks.enter(self.value_of)
         try:
             with np.errstate(all="ignore"):
@@ -273,7 +277,7 @@ class Launch:
                     self.linear, self.program = linear, program
                     self.loads.clear()
                     context.set_program((linear, 0, 0))
-                    application(*handed)
+                    application(*positional, **by_keyword)
         except Exception as error:
             self._explain(error)
             raise

@@ -134,7 +134,7 @@ def called_back(function: Any) -> Callable[..., Any]:
     return call
 
 
-def rewritten(function: Any) -> Callable[..., Outcome]:
+def rewritten(function: Any) -> types.FunctionType:
     """The rewritten form of a user's function."""
     plain, code = rewrite(function)
 
