@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ninetoothed import dtypes, language
-from ninetoothed.backends.numpy import error_function
 from ninetoothed.backends.numpy.casting import Array, cast_array
 from ninetoothed.backends.numpy.promotion import common_dtype, refuse
 from ninetoothed.backends.numpy.tile import (
@@ -27,6 +27,7 @@ from ninetoothed.backends.numpy.tile import (
     operands,
     remainder,
     subtract,
+    unyielding,
 )
 from ninetoothed.dtypes import DType
 
@@ -74,6 +75,25 @@ def in_double(function: Callable[..., Array]) -> Callable[..., Array]:
     return lambda x, *others: function(np.asarray(x, np.float64), *others).astype(x.dtype)[()]
 
 
+exp = _unary("exp", np.exp)
+log = _unary("log", np.log)
+sqrt = _unary("sqrt", np.sqrt)
+sin = _unary("sin", np.sin)
+cos = _unary("cos", np.cos)
+
+
+def each(function: Callable[..., float]) -> Callable[..., Array]:
+    """A function of Python floats, on arrays: NumPy has no error function, no gamma function."""
+
+    def operate(*arrays: Array) -> Array:
+        spread = np.broadcast_arrays(*arrays)
+        lists = [array.reshape(-1).tolist() for array in spread]
+        results = np.fromiter(map(function, *lists), np.float64, spread[0].size)
+        return results.reshape(spread[0].shape).astype(arrays[0].dtype)[()]
+
+    return operate
+
+
 def abs(x: Any) -> Tile:
     """The absolute value; an unsigned tile is its own."""
     tile = as_tile(x)
@@ -103,7 +123,7 @@ def umulhi(x: Any, y: Any) -> Tile:
     right = checked("umulhi", as_tile(y), _WIDE_INTEGERS)
     (a, b), dtype, marks = in_one_type(left, right)
     unsigned = np.dtype(f"uint{dtype.bits}")
-    high = elementwise(_HIGH_HALF[dtype.bits], "ntl.umulhi", a.view(unsigned), b.view(unsigned))
+    high = elementwise(HIGH_HALF[dtype.bits], "ntl.umulhi", a.view(unsigned), b.view(unsigned))
     return Tile(high.view(dtype.numpy), dtype, marks)
 
 
@@ -121,7 +141,7 @@ def _high_half_64(a: Array, b: Array) -> Array:
     return a_high * b_high + (middle >> half) + (other >> half)
 
 
-_HIGH_HALF = {32: _high_half_32, 64: _high_half_64}
+HIGH_HALF = {32: _high_half_32, 64: _high_half_64}
 
 
 def fma(x: Any, y: Any, z: Any) -> Tile:
@@ -136,10 +156,17 @@ def fma(x: Any, y: Any, z: Any) -> Tile:
     return Tile(data, dtype, marks)
 
 
-def _promoted(x: Any) -> Tile:
+def promoted(x: Any) -> Tile:
     """``x`` as a tile; bfloat16 as float32, since no hardware compares bfloat16."""
     tile = as_tile(x)
     return tile.to(dtypes.float32) if tile.dtype is dtypes.bfloat16 else tile
+
+
+def _compared(x: Any, y: Any) -> tuple[Array, Array, DType, Marks]:
+    """The operands of a maximum or a minimum; a number counts as a 0-d tile."""
+    left = promoted(x) if isinstance(x, Tile) else x
+    right = promoted(y) if isinstance(y, Tile) else y
+    return operands(left, right, scalar=unyielding)
 
 
 def _propagates(propagate_nan: Any) -> bool:
@@ -159,20 +186,20 @@ def _propagates(propagate_nan: Any) -> bool:
 def maximum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """The greater element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
     function = np.maximum if _propagates(propagate_nan) else np.fmax
-    (a, b), dtype, marks = in_one_type(_promoted(x), _promoted(y))
+    a, b, dtype, marks = _compared(x, y)
     return Tile(elementwise(function, "ntl.maximum", a, b), dtype, marks)
 
 
 def minimum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """The lesser element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
     function = np.minimum if _propagates(propagate_nan) else np.fmin
-    (a, b), dtype, marks = in_one_type(_promoted(x), _promoted(y))
+    a, b, dtype, marks = _compared(x, y)
     return Tile(elementwise(function, "ntl.minimum", a, b), dtype, marks)
 
 
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """``x``, no less than ``min`` and no greater than ``max``; floats only."""
-    (a, low, high), dtype, marks = in_one_type(_promoted(x), _promoted(min), _promoted(max))
+    (a, low, high), dtype, marks = in_one_type(promoted(x), promoted(min), promoted(max))
     if dtype.kind != "float":
         raise refuse(f"ntl.clamp takes floats, but the operands meet in {dtype}.")
     if _propagates(propagate_nan):
@@ -285,15 +312,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cdiv": cdiv,
     "ceil": _unary("ceil", np.ceil),
     "clamp": clamp,
-    "cos": _unary("cos", np.cos),
+    "cos": cos,
     "div_rn": div_rn,
-    "erf": _unary("erf", in_double(error_function.erf)),
-    "exp": _unary("exp", np.exp),
+    "erf": _unary("erf", each(math.erf)),
+    "exp": exp,
     "exp2": _unary("exp2", np.exp2),
     "fdiv": fdiv,
     "floor": _unary("floor", np.floor),
     "fma": fma,
-    "log": _unary("log", np.log),
+    "log": log,
     "log2": _unary("log2", np.log2),
     "logical_and": logical_and,
     "logical_not": logical_not,
@@ -303,8 +330,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mul": _with_sanitizing(multiply),
     "rsqrt": _unary("rsqrt", _reciprocal_root),
     "sigmoid": sigmoid,
-    "sin": _unary("sin", np.sin),
-    "sqrt": _unary("sqrt", np.sqrt),
+    "sin": sin,
+    "sqrt": sqrt,
     "sqrt_rn": _unary("sqrt_rn", np.sqrt, _SINGLE),
     "sub": _with_sanitizing(subtract),
     "swizzle2d": swizzle2d,

@@ -14,7 +14,7 @@ import numpy as np
 from ninetoothed import dtypes
 from ninetoothed.backends.numpy.casting import cast_array
 from ninetoothed.backends.numpy.identities import marks_after_reduction, without_padding
-from ninetoothed.backends.numpy.language_math import _promoted, fdiv
+from ninetoothed.backends.numpy.language_math import exp, fdiv, promoted
 from ninetoothed.backends.numpy.language_shape import wrapped_axis
 from ninetoothed.backends.numpy.promotion import refuse
 from ninetoothed.backends.numpy.tile import Tile, as_tile, subtract
@@ -66,7 +66,7 @@ def _bitwise(name: str, ufunc: np.ufunc) -> Callable[..., Tile]:
     return reduce_bits
 
 
-def _in_at_least_32_bits(tile: Tile) -> Tile:
+def in_at_least_32_bits(tile: Tile) -> Tile:
     if tile.dtype.bits >= 32:
         return tile
     return tile.to(dtypes.float32 if tile.dtype.kind == "float" else dtypes.int32)
@@ -80,9 +80,9 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
         return_indices_tie_break_left: bool = True,
         keep_dims: bool = False,
     ) -> Any:
-        tile = _promoted(input)
+        tile = promoted(input)
         if not return_indices:
-            return _reduced(name, ufunc, _in_at_least_32_bits(tile), axis, keep_dims)
+            return _reduced(name, ufunc, in_at_least_32_bits(tile), axis, keep_dims)
         if axis is None:
             raise refuse(f"ntl.{name} needs an axis to return indices.")
         place = wrapped_axis(axis, tile.ndim)
@@ -117,11 +117,9 @@ def argmin(input: Any, axis: Any, tie_break_left: bool = True, keep_dims: bool =
 
 def softmax(x: Any, dim: Any = None, keep_dims: bool = False, ieee_rounding: bool = False) -> Tile:
     """The exponentials along ``dim``, by default the first, divided by their sum."""
-    from ninetoothed.backends.numpy.language_math import FUNCTIONS
-
     axis = 0 if dim is None else dim
     shifted = subtract(x, max(x, axis, keep_dims=keep_dims))
-    numerator = FUNCTIONS["exp"](shifted)
+    numerator = exp(shifted)
     return fdiv(numerator, sum(numerator, axis, keep_dims=keep_dims))
 
 

@@ -11,10 +11,10 @@ from ninetoothed import dtypes
 from ninetoothed.backends.numpy.casting import cast_array
 from ninetoothed.backends.numpy.identities import all_of, without_padding
 from ninetoothed.backends.numpy.language_creation import integer, widened
-from ninetoothed.backends.numpy.language_math import _promoted
+from ninetoothed.backends.numpy.language_math import promoted
 from ninetoothed.backends.numpy.language_reduction import (
-    _in_at_least_32_bits,
     accumulator,
+    in_at_least_32_bits,
     sum_dtype,
 )
 from ninetoothed.backends.numpy.language_shape import wrapped_axis
@@ -37,13 +37,13 @@ def _scanned(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, reverse: bool) -
 
 def cumsum(input: Any, axis: Any = 0, reverse: bool = False, dtype: DType | None = None) -> Tile:
     """The sums of the elements up to each one along ``axis``; narrow integers in 32 bits."""
-    tile = _promoted(input)
+    tile = promoted(input)
     return _scanned("cumsum", np.add, tile.to(sum_dtype(tile.dtype, dtype)), axis, reverse)
 
 
 def cumprod(input: Any, axis: Any = 0, reverse: bool = False) -> Tile:
     """The products of the elements up to each one along ``axis``."""
-    return _scanned("cumprod", np.multiply, _promoted(input), axis, reverse)
+    return _scanned("cumprod", np.multiply, promoted(input), axis, reverse)
 
 
 def _check_last(name: str, tile: Tile, dim: Any) -> None:
@@ -96,7 +96,7 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         raise refuse(f"ntl.topk needs a power of two from 1 to {size}, but got {count}.")
     if count < size:
         # Triton reduces with `max` here, which widens.
-        tile = _in_at_least_32_bits(_promoted(tile))
+        tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, "topk", True)[..., :count]
     return Tile(data, tile.dtype, _marks_after_sorting(tile, count))
 

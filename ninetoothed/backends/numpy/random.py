@@ -67,19 +67,31 @@ def philox_impl(
 
 def _rounds(counter: list[Array], keys: list[Array], rounds: int, bits: int) -> list[Array]:
     constants = _CONSTANTS[bits]
-    high_half = language_math._HIGH_HALF[bits]
     c0, c1, c2, c3 = np.broadcast_arrays(*counter)
-    k0, k1 = keys
+    # One operation does both halves of a round: c0 and c2, which are multiplied, and c1 and c3.
+    multiplied, mixed = np.stack((c0, c2)), np.stack((c1, c3))
+    column = (2,) + (1,) * c0.ndim
+    factors = np.array((constants.round_a, constants.round_b)).reshape(column)
+    steps = np.array((constants.key_a, constants.key_b)).reshape(column)
+    pair = np.stack(np.broadcast_arrays(*keys))
+    key = pair.reshape(2, *(1,) * (c0.ndim - pair.ndim + 1), *pair.shape[1:])
+    halves = _halves_of_product_32 if bits == 32 else _halves_of_product_64
     with np.errstate(over="ignore"):
         for _ in range(rounds):
-            previous_c0, previous_c2 = c0, c2
-            c0 = high_half(constants.round_b, previous_c2) ^ c1 ^ k0
-            c2 = high_half(constants.round_a, previous_c0) ^ c3 ^ k1
-            c1 = constants.round_b * previous_c2
-            c3 = constants.round_a * previous_c0
-            k0 = k0 + constants.key_a
-            k1 = k1 + constants.key_b
-    return [c0, c1, c2, c3]
+            high, low = halves(multiplied, factors)
+            multiplied = high[::-1] ^ mixed ^ key
+            mixed = low[::-1]
+            key = key + steps
+    return [multiplied[0], mixed[0], multiplied[1], mixed[1]]
+
+
+def _halves_of_product_32(a: Array, b: Array) -> tuple[Array, Array]:
+    product = np.multiply(a, b, dtype=np.uint64)
+    return (product >> np.uint64(32)).astype(np.uint32), product.astype(np.uint32)
+
+
+def _halves_of_product_64(a: Array, b: Array) -> tuple[Array, Array]:
+    return language_math.HIGH_HALF[64](a, b), a * b
 
 
 def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = _ROUNDS) -> Four:
@@ -145,11 +157,10 @@ def rand4x(seed: Any, offsets: Any, n_rounds: Any = _ROUNDS) -> Four:
 
 def pair_uniform_to_normal(u1: Any, u2: Any) -> tuple[Tile, Tile]:
     """Two uniformly distributed tiles, to two normally distributed ones (Box and Muller)."""
-    functions = language_math.FUNCTIONS
     u1 = language_math.maximum(1.0e-7, u1)
     angle = multiply(6.283185307179586, u2)
-    radius = functions["sqrt"](multiply(-2.0, functions["log"](u1)))
-    return multiply(radius, functions["cos"](angle)), multiply(radius, functions["sin"](angle))
+    radius = language_math.sqrt(multiply(-2.0, language_math.log(u1)))
+    return multiply(radius, language_math.cos(angle)), multiply(radius, language_math.sin(angle))
 
 
 def randn(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:

@@ -26,6 +26,7 @@ What the executor needs to know:
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -235,7 +236,7 @@ def _yielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
 
 
 @functools.lru_cache(maxsize=_LARGEST_CACHE, typed=True)
-def _unyielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
+def unyielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
     """The same for a number that counts as a 0-d tile, as it does in comparisons."""
     own = scalar_dtype(value)
     dtype = common_dtype(tile, own, division)
@@ -307,8 +308,8 @@ def _with_number(
 ) -> tuple[Array, Array, DType, Marks]:
     if type(value) not in (int, bool, float):
         value = number(value)
-    if value == 0 or value != value:
-        scalar = scalar.__wrapped__  # type: ignore[attr-defined]  # 0.0 and -0.0 are equal keys
+    if type(value) is float and value == 0 and math.copysign(1, value) < 0:
+        scalar = scalar.__wrapped__  # type: ignore[attr-defined]  # -0.0 is the same key as 0.0
     dtype, constant = scalar(value, tile.dtype, division)
     x = tile.data
     return (
@@ -431,7 +432,7 @@ def shift_right(left: Any, right: Any) -> Tile:
 
 def _comparison(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
     def operate(left: Any, right: Any) -> Tile:
-        x, y, _, marks = operands(left, right, scalar=_unyielding)
+        x, y, _, marks = operands(left, right, scalar=unyielding)
         return Tile(elementwise(ufunc, symbol, x, y), dtypes.bool, marks)
 
     return operate

@@ -25,6 +25,8 @@ _TABLE = Table(
         case("tl.randint(7, y)", y="u32[16]"),
         case("tl.rand(7, tl.arange(0, 4)[:, None] * 8 + tl.arange(0, 8)[None, :])"),
         case("tl.rand(7, tl.program_id(0))"),
+        case("tl.rand(x, tl.arange(0, 16))", x="i32[16]"),
+        case("tl.rand(x, tl.arange(0, 4)[:, None] + tl.arange(0, 8))", x="i64[8]"),
         case("tl.philox(3, x, y, x, y)", x="u32[8]", y="u32[8]"),
         case("tl.philox(3, x, y, x, y)", x="u64[8]", y="u64[8]"),
         case("tl.uint_to_uniform_float(x)", x="u32[32]"),
