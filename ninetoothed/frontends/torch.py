@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
 from ninetoothed.hookspecs import hookimpl
 
@@ -35,6 +35,10 @@ def _device_of(device: Any) -> Device:
     from ninetoothed.backends.base import Device
 
     kind = device.type
+    if kind == "meta":
+        raise DeviceError(
+            "A tensor on the meta device has no elements to compute with. Make it on a real one."
+        )
     if kind == "cuda" and torch.version.hip is not None:
         kind = "hip"
     return Device(kind, device.index or 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, DeviceError
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -229,3 +231,43 @@ def test_a_program_sees_its_number():
     out = torch.empty(2, 4, dtype=torch.int32)
     kernel(arrangement, application, Tensor(2))(out)
     assert out.tolist() == [[4, 4, 14, 14], [24, 24, 34, 34]]
+
+
+BLOCK_SIZE = block_size()
+
+
+@ninetoothed.jit
+def scaled(x: Tensor(1).tile((BLOCK_SIZE,)), out: Tensor(1).tile((BLOCK_SIZE,))):
+    out = x * 2
+
+
+def test_a_kernel_made_by_jit():
+
+    x, out = ramp(100), torch.empty(100)
+    scaled(x, out)
+    assert torch.equal(out, x * 2)
+
+
+def test_one_kernel_from_several_threads():
+    shared = kernel(blocks, add, Tensor(1), Tensor(1), Tensor(1))
+    failures = []
+
+    def work(size):
+        for _ in range(5):
+            x, out = ramp(size), torch.empty(size)
+            shared(x, x, out)
+            if not torch.equal(out, x + x):
+                failures.append(size)
+
+    threads = [threading.Thread(target=work, args=(size,)) for size in (100, 1000, 3000, 5000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_tensor_without_elements_in_memory_is_refused():
+    x = torch.empty(4, device="meta")
+    with pytest.raises(DeviceError, match="meta device"):
+        kernel(blocks, copy, Tensor(1), Tensor(1))(x, x)
