@@ -66,6 +66,15 @@ def interval(expression: Expression, ranges: Mapping[Symbol, Interval] | None = 
     """
     if not isinstance(expression, Symbol):
         return (expression, expression)
+    return _known_interval(expression) if ranges is None else _interval(expression, ranges)
+
+
+@functools.lru_cache(maxsize=65536)
+def _known_interval(expression: Symbol) -> Interval:
+    return _interval(expression, None)
+
+
+def _interval(expression: Symbol, ranges: Mapping[Symbol, Interval] | None) -> Interval:
     op, operands = expression.op, expression.operands
     if op == "const":
         return (operands[0], operands[0])
@@ -155,7 +164,9 @@ def _remainder_interval(numerator: Interval, denominator: Interval) -> Interval:
 # The normal form.
 
 
+@functools.lru_cache(maxsize=65536)
 def _polynomial(expression: Symbol) -> Polynomial:
+    """The normal form; never changed in place, for it is kept."""
     op, operands = expression.op, expression.operands
     if op == "const":
         return {(): int(operands[0])} if operands[0] else {}
@@ -360,6 +371,9 @@ def _simplify_extremum(op: str, a: Symbol, b: Symbol) -> Symbol:
 
 def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
     low, high = interval(as_symbol(difference(a, b)))
+    if low < 0 <= high or low <= 0 < high:
+        high = min(high, interval(_greatest(difference(a, b)))[1])
+        low = max(low, -interval(_greatest(difference(b, a)))[1])
     holds, fails = {
         "<": (high < 0, low >= 0),
         "<=": (high <= 0, low > 0),
@@ -369,3 +383,37 @@ def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
     if holds or fails:
         return constant(holds)
     return make(op, a, b)
+
+
+def _greatest(expression: Expression) -> Expression:
+    """An expression that is never less, in which no index stands that could grow with a size.
+
+    An index is at most its extent less one; ``d * (x // d)`` is at most ``x``.
+    """
+    result = as_symbol(0)
+    for monomial, coefficient in _polynomial(as_symbol(expression)).items():
+        term = _from_polynomial({monomial: coefficient})
+        for atom in monomial:
+            rest = _from_polynomial({_without(monomial, atom): coefficient})
+            if atom.op == "leaf" and atom.leaf.extent is not None and interval(rest)[0] >= 0:
+                term = rest * (as_symbol(atom.leaf.extent) - 1)
+                break
+        result = result + term
+    simplified = _polynomial(as_symbol(simplify(result)))
+    return simplify(_from_polynomial(_without_quotients(simplified)))
+
+
+def _without_quotients(polynomial: Polynomial) -> Polynomial:
+    result: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        term: Polynomial = {monomial: coefficient}
+        for atom in monomial:
+            if atom.op != "//" or interval(atom.operands[1])[0] <= 0:
+                continue
+            others = {_without(monomial, atom): coefficient}
+            whole, rest = _split(others, _polynomial(atom.operands[1]))
+            if whole and not rest and interval(_from_polynomial(whole))[0] >= 0:
+                term = _product_plain(whole, _polynomial(atom.operands[0]))
+                break
+        result = _sum(result, term)
+    return result
