@@ -12,7 +12,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks import triton_kernels
 from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
-from tests.examples.cases import Maker, rms_norm_reference, rope_reference, sdpa_reference
+from tests.examples.cases import Maker
+from tests.examples.references import rms_norm_reference, rope_reference, sdpa_reference
 
 OURS, TRITON, TORCH = "ours", "Triton", "PyTorch"
 

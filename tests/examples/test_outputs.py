@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from examples import add, bmm, conv2d, layer_norm, max_pool2d, mm, rope, sdpa, softmax
-from tests.examples.cases import Maker, rope_reference, sdpa_reference
+from tests.examples.cases import Maker
 from tests.examples.compare import assert_matches
+from tests.examples.references import rope_reference, sdpa_reference
 
 
 def view_in_nan(*shape: int, order: tuple[int, ...] | None = None) -> tuple[torch.Tensor, ...]:

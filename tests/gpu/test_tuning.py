@@ -8,8 +8,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
 from examples import mm, sdpa  # noqa: E402
-from tests.examples.cases import Maker, sdpa_reference  # noqa: E402
+from tests.examples.cases import Maker  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
+from tests.examples.references import sdpa_reference  # noqa: E402
 
 
 def test_a_tuned_product(monkeypatch: pytest.MonkeyPatch) -> None:
