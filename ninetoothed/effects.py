@@ -32,7 +32,7 @@ def called_name(call: ast.Call) -> str:
 
 def has_effect(node: ast.AST) -> bool:
     """Whether evaluating ``node`` does more than give a value."""
-    return any(_is_effect(child) for child in walk(node))
+    return any(is_effect(child) for child in walk(node))
 
 
 def writes_memory(node: ast.AST) -> bool:
@@ -42,7 +42,7 @@ def writes_memory(node: ast.AST) -> bool:
 
 def is_write(node: ast.AST) -> bool:
     """Whether ``node`` itself, not what it is made of, may change an element of a tensor."""
-    return _is_effect(node) and not (isinstance(node, ast.Call) and called_name(node) in _HARMLESS)
+    return is_effect(node) and not (isinstance(node, ast.Call) and called_name(node) in _HARMLESS)
 
 
 def reads_memory(node: ast.AST) -> bool:
@@ -77,7 +77,20 @@ def targets_of(node: ast.AST) -> Iterator[ast.Name]:
 
 def names_assigned(nodes: Iterable[ast.AST]) -> set[str]:
     """The names assigned anywhere within the statements ``nodes``."""
-    return {target.id for node in nodes for child in walk(node) for target in targets_of(child)}
+    return {
+        target.id
+        for node in nodes
+        for statement in statements_of(node)
+        for target in targets_of(statement)
+    }
+
+
+def statements_of(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and all within it."""
+    yield node
+    if isinstance(node, ast.If | ast.For | ast.While):
+        for inner in (*node.body, *node.orelse):
+            yield from statements_of(inner)
 
 
 def conflicts(node: ast.AST, statements: list[ast.stmt]) -> bool:
@@ -92,7 +105,8 @@ def conflicts(node: ast.AST, statements: list[ast.stmt]) -> bool:
     return touched or any(reads_memory(item) or has_effect(item) for item in statements)
 
 
-def _is_effect(node: ast.AST) -> bool:
+def is_effect(node: ast.AST) -> bool:
+    """Whether ``node`` itself, not what it is made of, does more than give a value."""
     if isinstance(node, Store | SourceStore):
         return True
     if not isinstance(node, ast.Call):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ninetoothed import source
 from ninetoothed.dtypes import DType
+from ninetoothed.effects import is_effect
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.builtin_calls import call_builtin
@@ -220,7 +221,9 @@ class CallFrame(ExpressionFrame):
             self.at(ast.keyword(arg=key, value=self._given(value, node, node)), node)
             for key, value in keywords.items()
         ]
-        return Runtime(self.at(ast.Call(func=function, args=positional, keywords=named), node))
+        call = self.at(ast.Call(func=function, args=positional, keywords=named), node)
+        self.state.effects += is_effect(call)
+        return Runtime(call)
 
     def _given(self, value: Value, node: ast.Call, origin: ast.AST) -> ast.expr:
         """An argument's node; a function becomes a helper that the language calls back."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ninetoothed.constancy import is_constant, is_constant_symbol
 from ninetoothed.dtypes import DType
-from ninetoothed.effects import conflicts
+from ninetoothed.effects import conflicts, has_effect, reads_memory
 from ninetoothed.errors import ApplicationError, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
@@ -60,6 +60,8 @@ class State:
         names: every name of the Program so far.
         constants: names that the running kernel knows at compile time.
         frames: the frames at work, the innermost last.
+        loops: how many loops are around the current statement.
+        effects: how many calls had an effect so far.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -70,6 +72,7 @@ class State:
     helper_names: dict[object, str] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
     loops: int = 0
+    effects: int = 0
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""
@@ -251,8 +254,21 @@ class Frame:
                 for index, earlier in enumerate(results):
                     position = len(self.state.block) - grown
                     results[index] = self._kept(earlier, position, nodes[index])
+            if self.state.effects:
+                self._keep_effects(results, result, nodes)
             results.append(result)
         return results
+
+    def _keep_effects(self, earlier: list[Any], later: Any, nodes: Sequence[ast.expr]) -> None:
+        """A call with an effect is made before a tile is loaded that stands after it.
+
+        Loads have no order within an expression: a backend may make them before all else.
+        """
+        if not (isinstance(later, Tile) or _has(later, reads_memory)):
+            return
+        for index, value in enumerate(earlier):
+            if isinstance(value, Runtime) and has_effect(value.node):
+                earlier[index] = Runtime(self.saved(value.node, nodes[index], "value"))
 
     def _kept(self, value: Any, start: int, origin: ast.AST) -> Any:
         """``value``, saved at position ``start`` of the block if what follows there changes it."""
@@ -428,6 +444,10 @@ class Frame:
         if None in settled or not same(settled[0], settled[1]):
             return Undecided("it differs between the ways that run time may take.")
         return settled[0]
+
+
+def _has(value: Any, question: Callable[[ast.AST], bool]) -> bool:
+    return isinstance(value, Runtime) and question(value.node)
 
 
 def is_carried(value: Value | None) -> bool:

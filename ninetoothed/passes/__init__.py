@@ -12,6 +12,7 @@ from ninetoothed.passes import (
     exclude_padding,
     forward_stores,
     hoist_loads,
+    order_memory,
     remove_dead,
     reuse_loads,
 )
@@ -22,6 +23,7 @@ PASSES: tuple[ModuleType, ...] = (
     reuse_loads,
     hoist_loads,
     exclude_padding,
+    order_memory,
     remove_dead,
 )
 

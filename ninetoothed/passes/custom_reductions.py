@@ -7,6 +7,7 @@ is accompanied by whether it is real, and the function only sees two elements th
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ninetoothed import dtypes
@@ -90,12 +91,7 @@ def _accompanied(
     assert given is not None
     is_tuple = isinstance(given, ast.Tuple)
     elements = given.elts if isinstance(given, ast.Tuple) else [given]
-    integer = at(DTypeRef(dtype=dtypes.int32), node)
-    zeros = language("cast", [language("zeros_like", [clone(elements[0])], node), integer], node)
-    one = at(ast.Constant(value=1), node)
-    ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), node)
-    masks = [analysis.mask(mark, node) for mark in marks]
-    real = at(Excluded(value=ones, masks=masks, identity="zero"), node)
+    real = is_real(analysis, clone(elements[0]), marks, node)
     name = _real_helper(analysis, function, len(elements))
     arguments.put_named("combine_fn", 2, at(ExternRef(name=name), node))
     whole = at(ast.Tuple(elts=[*elements, real], ctx=ast.Load()), node)
@@ -112,6 +108,18 @@ def _accompanied(
         _item(made if index == 0 else clone(made), index, node) for index in range(len(elements))
     ]
     return at(ast.Tuple(elts=items, ctx=ast.Load()), node) if is_tuple else items[0]
+
+
+def is_real(
+    analysis: Analysis, value: ast.expr, marks: Sequence[Mark], origin: ast.AST
+) -> ast.expr:
+    """1 where an element of ``value`` is real, else 0."""
+    integer = at(DTypeRef(dtype=dtypes.int32), origin)
+    zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
+    one = at(ast.Constant(value=1), origin)
+    ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
+    masks = [analysis.mask(mark, origin) for mark in marks]
+    return at(Excluded(value=ones, masks=masks, identity="zero"), origin)
 
 
 def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:

@@ -36,6 +36,7 @@ from ninetoothed.passes.padding_calls import visit_call
 from ninetoothed.passes.rewriting import Draft, assign, key_of, language, read
 from ninetoothed.program import (
     ElementType,
+    Excluded,
     Forwarded,
     LanguageRef,
     Load,
@@ -242,14 +243,9 @@ class Analysis:
             sizes = [_size_node(size, node) for size in parameter.tile_shape]
             dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
             result = language("broadcast_to", [result, dims], node)
-        other = parameter.source.other
-        if other is not None:
-            mask = at(Mask(tile=node.tile, layout=tuple(range(len(shape)))), node)
-            result = language("where", [mask, result, _literal(other, node)], node)
-            return result, Marked(shape)
-        known = self.loaded(node.tile, is_zero=False)
-        # Zero where the stored value is, and where memory keeps what was there.
-        return result, known
+        known = self.loaded(node.tile, is_zero=True)
+        masks = self.masks(known, node, but_zero=False)
+        return at(Excluded(value=result, masks=masks, identity="zero"), node), known
 
     def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
         self.fields(node.tile)
@@ -405,17 +401,6 @@ def _size_node(size: Any, origin: ast.AST) -> ast.expr:
     if isinstance(size, int):
         return at(ast.Constant(value=widened(size)), origin)
     return at(Widened(value=at(SymbolValue(symbol=size), origin)), origin)
-
-
-def _literal(value: Any, origin: ast.AST) -> ast.expr:
-    tree = ast.parse(
-        repr(value) if value == value and abs(value) != float("inf") else f"float('{value}')",
-        mode="eval",
-    ).body
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr):
-            at(node, origin)
-    return tree
 
 
 def _fits(index: ast.Constant, items: tuple[Marked, ...]) -> bool:

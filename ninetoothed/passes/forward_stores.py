@@ -18,6 +18,7 @@ from ninetoothed.passes.rewriting import (
     key_of,
     load_sites,
     read,
+    stored_and_loaded,
 )
 from ninetoothed.program import Forwarded, Program, Store, at, clone
 
@@ -33,6 +34,8 @@ class _Stored:
 
 def run(program: Program) -> Program:
     """The program with loads of stored tiles replaced."""
+    if not stored_and_loaded(program):
+        return program
     draft = Draft(program)
     _Pass(draft).block(draft.body, {})
     return draft.finished()
@@ -63,9 +66,14 @@ class _Pass:
             self.block(statement.orelse, known)
             return surviving(known, [statement])
         known = surviving(known, [statement])
-        if isinstance(statement, Store):
+        if isinstance(statement, Store) and self.reads_zero(statement):
             known = {key_of(statement.tile): _Stored(statement)}
         return known
+
+    def reads_zero(self, store: Store) -> bool:
+        """Whether nothing else is read where the tile lies outside of its source."""
+        parameter = self.draft.program.parameter(store.tile.parameter)
+        return parameter.source.other is None
 
     def replace(self, statement: ast.stmt, known: dict[object, _Stored]) -> None:
         for site in load_sites(statement):

@@ -189,14 +189,7 @@ def reduced(value: Marked, axis: int | None, keep_dims: bool) -> Marked:
     places = [place if place != axis else None for place in range(rank)]
     if not keep_dims:
         places = [place for place in places if place is not None]
-    result = rearranged(value, places)
-    # A mark that depended on nothing but the reduced dimension says nothing more.
-    marks = tuple(
-        replace(mark, is_zero=False)
-        for mark in result.marks
-        if any(dim is not None for dim in mark.layout)
-    )
-    return Marked(result.shape, marks)
+    return rearranged(value, places).changed()
 
 
 def keep_zero(old: Marked, new: Marked) -> Marked:

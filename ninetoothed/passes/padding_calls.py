@@ -21,7 +21,7 @@ from ninetoothed.passes.marks import (
     size_of,
     with_rank,
 )
-from ninetoothed.program import Excluded, ExternRef, Widened, at
+from ninetoothed.program import Excluded, ExternRef, Widened, at, clone
 
 if TYPE_CHECKING:
     from ninetoothed.passes.exclude_padding import Analysis
@@ -217,16 +217,20 @@ def _device_assert(analysis: Analysis, arguments: Arguments) -> Marked:
 
 
 def _histogram(analysis: Analysis, arguments: Arguments) -> Marked:
-    masks: list[ast.expr] = list(analysis.masks(arguments.known(0), arguments.node, False))
-    if masks:
-        given = arguments.keywords.get("mask") or arguments.get(2)
-        whole, *rest = [*masks, *([] if given is None else [given])]
-        for mask in rest:
-            whole = at(ast.BinOp(left=whole, op=ast.BitAnd(), right=mask), arguments.node)
-        keywords = [item for item in arguments.node.keywords if item.arg != "mask"]
-        keyword = at(ast.keyword(arg="mask", value=whole), arguments.node)
-        arguments.node.keywords = [*keywords, keyword]
-        del arguments.node.args[2 - arguments.first :]
+    """Padding is not counted."""
+    node, counted = arguments.node, arguments.get(0)
+    marks = with_rank(arguments.known(0)).marks
+    if counted is None or not marks:
+        return UNKNOWN
+    zero = at(ast.Constant(value=0), node)
+    real = custom_reductions.is_real(analysis, clone(counted), marks, node)
+    mask: ast.expr = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
+    given = arguments.node_of("mask", 2)
+    if given is not None:
+        mask = at(ast.BinOp(left=mask, op=ast.BitAnd(), right=given), node)
+    keywords = [item for item in node.keywords if item.arg != "mask"]
+    node.keywords = [*keywords, at(ast.keyword(arg="mask", value=mask), node)]
+    del node.args[2 - arguments.first :]
     return UNKNOWN
 
 

@@ -9,8 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ninetoothed.effects import is_write, names_read, targets_of
-from ninetoothed.program import LanguageRef, Load, Program, Store, TileRef, at, clone, walk
+from ninetoothed.effects import is_write, names_read, statements_of, targets_of
+from ninetoothed.program import (
+    LanguageRef,
+    Load,
+    Program,
+    SourceLoad,
+    SourceStore,
+    Store,
+    TileRef,
+    at,
+    clone,
+    walk,
+)
 
 
 class Draft:
@@ -33,7 +44,7 @@ class Draft:
         return Counter(
             target.id
             for statement in self.body
-            for node in walk(statement)
+            for node in statements_of(statement)
             for target in targets_of(node)
         )
 
@@ -72,6 +83,21 @@ class Draft:
             result.append(statement)
             result += self._with_insertions(self._after.pop(id(statement), []))
         return result
+
+
+def stored_and_loaded(program: Program) -> set[str]:
+    """The parameters that a program both stores to and loads from."""
+    stored, loaded = set(), set()
+    for node in program.nodes():
+        if isinstance(node, Store):
+            stored.add(node.tile.parameter)
+        elif isinstance(node, SourceStore):
+            stored.add(node.parameter)
+        elif isinstance(node, Load):
+            loaded.add(node.tile.parameter)
+        elif isinstance(node, SourceLoad):
+            loaded.add(node.parameter)
+    return stored & loaded
 
 
 def assign(name: str, value: ast.expr, origin: ast.AST) -> ast.Assign:

@@ -155,7 +155,7 @@ def with_set(x, y):
 
 
 def with_lambda(x, y):
-    f = lambda v: v + 1  # HERE
+    f = lambda v: v + 1  # HERE  # noqa: E731
 
 
 def with_fstring(x, y, n):

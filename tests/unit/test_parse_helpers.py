@@ -472,5 +472,8 @@ def test_a_jit_function_is_an_extern(fake_triton):
 
     program = program_of(application)
 
-    assert body_of(program) == "store y = own(x, scale=2) + own(y)"
+    assert body_of(program) == expected("""
+        value = own(x, scale=2)
+        store y = value + own(y)
+    """)
     assert program.externs == {"own": own}
