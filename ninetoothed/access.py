@@ -64,22 +64,35 @@ def access_of(tensor: Tensor, programs: Indices | None = None) -> Access:
     middle, tile = levels[1:-1], levels[-1]
     tile_shape: Shape = tile.shape if len(levels) > 1 else ()
     chosen = [positions(f"selection_{depth}", level.shape) for depth, level in enumerate(middle)]
-    # A tile is widened to powers of two: that a lane is below the tile's size must not be assumed,
-    # or the conditions that see to it would be proved away.
-    lanes = positions("lane", tuple(map(_lane_count, tile_shape)))
+    lanes = positions("lane", tile_shape)
     indices_of_levels = [programs, *chosen, *([lanes] if len(levels) > 1 else [])]
     indices, conditions = source_indices(tensor, indices_of_levels)
-    lane_conditions = [
-        lane < as_symbol(size) for lane, size in zip(lanes, tile_shape) if not is_power_of_two(size)
+    facts = [
+        position < as_symbol(size)
+        for level, shape in zip(indices_of_levels, (level.shape for level in levels))
+        for position, size in zip(level, shape)
     ]
+    # The only lane of a dimension of size 1 decides nothing.
+    only = {lane: 0 for lane, size in zip(lanes, tile_shape) if size == 1}
+    conditions = needed([condition.substitute(only) for condition in conditions], facts)
+    # A tile is widened to powers of two. So far a lane was taken to lie in the tile; from here on it
+    # may lie beyond, or the conditions that see to it would be proved away.
+    beyond = positions("lane", tuple(map(_lane_count, tile_shape)))
+    is_in_tile = [
+        lane < as_symbol(size)
+        for lane, size in zip(beyond, tile_shape)
+        if not is_power_of_two(size)
+    ]
+    renamed = dict(zip(lanes, beyond))
+    indices = tuple(position.substitute(renamed) for position in indices)
     source = tensor.source
     return Access(
         indices,
-        tuple(needed([*lane_conditions, *conditions])),
+        (*is_in_tile, *(condition.substitute(renamed) for condition in conditions)),
         offset_of(source, indices),
         programs,
         tuple(position for level in chosen for position in level),
-        lanes,
+        beyond,
     )
 
 
@@ -177,8 +190,13 @@ def _jagged_conditions(source: Tensor, indices: Indices, conditions: list[Symbol
     return [*kept, indices[jagged] < sequence_length(source, indices[0])]
 
 
-def needed(conditions: Iterable[Symbol]) -> list[Symbol]:
-    """The conditions without those that always hold and those that others imply."""
+def needed(conditions: Iterable[Symbol], facts: Iterable[Symbol] = ()) -> list[Symbol]:
+    """The conditions without those that always hold and those that others imply.
+
+    Args:
+        facts: conditions that are known to hold.
+    """
+    known = tuple(facts)
     unique: dict[Symbol, Symbol] = {}
     for condition in conditions:
         simplified = as_symbol(simplify(condition))
@@ -188,7 +206,7 @@ def needed(conditions: Iterable[Symbol]) -> list[Symbol]:
     result = list(unique)
     for condition in list(result):
         others = [other for other in result if other is not condition]
-        if any(_implies(other, condition) for other in others):
+        if any(_implies(other, condition) for other in (*known, *others)):
             result = others
     return result
 

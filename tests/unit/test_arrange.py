@@ -1,0 +1,206 @@
+"""Pairing with the application's parameters, the rule of arrangement, the grid."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from ninetoothed import Symbol, Tensor
+from ninetoothed.arrange import NO_VALUE, arrange, pair, symbols_of
+from ninetoothed.errors import ArrangementError
+from ninetoothed.expr import as_symbol
+
+B = Symbol("B", constexpr=True)
+
+
+def application(x, y):
+    y = x
+
+
+def tiles(x, y, size=4):
+    return x.tile((size,)), y.tile((size,))
+
+
+def test_the_arrangement_is_called_once_with_everything_it_is_given():
+    calls = []
+
+    def arrangement(*given):
+        calls.append(given)
+        return tiles(*given[:2])
+
+    tensors = (Tensor(1), Tensor(1), "a string", 3)
+    arrange(arrangement, application, tensors)
+
+    assert calls == [tensors]
+
+
+def test_parameters_are_paired_in_order():
+    x, y = Tensor(1), Tensor(1)
+    found = arrange(tiles, application, (x, y))
+
+    assert [p.name for p in found.parameters] == ["x", "y"]
+    assert [p.kind for p in found.parameters] == ["tensor", "tensor"]
+    assert [p.source for p in found.parameters] == [x, y]
+    assert found.parameters[0].tile_shape == (4,)
+    assert found.parameters[0].middle_levels == ()
+
+
+def test_one_tensor_may_come_back_without_a_tuple():
+    found = arrange(lambda x: x.tile((4,)), lambda x: None, (Tensor(1),))
+
+    assert [p.name for p in found.parameters] == ["x"]
+
+
+def test_a_list_may_come_back():
+    assert (
+        len(arrange(lambda *t: list(tiles(*t)), application, (Tensor(1), Tensor(1))).parameters)
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "held"),
+    [
+        (Tensor(0), "scalar", NO_VALUE),
+        (Tensor(0, dtype=float), "scalar", NO_VALUE),
+        (Tensor(0, constexpr=True), "constexpr", NO_VALUE),
+        (Tensor(0, constexpr=True, value=False), "constexpr", False),
+        (Tensor(0, constexpr=True, value=None), "constexpr", None),
+        (True, "constant", True),
+        ("relu", "constant", "relu"),
+        (None, "constant", None),
+        (B, "constant", B),
+    ],
+    ids=str,
+)
+def test_what_is_no_tensor_has_its_own_kind(value, kind, held):
+    parameter = arrange(
+        lambda x, value: (x.tile((4,)), value), lambda x, p: None, (Tensor(1), value)
+    ).parameters[1]
+
+    assert parameter.kind == kind
+    assert parameter.value is held
+    assert parameter.levels == ()
+
+
+def test_the_applications_defaults_fill_in():
+    def application(x, flag=True):
+        pass
+
+    parameters = arrange(lambda x: x.tile((4,)), application, (Tensor(1),)).parameters
+
+    assert (parameters[1].kind, parameters[1].value) == ("constant", True)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_another_number_of_tensors_than_parameters_is_an_error(count):
+    with pytest.raises(ArrangementError) as caught:
+        arrange(lambda *t: tuple(e.tile((4,)) for e in t), application, [Tensor(1)] * count)
+
+    assert f"returned {count} values" in caught.value.message
+    assert "`application` has 2 parameters (x, y)" in caught.value.message
+    assert caught.value.location.line == application.__code__.co_firstlineno
+
+
+def test_an_arrangement_without_a_tensor_is_an_error():
+    with pytest.raises(ArrangementError, match="no arranged tensor"):
+        arrange(lambda x: x, lambda x: None, (Tensor(0),))
+
+
+def test_the_grid_is_the_outermost_shape():
+    found = arrange(tiles, application, (Tensor(1), Tensor(shape=(12,))))
+
+    assert found.grid == (3,)
+    assert found.accesses["x"].programs is found.accesses["y"].programs is found.programs
+
+
+def test_scalars_are_exempt():
+    found = arrange(
+        lambda x, a, b: (x.tile((4,)), a, b),
+        lambda x, a, b: None,
+        (Tensor(2).flatten(), Tensor(0), Tensor(0, constexpr=True)),
+    )
+
+    assert len(found.grid) == 1
+
+
+@pytest.mark.parametrize(
+    "arrangement",
+    [
+        lambda x, y: (x.tile((4,)), y.tile((4,)).unsqueeze(0)),
+        lambda x, y: (x.tile((-1,)), y.tile((-1,)).unsqueeze(0).expand((2, -1)).squeeze(1)),
+        lambda x, y: (x.tile((-1,)), x.tile((-1,)).expand((3,))),
+        lambda x, y: (x.tile((4,)), y.unsqueeze(0).tile((1, 4))),
+    ],
+)
+def test_a_mismatch_that_can_be_proved_names_every_parameter_with_its_shape(arrangement):
+    with pytest.raises(ArrangementError) as caught:
+        arrange(arrangement, application, (Tensor(1), Tensor(1)))
+
+    lines = caught.value.message.splitlines()
+    assert "outermost shapes" in lines[0]
+    assert [line.split(":")[0].strip() for line in lines[1:3]] == ["x", "y"]
+    assert all("(" in line for line in lines[1:3])
+
+
+def known(values):
+    return lambda expression: int(as_symbol(expression).evaluate(values))
+
+
+def test_a_mismatch_that_shows_at_the_call_names_every_parameter_with_its_shape():
+    x, y = Tensor(1), Tensor(1)
+    found = arrange(tiles, application, (x, y))
+
+    assert found.verify(known({x.shape[0]: 12, y.shape[0]: 10})) == (3,)
+    with pytest.raises(ArrangementError, match=r"(?s)outermost.*x: \(3,\).*y: \(4,\)"):
+        found.verify(known({x.shape[0]: 12, y.shape[0]: 13}))
+
+
+def test_meta_operations_are_checked_at_the_call_and_name_the_parameter():
+    x, y = Tensor(2), Tensor(1)
+    found = arrange(lambda x, y: (x.squeeze(1).tile((4,)), y.tile((4,))), application, (x, y))
+    sizes = {x.shape[0]: 8, x.shape[1]: 2, y.shape[0]: 8}
+
+    with pytest.raises(ArrangementError, match=r"`squeeze` on `x` of shape \(8, 2\) got") as caught:
+        found.verify(known(sizes))
+    assert caught.value.location.file == __file__
+    assert found.verify(known({**sizes, x.shape[1]: 1})) == (2,)
+
+
+def test_empty_tensors_have_an_empty_grid():
+    x, y = Tensor(1), Tensor(1)
+    found = arrange(tiles, application, (x, y))
+
+    assert found.verify(known({x.shape[0]: 0, y.shape[0]: 0})) == (0,)
+
+
+def test_levels_that_do_not_belong_together_name_the_parameter():
+    def arrangement(x, y):
+        x, y = tiles(x, y)
+        y.dtype = x.dtype
+        return x, y
+
+    with pytest.raises(ArrangementError, match="parameter `y`: .*do not belong together"):
+        arrange(arrangement, application, (Tensor(1), Tensor(1)))
+
+
+def test_a_partial_is_an_arrangement_too():
+    found = arrange(functools.partial(tiles, size=2), application, (Tensor(1), Tensor(1)))
+
+    assert found.parameters[1].tile_shape == (2,)
+
+
+def test_all_symbols_are_found_but_the_compilers_own():
+    x, y = Tensor(1, name="x"), Tensor(1, name="y")
+    names = [
+        str(s) for s in symbols_of(arrange(functools.partial(tiles, size=B), application, (x, y)))
+    ]
+
+    assert sorted(names) == ["B", "x_size_0", "y_size_0"]
+
+
+def test_pairs_tensors_that_are_arranged_already():
+    found = pair(tiles(Tensor(shape=(8,)), Tensor(1)), application)
+
+    assert found.grid == (2,)
