@@ -190,8 +190,12 @@ class _SlowPath:
         return found
 
     def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
+        from ninetoothed.plugins import backend_for
+
         frontend = self._frontend
         devices = [frontend.device_of(entry[3]) for entry in given.values() if _is_tensor(entry)]
+        # A kind of device that no backend serves is said first: its framework knows no stream.
+        backend_for(devices[0].kind)
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
         plan, device = self._kernel.new_plan(
             frontend, given, (stream(devices[0].index), *values)

@@ -116,7 +116,7 @@ class Addresses:
         if mask is None:
             return language("load", pointer)
         other = positions.parameter.source.other
-        return language("load", pointer, mask=mask, other=_number(0 if other is None else other))
+        return language("load", pointer, mask=mask, other=number(0 if other is None else other))
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""
@@ -278,7 +278,7 @@ class _Positions:
         if op in ("sequence_start", "sequence_length"):
             return self._sequence(expression, tile, layout)
         if op == "const":
-            return _number(operands[0])
+            return number(operands[0])
         if op == "*" and any(operand in self._emitter.variant.unit_strides for operand in operands):
             (rest,) = [o for o in operands if o not in self._emitter.variant.unit_strides] or [
                 as_symbol(1)
@@ -350,7 +350,7 @@ def _method(value: ast.expr, method: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(value, method, ast.Load()), list(arguments), [])
 
 
-def _number(value: Any) -> ast.expr:
+def number(value: Any) -> ast.expr:
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return ast.Call(name("float"), [ast.Constant(str(value))], [])
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import is_power_of_two
-from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name
+from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name, number
 from ninetoothed.expr import as_symbol
 from ninetoothed.program import (
     DTypeRef,
@@ -168,24 +168,37 @@ class Lowering(ast.NodeTransformer):
         return at(ast.Attribute(dtype, "element_ty", ast.Load()), node)
 
     def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
-        return at(language("load", self._element(node.parameter, node.indices)), node)
+        pointer, mask = self._element(node.parameter, node.indices)
+        other = self._emitter.kernel.program.parameter(node.parameter).source.other
+        filler = number(0 if other is None else other)
+        return at(language("load", pointer, mask=mask, other=filler), node)
 
     def visit_SourceStore(self, node: SourceStore) -> ast.stmt:
         value = self.visit(node.value)
-        pointer = self._element(node.parameter, node.indices)
-        return at(ast.Expr(language("store", pointer, value)), node)
+        pointer, mask = self._element(node.parameter, node.indices)
+        return at(ast.Expr(language("store", pointer, value, mask=mask)), node)
 
-    def _element(self, parameter: str, indices: list[ast.expr]) -> ast.expr:
+    def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
+        """The address of any element of a source, and whether it is one."""
         source = self._emitter.kernel.program.parameter(parameter).source
-        address = self._emitter.pointer(parameter)
-        for index, stride in zip(indices, source.strides):
+        address, mask = self._emitter.pointer(parameter), None
+        for dim, (index, stride) in enumerate(zip(indices, source.strides)):
             term = self.visit(index)
+            if not isinstance(term, (ast.Name, ast.Constant)):
+                term = self._addresses.scope.named(self._emitter, f"{parameter}_at_{dim}", term)
+            size = self._emitter.tree(source.shape[dim])
+            for condition in (
+                ast.Compare(term, [ast.GtE()], [ast.Constant(0)]),
+                ast.Compare(term, [ast.Lt()], [size]),
+            ):
+                mask = condition if mask is None else ast.BinOp(mask, ast.BitAnd(), condition)
             if self._emitter.variant.wide:
                 term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
             if as_symbol(stride) not in self._emitter.variant.unit_strides:
                 term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
-        return address
+        assert mask is not None
+        return address, mask
 
     def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
         return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
