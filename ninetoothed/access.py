@@ -216,6 +216,8 @@ def _implies(stronger: Symbol, weaker: Symbol) -> bool:
     """Whether one condition's holding shows that the other holds."""
     if stronger.op != "<" or weaker.op != "<":
         return False
+    if _names(stronger).isdisjoint(_names(weaker)):
+        return False
     (a, b), (c, d) = stronger.operands, weaker.operands
     # a < b shows c < d where d - c is at least b - a.
     if interval(difference(d - c, b - a))[0] >= 0:
@@ -229,3 +231,8 @@ def _implies(stronger: Symbol, weaker: Symbol) -> bool:
         if difference(total, b + step - 1) == 0:
             return interval(difference(a, c * step))[0] >= 0
     return False
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(condition: Symbol) -> frozenset[Symbol]:
+    return frozenset(condition.leaves())

@@ -373,7 +373,8 @@ def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
     low, high = interval(as_symbol(difference(a, b)))
     if low < 0 <= high or low <= 0 < high:
         high = min(high, interval(_greatest(difference(a, b)))[1])
-        low = max(low, -interval(_greatest(difference(b, a)))[1])
+        if high >= 0:
+            low = max(low, -interval(_greatest(difference(b, a)))[1])
     holds, fails = {
         "<": (high < 0, low >= 0),
         "<=": (high <= 0, low > 0),
