@@ -104,10 +104,16 @@ def _accompanied(
     else:
         arguments.put(0, whole)
         made = node
-    items = [
-        _item(made if index == 0 else clone(made), index, node) for index in range(len(elements))
-    ]
-    return at(ast.Tuple(elts=items, ctx=ast.Load()), node) if is_tuple else items[0]
+    if not is_tuple:
+        return _item(made, 0, node)
+    results: list[ast.expr] = [made, *(clone(made) for _ in elements[1:])]
+    if not isinstance(analysis.statement, ast.While):
+        # A condition of a loop is evaluated in each round, where it stands.
+        name = analysis.draft.fresh("results")
+        analysis.draft.insert_before(analysis.statement, assign(name, made, node))
+        results = [read(name, node) for _ in elements]
+    items = [_item(result, index, node) for index, result in enumerate(results)]
+    return at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
 def is_real(

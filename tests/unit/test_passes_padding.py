@@ -1,0 +1,369 @@
+"""Padding left out of reductions: which masks, in which layout, and where none are needed."""
+
+import pytest
+
+import ninetoothed.language as ntl
+from ninetoothed.passes import exclude_padding, forward_stores
+from ninetoothed.verify import verify
+from tests.unit.applications import N, body_of, expected, program_of
+
+FULL = "mask(x, (0, 1))"
+
+
+def excluded(application, *before):
+    """The text of a program after the pass, which leaves what it is given alone."""
+    program = program_of(application)
+    for each in before:
+        program = each.run(program)
+    text = str(program)
+    result = exclude_padding.run(program)
+    verify(result)
+    assert str(program) == text
+    return body_of(result)
+
+
+@pytest.mark.parametrize(
+    ("compute", "text"),
+    [
+        # Loaded values hold zeros in their padding.
+        (lambda x: ntl.sum(x), "ntl.sum(x)"),
+        (
+            lambda x: ntl.sum(ntl.cast(x, ntl.float32), axis=1),
+            "ntl.sum(ntl.cast(x, float32), axis=1)",
+        ),
+        (lambda x: ntl.sum(x.to(ntl.float32)), "ntl.sum(x.to(float32))"),
+        (lambda x: ntl.sum(-x * x * 2.0 / 3), "ntl.sum(-x * x * 2.0 / 3)"),
+        (lambda x: ntl.sum(ntl.abs(x) + x), "ntl.sum(ntl.abs(x) + x)"),
+        (lambda x: ntl.sum(ntl.where(x > 1, x, 0.0)), "ntl.sum(ntl.where(x > 1, x, 0.0))"),
+        (lambda x: ntl.cumsum(x, 1), "ntl.cumsum(x, 1)"),
+        (lambda x: ntl.dot(x, ntl.trans(x)), "ntl.dot(x, ntl.trans(x))"),
+        (lambda x: ntl.dot(x, x.T * 2), "ntl.dot(x, x.T * 2)"),
+        # What is computed does not.
+        (lambda x: ntl.sum(x + 1), f"ntl.sum(excluded(x + 1, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(ntl.exp(x)), f"ntl.sum(excluded(ntl.exp(x), {FULL}, 'zero'))"),
+        (lambda x: x.exp().sum(), f"excluded(x.exp(), {FULL}, 'zero').sum()"),
+        (
+            lambda x: ntl.sum(x * float("inf")),
+            f"ntl.sum(excluded(x * float('inf'), {FULL}, 'zero'))",
+        ),
+        (lambda x: ntl.sum(x / 0), f"ntl.sum(excluded(x / 0, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(1 - x), f"ntl.sum(excluded(1 - x, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(x < 1), f"ntl.sum(excluded(x < 1, {FULL}, 'zero'))"),
+        (
+            lambda x: ntl.sum(ntl.where(x > 1, x, 1.0)),
+            f"ntl.sum(excluded(ntl.where(x > 1, x, 1.0), {FULL}, 'zero'))",
+        ),
+        (lambda x: ntl.sum(ntl.cast(x, ntl.int32, bitcast=True)), None),
+        # Other identities.
+        (lambda x: ntl.max(x), f"ntl.max(excluded(x, {FULL}, 'lowest'))"),
+        (lambda x: ntl.min(x, axis=0), f"ntl.min(excluded(x, {FULL}, 'highest'), axis=0)"),
+        (lambda x: ntl.argmax(x, 1), f"ntl.argmax(excluded(x, {FULL}, 'lowest'), 1)"),
+        (lambda x: ntl.argmin(x, 1), f"ntl.argmin(excluded(x, {FULL}, 'highest'), 1)"),
+        (lambda x: ntl.max(input=x), f"ntl.max(input=excluded(x, {FULL}, 'lowest'))"),
+        (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(excluded(x, {FULL}, 'one'), 1)"),
+        (lambda x: ntl.softmax(x, 1), f"ntl.softmax(excluded(x, {FULL}, 'lowest'), 1)"),
+        (lambda x: ntl.xor_sum(x, 0), "ntl.xor_sum(x, 0)"),
+        # Nothing to exclude.
+        (lambda x: ntl.max(ntl.zeros(x.shape, ntl.int32)), None),
+        (lambda x: ntl.max(x.offsets()), "ntl.max(x.offsets())"),
+        (lambda x: ntl.exp(x) + 1, "ntl.exp(x) + 1"),
+        (lambda x: ntl.max(ntl.flip(x)), "ntl.max(ntl.flip(x))"),
+        (lambda x: ntl.max(ntl.dot(x, x.T)), "ntl.max(ntl.dot(x, x.T))"),
+    ],
+)
+def test_one_reduction(compute, text):
+    def application(x, y):
+        y = compute(x)
+
+    result = excluded(application)
+
+    if text is None:
+        assert ("excluded" in result) == ("bitcast" in result)
+    else:
+        assert result == f"store y = {text}"
+
+
+@pytest.mark.parametrize(
+    ("compute", "mask"),
+    [
+        (lambda x: ntl.max(x.T), "(1, 0)"),
+        (lambda x: ntl.max(ntl.trans(x)), "(1, 0)"),
+        (lambda x: ntl.max(ntl.permute(x, 1, 0)), "(1, 0)"),
+        (lambda x: ntl.max(ntl.permute(x, (1, 0))), "(1, 0)"),
+        (lambda x: ntl.max(ntl.trans(x, 0, 1)), "(0, 1)"),
+        (lambda x: ntl.max(ntl.expand_dims(x, 1)), "(0, None, 1)"),
+        (lambda x: ntl.max(ntl.expand_dims(x, -1)), "(0, 1, None)"),
+        (lambda x: ntl.max(x[None, :, :]), "(None, 0, 1)"),
+        (lambda x: ntl.max(x[:, None, :]), "(0, None, 1)"),
+        (lambda x: ntl.max(x[:, :, None] + ntl.arange(0, 4)), "(0, 1, None)"),
+        (lambda x: ntl.max(ntl.broadcast_to(x[None, :, :], (4, *x.shape))), "(None, 0, 1)"),
+        (lambda x: ntl.max(ntl.reshape(x, (1, *x.shape))), "(None, 0, 1)"),
+        (lambda x: ntl.max(ntl.reshape(x, x.shape)), "(0, 1)"),
+        (lambda x: ntl.max(ntl.sum(x, axis=1)), "(0,)"),
+        (lambda x: ntl.max(ntl.sum(x, axis=0)), "(1,)"),
+        (lambda x: ntl.max(ntl.sum(x, axis=-1)), "(0,)"),
+        (lambda x: ntl.max(ntl.sum(x, 1, keep_dims=True)), "(0, None)"),
+        (lambda x: ntl.max(ntl.sum(x, 0, True)), "(None, 1)"),
+        (lambda x: ntl.max(x.sum(0)), "(1,)"),
+        (lambda x: ntl.max(x - ntl.max(x, 1)[:, None]), "(0, 1)"),
+        (lambda x: ntl.max(ntl.max(x, 1, return_indices=True)[1]), "(0,)"),
+        (lambda x: ntl.max(ntl.cumsum(x, 1)), "(0, 1)"),
+        (lambda x: ntl.max(x.source[0, ntl.sum(x, 1).to(ntl.int32)]), "(0,)"),
+    ],
+)
+def test_layouts(compute, mask):
+    def application(x, y):
+        y = compute(x)
+
+    outermost = excluded(application).removeprefix("store y = ntl.max(excluded(")
+
+    assert f"mask(x, {mask})" in outermost[: outermost.rindex("'lowest'")]
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: ntl.max(ntl.reshape(x, (x.shape[0] * x.shape[1],))),
+        lambda x: ntl.max(ntl.ravel(x)),
+        lambda x: ntl.max(ntl.join(x, x)),
+        lambda x: ntl.max(ntl.sum(x)),
+        lambda x: ntl.max(ntl.gather(x, ntl.zeros(x.shape, ntl.int32), 0)),
+    ],
+)
+def test_what_mixes_dimensions_loses_its_marks(compute):
+    def application(x, y):
+        y = compute(x)
+
+    assert "excluded" not in excluded(application)
+
+
+def test_marks_of_two_tiles_are_joined():
+    def application(x, y, z):
+        z = ntl.max(x + y)
+
+    assert excluded(application) == (
+        "store z = ntl.max(excluded(x + y, mask(x, (0, 1)), mask(y, (0, 1)), 'lowest'))"
+    )
+
+
+def test_zeros_of_one_factor_do_not_make_up_for_the_other():
+    def application(x, y, z):
+        z = ntl.sum(x * y)
+
+    assert "mask(x, (0, 1)), mask(y, (0, 1)), 'zero'" in excluded(application)
+
+
+def test_a_tensor_with_other_has_no_marks():
+    def application(padless, y):
+        y = ntl.max(padless)
+
+    assert excluded(application) == "store y = ntl.max(padless)"
+
+
+def test_marks_follow_variables():
+    def application(x, y):
+        row = ntl.exp(x)
+        a, b = row, row + 1
+        a += 1
+        y = ntl.sum(a) + ntl.sum(b)
+
+    text = excluded(application)
+
+    assert text.count("excluded(a, mask(x, (0, 1)), 'zero')") == 1
+    assert text.count("excluded(b, mask(x, (0, 1)), 'zero')") == 1
+
+
+def test_both_results_of_a_reduction_with_indices_are_marked():
+    def application(x, y):
+        value, place = ntl.max(x, 1, return_indices=True)
+        y = ntl.max(value) + ntl.max(place)
+
+    text = excluded(application)
+
+    assert "excluded(value, mask(x, (0,)), 'lowest')" in text
+    assert "excluded(place, mask(x, (0,)), 'lowest')" in text
+
+
+def test_a_loop_drops_the_marks_of_what_it_assigns():
+    def application(many, y):
+        total = many[0] + 1
+        kept = many[0] + 2
+        for k in range(many.shape[0]):
+            best = ntl.max(many[k])
+            total = ntl.max(total) + many[k]
+            y = ntl.max(total) + best + ntl.max(kept)
+        y = ntl.max(total)
+
+    assert excluded(application).splitlines()[3:] == [
+        "    best = ntl.max(excluded(many[k], mask(many[k], (0, 1)), 'lowest'))",
+        "    total = ntl.max(total) + many[k]",
+        "    store y = ntl.max(excluded(total, mask(many[k], (0, 1)), 'lowest')) + best + "
+        "ntl.max(excluded(kept, mask(many[0], (0, 1)), 'lowest'))",
+        "store y = ntl.max(total)",
+    ]
+
+
+def test_a_run_time_if_drops_the_marks_of_what_it_assigns():
+    def application(x, y, n):
+        v = x + 1
+        w = x + 2
+        if n > 0:
+            v = v * 2
+        y = ntl.max(v) + ntl.max(w)
+
+    assert excluded(application).splitlines()[-1] == (
+        "store y = ntl.max(v) + ntl.max(excluded(w, mask(x, (0, 1)), 'lowest'))"
+    )
+
+
+def test_a_compile_time_if_keeps_the_marks_of_the_branch_taken():
+    def application(x, y, FLAG):
+        v = ntl.zeros(x.shape, dtype=ntl.float32)
+        if FLAG:
+            v = x + 1
+        y = ntl.max(v)
+
+    assert excluded(application).splitlines()[1:] == [
+        "if FLAG:",
+        "    v = x + 1",
+        "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+        "else:",
+        "    store y = ntl.max(v)",
+    ]
+
+
+def test_a_compile_time_if_with_equal_marks_is_left_alone():
+    def application(x, y, FLAG):
+        v = x + 1
+        if FLAG:
+            v = v * 2
+        y = ntl.max(v)
+
+    assert excluded(application).splitlines()[1:] == [
+        "if FLAG:",
+        "    v = v * 2",
+        "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+    ]
+
+
+def test_an_index_that_changes_is_kept_for_the_mask():
+    def application(many, y, n):
+        i = n
+        v = many[i]
+        i = i + 1
+        y = ntl.max(v) + i
+
+    assert excluded(application) == expected("""
+        i = n
+        many_index = i
+        v = many[many_index]
+        i = i + 1
+        store y = ntl.max(excluded(v, mask(many[many_index], (0, 1)), 'lowest')) + i
+    """)
+
+
+def test_a_loaded_index_is_loaded_once():
+    def application(rows, cell, y):
+        y = ntl.max(rows[cell])
+
+    assert excluded(application) == expected("""
+        rows_index = cell
+        store y = ntl.max(excluded(rows[rows_index], mask(rows[rows_index], (0, 1)), 'lowest'))
+    """)
+
+
+def test_a_stored_value_has_the_marks_of_its_tile():
+    def application(x, y, z):
+        y = ntl.exp(x)
+        z = ntl.max(y) + ntl.sum(y)
+
+    assert excluded(application, forward_stores).splitlines()[2:] == [
+        "y_stored = excluded(ntl.cast(y_value, y.dtype), mask(y, (0, 1)), 'zero')",
+        "store z = ntl.max(excluded(y_stored, mask(y, (0, 1)), 'lowest')) + ntl.sum(y_stored)",
+    ]
+
+
+def test_an_assertion_is_not_about_padding():
+    def application(x, y):
+        assert x > 0, "positive"
+        y = x
+
+    assert "device_assert(excluded(x > 0, mask(x, (0, 1)), 'one'), 'positive')" in excluded(
+        application
+    )
+
+
+def test_padding_is_not_counted():
+    def application(x, y):
+        y = ntl.histogram(ntl.max(x, 1).to(ntl.int32), 4)
+
+    assert excluded(application).endswith(
+        "mask=excluded(ntl.cast(ntl.zeros_like(ntl.max(excluded(x, mask(x, (0, 1)), 'lowest'), 1)"
+        ".to(int32)), int32) + 1, mask(x, (0,)), 'zero') != 0)"
+    )
+
+
+# Functions of the user's own.
+
+
+def add(a, b):
+    return a + b
+
+
+def larger(a, b):
+    return ntl.maximum(a, b)
+
+
+def special(a, b):
+    return a + b * 2
+
+
+def pairs(a, i, b, j):
+    is_first = a > b
+    return ntl.where(is_first, a, b), ntl.where(is_first, i, j)
+
+
+@pytest.mark.parametrize(("function", "identity"), [(add, "zero"), (larger, "lowest")])
+def test_a_combine_function_with_a_known_identity(function, identity):
+    def application(x, y):
+        y = ntl.reduce(x + 1, 1, function)[:, None]
+
+    assert f"excluded(x + 1, mask(x, (0, 1)), '{identity}')" in excluded(application)
+
+
+def test_a_combine_function_without_one_sees_real_elements_only():
+    def application(x, y):
+        y = ntl.reduce(x, 1, special)[:, None]
+
+    text = excluded(application)
+
+    real = "excluded(ntl.cast(ntl.zeros_like(x), int32) + 1, mask(x, (0, 1)), 'zero')"
+    assert text.endswith(f"store y = ntl.reduce((x, {real}), 1, special_real)[0][:, None]")
+    assert "def special_real(left_0, left_is_real, right_0, right_is_real):" in text
+
+
+def test_a_scan_without_a_known_identity():
+    def application(x, y):
+        y = ntl.associative_scan(x, 1, combine_fn=special)
+
+    assert "1, combine_fn=special_real)[0]" in excluded(application)
+
+
+def test_several_tiles_at_once():
+    def application(x, y, z):
+        value, place = ntl.reduce((x, x.offsets()), 1, pairs)
+        y = ntl.max(value)[None, None]
+        z = place[:, None]
+
+    text = excluded(application)
+
+    assert "'zero')), 1, pairs_real)" in text
+    assert "value, place = (results[0], results[1])" in text
+    assert "ntl.max(excluded(value, mask(x, (0,)), 'lowest'))" in text
+
+
+def test_unmarked_values_are_reduced_as_they_are():
+    def application(x, y):
+        y = ntl.reduce(ntl.arange(0, N), 0, special)
+
+    assert excluded(application).endswith("store y = ntl.reduce(ntl.arange(0, N), 0, special)")
