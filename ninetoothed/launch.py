@@ -70,7 +70,7 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     key: list[str] = []
     values: list[str] = []
     for parameter in kernel.call_parameters:
-        _read(parameter, frontend, read, key, values)
+        _read(parameter, frontend, names, read, key, values)
     key += [kernel.names[symbol] for symbol in kernel.symbols]
     listed = "".join(f"{name}, " for name in names)
     key_text = "(\n" + "".join(f"            {part},\n" for part in key) + "        )"
@@ -106,7 +106,12 @@ def _apart(name: str, names: tuple[str, ...]) -> str:
 
 
 def _read(
-    parameter: Parameter, frontend: Frontend, read: list[str], key: list[str], values: list[str]
+    parameter: Parameter,
+    frontend: Frontend,
+    names: tuple[str, ...],
+    read: list[str],
+    key: list[str],
+    values: list[str],
 ) -> None:
     """How one parameter is read, what of it goes into the key, what the plan is called with."""
     name = parameter.name
@@ -121,11 +126,12 @@ def _read(
         return
     source, shape, strides = name, frontend.shape, frontend.strides
     if parameter.source.jagged_dim is not None and frontend.jagged is not None:
-        source = f"{name}_values"
+        source = _apart(f"{name}_values", names)
+        offsets = _apart(f"{name}_offsets", names)
         read.append(f"{source} = {frontend.jagged.values.format(x=name)}")
-        read.append(f"{name}_offsets = {frontend.jagged.offsets.format(x=name)}")
+        read.append(f"{offsets} = {frontend.jagged.offsets.format(x=name)}")
         shape, strides = frontend.jagged.shape, frontend.jagged.strides
-    pointer = f"{name}_pointer"
+    pointer = _apart(f"{name}_pointer", names)
     read.append(f"{pointer} = {frontend.pointer.format(x=source)}")
     key += [
         f"{name}.__class__",
@@ -137,7 +143,7 @@ def _read(
     ]
     values.append(pointer)
     if source != name:
-        values.append(frontend.pointer.format(x=f"{name}_offsets"))
+        values.append(frontend.pointer.format(x=offsets))
 
 
 class _SlowPath:

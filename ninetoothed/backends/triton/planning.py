@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: So many elements of the largest tile for each thread, where nobody fixed the number of warps.
 _ELEMENTS_PER_THREAD = 16
 
+#: What tells a jagged tensor's offsets from its values.
+_OFFSETS = " offsets"
+
 
 @dataclass(frozen=True)
 class _Candidate:
@@ -121,14 +124,16 @@ class Planner:
 
     def _runner(self, specialized: Specialized, launchable: driver.Launchable) -> Callable[..., None]:
         """``run(stream, *values)``, generated: sizes and strides put in, the C launcher called."""
-        names, arguments = self._value_names(), []
+        # Not by the parameters' names: the C launcher's arguments have names too.
+        values = {name: f"value_{place}" for place, name in enumerate(self._value_names())}
+        arguments = []
         for parameter in specialized.run_time_parameters:
             if parameter.kind == "symbol":
                 arguments.append(repr(specialized.integers[parameter.name]))
             else:
-                suffix = "_offsets" if parameter.kind == "offsets" else ""
-                arguments.append(f"{parameter.parameter}{suffix}")
-        head = f"def run(stream, {', '.join(names)}):\n"
+                suffix = _OFFSETS if parameter.kind == "offsets" else ""
+                arguments.append(values[f"{parameter.parameter}{suffix}"])
+        head = f"def run(stream, {', '.join(values.values())}):\n"
         grid = str(specialized.num_programs)
         namespace = launchable.names
         if launchable.scratch_size:
@@ -146,7 +151,7 @@ class Planner:
             if parameter.kind in ("tensor", "scalar"):
                 names.append(parameter.name)
             if parameter.kind == "tensor" and parameter.source.jagged_dim is not None:
-                names.append(f"{parameter.name}_offsets")
+                names.append(f"{parameter.name}{_OFFSETS}")
         return names
 
     def _guarded(self, run: Callable[..., None]) -> Callable[..., None]:
