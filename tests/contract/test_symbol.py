@@ -1,0 +1,89 @@
+"""LANGUAGE.md, "Symbol"."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+import torch
+
+import ninetoothed
+from ninetoothed import Symbol, Tensor, block_size
+from tests.contract.kernels import arange, empty
+
+
+def test_an_integer_expression_over_pythons_own_syntax_tree():
+    assert Symbol("a * (b + 1)") == Symbol(ast.parse("a * (b + 1)", mode="eval").body)
+
+
+@pytest.mark.parametrize("text", "a+b a-b a*b a//b a%b a<b a<=b a>b a>=b a&b a[b]".split())
+def test_supports_arithmetic_comparisons_and_subscripts(text):
+    """It supports `+ - * // %`, comparisons, `&` and subscripts, … prints as Python."""
+    symbol = eval(text, {"a": Symbol("a"), "b": Symbol("b")})
+
+    assert str(symbol) == ast.unparse(ast.parse(text))
+
+
+def test_mixes_with_ints():
+    assert str(2 * Symbol("a") + 1) == "2 * a + 1"
+    assert str(1 - Symbol("a") // 3 % 5) == "1 - a // 3 % 5"
+
+
+def test_compares_and_hashes_by_structure():
+    assert Symbol("a + 1") == Symbol("a") + 1
+    assert hash(Symbol("a + 1")) == hash(Symbol("a") + 1)
+    assert Symbol("a + 1") != Symbol("a + 2")
+
+
+def scaled(size, **given):
+    """A kernel over blocks of a size, run on seven elements."""
+
+    def arrangement(x, y):
+        return x.tile((size,)), y.tile((size,))
+
+    def application(x, y):
+        y = 2 * x  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    x, y = arange(7), empty(7)
+    kernel(x, y, *given.pop("positional", ()), **given)
+    return torch.equal(y, 2 * x)
+
+
+def test_a_constexpr_is_given_by_keyword():
+    """known when the kernel is called, given by keyword (`kernel(..., BLOCK_SIZE=1024)`)"""
+    assert scaled(Symbol("BLOCK_SIZE", constexpr=True), BLOCK_SIZE=1024)
+    assert scaled(Symbol("BLOCK_SIZE", constexpr=True), BLOCK_SIZE=3)
+
+
+def test_a_constexpr_is_given_positionally_after_the_tensors():
+    """or positionally after the tensors"""
+    assert scaled(Symbol("BLOCK_SIZE", constexpr=True), positional=(4,))
+
+
+def test_a_constexprs_bounds_default():
+    """Bounds default to 1 … 2^20."""
+    symbol = Symbol("s", constexpr=True)
+
+    assert (symbol.lower_bound, symbol.upper_bound) == (1, 2**20)
+
+
+def test_a_meta_symbol_is_chosen_by_the_tuner():
+    assert scaled(Symbol("size", meta=True))
+    assert scaled(block_size())
+    assert scaled(block_size(lower_bound=64, upper_bound=64))
+
+
+def test_a_meta_symbols_bounds_default():
+    """Bounds default to 32 … 1024, powers of two."""
+    symbol = Symbol("s", meta=True)
+
+    assert (symbol.lower_bound, symbol.upper_bound, symbol.power_of_two) == (32, 1024, True)
+
+
+def test_block_size_is_a_fresh_meta_symbol():
+    first, second = block_size(), block_size(lower_bound=16, upper_bound=64)
+
+    assert first.meta and second.meta
+    assert first != block_size()
+    assert (second.lower_bound, second.upper_bound) == (16, 64)
