@@ -21,7 +21,7 @@ from ninetoothed.passes.marks import (
     size_of,
     with_rank,
 )
-from ninetoothed.program import Excluded, ExternRef, Widened, at, clone
+from ninetoothed.program import Excluded, ExternRef, LanguageRef, Widened, at, clone
 
 if TYPE_CHECKING:
     from ninetoothed.passes.exclude_padding import Analysis
@@ -51,9 +51,8 @@ _ELEMENTWISE: dict[str, str] = {
     "fdiv": "first",
     "div_rn": "first",
     **dict.fromkeys(
-        "acos acosh atan2 ceil clamp copysign cos cosh cdiv erfc exp exp2 exp10 fma fmod hypot log "
-        "log2 log10 logical_and logical_or pow rsqrt sigmoid umulhi where isnan isinf finitef "
-        "fast_expf fast_logf fast_tanhf rand randn randint".split(),
+        "clamp cos cdiv exp exp2 fma log log2 logical_and logical_or rsqrt sigmoid umulhi where "
+        "rand randn randint".split(),
         "none",
     ),
     **dict.fromkeys("cast to multiple_of max_contiguous max_constancy".split(), "all"),
@@ -76,7 +75,7 @@ def visit_call(analysis: Analysis, node: ast.Call) -> tuple[ast.expr, Marked]:
         value = arguments.known(0)
         arguments.exclude(0, _SCANS[name])
         return node, value.changed()
-    if name in _ELEMENTWISE:
+    if name in _ELEMENTWISE or is_libdevice(node.func):
         return node, _elementwise(name, arguments)
     special = _CALLS.get(name)
     return node, UNKNOWN if special is None else special(analysis, arguments)
@@ -113,7 +112,7 @@ def _elementwise(name: str, arguments: Arguments) -> Marked:
     if name in _OF_FIRST:
         value = arguments.known(0)
         return value.changed() if arguments.has("bitcast") else value
-    return joined(operands, _ELEMENTWISE[name])
+    return joined(operands, _ELEMENTWISE.get(name, "none"))
 
 
 class Arguments:
@@ -234,6 +233,21 @@ def _histogram(analysis: Analysis, arguments: Arguments) -> Marked:
     return UNKNOWN
 
 
+def _sorted(analysis: Analysis, arguments: Arguments) -> Marked:
+    """Padding comes last. What is reduced after that is no longer told from the padding."""
+    descending = arguments.constant("descending", 2)
+    if arguments.name == "topk":
+        descending = True
+    if descending is not ...:
+        arguments.exclude(0, "lowest" if descending else "highest")
+    value = with_rank(arguments.known(0))
+    marks = tuple(mark for mark in value.marks if mark.layout and mark.layout[-1] is None)
+    shape = value.shape
+    if shape is not None and arguments.name == "topk":
+        shape = (*shape[:-1], None)
+    return Marked(shape, marks).changed()
+
+
 def _trans(analysis: Analysis, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     if value.shape is None:
@@ -291,6 +305,8 @@ _CALLS: dict[str, Callable[[Analysis, Arguments], Marked]] = {
     "dot": _dot,
     "device_assert": _device_assert,
     "histogram": _histogram,
+    "sort": _sorted,
+    "topk": _sorted,
     "trans": _trans,
     "permute": _trans,
     "expand_dims": _expand_dims,
@@ -344,6 +360,11 @@ def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
             )
         nodes = list(nodes[0].elts)
     return tuple(size_of(node) for node in nodes)
+
+
+def is_libdevice(function: ast.expr) -> bool:
+    """Whether a function is one of the device library, all of which are element-wise."""
+    return isinstance(function, LanguageRef) and function.name.startswith("libdevice.")
 
 
 def _is_float(node: ast.Call) -> bool:

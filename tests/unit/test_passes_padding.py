@@ -63,6 +63,13 @@ def excluded(application, *before):
         (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(excluded(x, {FULL}, 'one'), 1)"),
         (lambda x: ntl.softmax(x, 1), f"ntl.softmax(excluded(x, {FULL}, 'lowest'), 1)"),
         (lambda x: ntl.xor_sum(x, 0), "ntl.xor_sum(x, 0)"),
+        (lambda x: ntl.sort(x), f"ntl.sort(excluded(x, {FULL}, 'highest'))"),
+        (lambda x: ntl.sort(x, 1, True), f"ntl.sort(excluded(x, {FULL}, 'lowest'), 1, True)"),
+        (lambda x: ntl.topk(x, 2), f"ntl.topk(excluded(x, {FULL}, 'lowest'), 2)"),
+        (
+            lambda x: ntl.max(ntl.libdevice.fast_expf(x)),
+            f"ntl.max(excluded(ntl.libdevice.fast_expf(x), {FULL}, 'lowest'))",
+        ),
         # Nothing to exclude.
         (lambda x: ntl.max(ntl.zeros(x.shape, ntl.int32)), None),
         (lambda x: ntl.max(x.offsets()), "ntl.max(x.offsets())"),

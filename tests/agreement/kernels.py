@@ -1,0 +1,328 @@
+"""Small applications that both backends have to agree on, over tiles that reach past the edges.
+
+The NumPy backend executes an application as Python; the Triton backend runs what the parser and the
+passes made of it. ``x``, ``y``, ``z`` are one tile a program, ``row`` all tiles of a row of them,
+``full`` is as ``x`` with ``other`` set, ``n`` is a scalar, ``FLAG`` a constexpr.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Symbol, Tensor
+
+M = Symbol("M", constexpr=True)
+N = Symbol("N", constexpr=True)
+
+
+def arrangement_of(names):
+    """The arrangement of parameters that are called so."""
+
+    def arrangement(*tensors):
+        return tuple(_arranged(name, tensor, tensors[-1]) for name, tensor in zip(names, tensors))
+
+    return arrangement
+
+
+def _arranged(name, tensor, last):
+    if name in ("n", "FLAG"):
+        return tensor
+    tiles = tensor.tile((M, N))
+    if name == "row":
+        tiles = tiles.tile((1, -1)).expand((-1, last.tile((M, N)).shape[1]))
+        tiles.dtype = tiles.dtype.squeeze(0)
+    return tiles
+
+
+def kernel_of(application):
+    """The kernel of an application; its last parameter is a tile that is stored to."""
+    names = list(inspect.signature(application).parameters)
+    tensors = [
+        Tensor(0)
+        if name == "n"
+        else Tensor(0, constexpr=True)
+        if name == "FLAG"
+        else Tensor(2, other=-2.5 if name == "full" else None)
+        for name in names
+    ]
+    return ninetoothed.make(
+        arrangement_of(names), application, tensors, kernel_name=application.__name__
+    )
+
+
+# Padding in reductions.
+
+
+def mean(x, y):
+    y = ntl.sum(ntl.exp(x)) / x.source.shape[1]
+
+
+def softmax(x, y):
+    shifted = ntl.exp(x - ntl.max(x, axis=1)[:, None])
+    y = shifted / ntl.sum(shifted, axis=1)[:, None]
+
+
+def variance(x, y):
+    centered = x - ntl.sum(x, axis=1)[:, None] / x.shape[1]
+    y = ntl.sum(centered * centered, axis=1)[:, None]
+
+
+def smallest(x, y):
+    y = ntl.min(x + 3, axis=0)[None, :] + ntl.max(ntl.min(x, axis=0))
+
+
+def places(x, y):
+    y = ntl.argmax(x - 4, axis=1)[:, None] + ntl.argmin(x + 4, axis=0)[None, :] * 100
+
+
+def values_and_places(x, y):
+    value, place = ntl.max(x - 4, axis=1, return_indices=True)
+    y = value[:, None] + ntl.sum(place) + ntl.min(value)
+
+
+def two_tiles(x, z, y):
+    y = ntl.max(x[:, :, None] - z[:, None, :])
+
+
+def transposed(x, y):
+    t = ntl.trans(ntl.exp(x))
+    y = ntl.sum(t, axis=0)[:, None] + ntl.max(t.T - 9)
+
+
+def product_of_scan(x, y):
+    y = ntl.cumprod(x + 2, axis=1)
+
+
+def sums_of_scan(x, y):
+    y = ntl.sum(ntl.cumsum(x + 1, axis=1), axis=1)[:, None]
+
+
+def matrix_product(x, z, y):
+    y = ntl.sum(ntl.dot(ntl.exp(x), ntl.trans(z + 1)), axis=1)[:, None]
+
+
+def with_other(full, y):
+    y = ntl.sum(full, axis=1)[:, None] + ntl.max(full)
+
+
+def reshaped(x, y):
+    flat = ntl.reshape(ntl.exp(x), (1, *x.shape))
+    y = ntl.sum(ntl.sum(flat, axis=0), axis=1)[:, None]
+
+
+def kept_dimension(x, y):
+    y = ntl.max(x - 1, axis=1, keep_dims=True) + ntl.sum(ntl.max(x - 1, 1, keep_dims=True))
+
+
+def chosen(x, y):
+    y = ntl.sum(ntl.where(x > 0, x, 1.0), axis=1)[:, None]
+
+
+def special(a, b):
+    return a + b + 0.5
+
+
+def own_combination(x, y):
+    y = ntl.reduce(x, 1, special)[:, None]
+
+
+def multiply(a, b):
+    return a * b
+
+
+def own_product(x, y):
+    y = ntl.reduce(x + 2, 1, multiply)[:, None]
+
+
+def own_scan(x, y):
+    y = ntl.associative_scan(x, 1, special)
+
+
+def sorted_rows(x, y):
+    y = ntl.sort(x)
+
+
+def counted(x, y):
+    counts = ntl.histogram(ntl.sum(ntl.where(x > 0, 1, 0), axis=1), 8)
+    y = x + ntl.sum(counts)
+
+
+def several_at_once(x, y):
+    total, place = ntl.reduce((x, x.offsets()), 1, least_and_last)
+    y = total[:, None] + place[:, None]
+
+
+def least_and_last(a, i, b, j):
+    return ntl.minimum(a, b), ntl.maximum(i, j)
+
+
+def nan_and_infinity(x, y):
+    y = ntl.sum(x * float("inf"), axis=1)[:, None] + ntl.max(ntl.log(x * 0), axis=1)[:, None]
+
+
+# Loops and branches.
+
+
+def accumulated(row, y):
+    total = ntl.zeros(y.shape, dtype=ntl.float32)
+    for k in range(row.shape[0]):
+        total += row[k]
+    y = ntl.sum(total, axis=1)[:, None]
+
+
+def running_maximum(row, y):
+    best = ntl.full((y.shape[0],), float("-inf"), dtype=ntl.float32)
+    for k in range(row.shape[0]):
+        best = ntl.maximum(best, ntl.max(row[k] - 5, axis=1))
+    y = best[:, None]
+
+
+def dropped_in_a_loop(x, y, n):
+    v = x + 1
+    for k in range(n):
+        v = v * 2
+    y = ntl.min(v)
+
+
+def kept_before_a_loop(x, y, n):
+    v = x - 7
+    best = 0.0
+    for k in range(n):
+        best += ntl.max(v)
+    y = v + best
+
+
+def run_time_branch(x, y, n):
+    v = x + 1
+    if n > 2:
+        v = v + 1
+    y = ntl.min(v) + ntl.min(x + 1)
+
+
+def compile_time_branch(x, FLAG, y):
+    v = ntl.zeros(x.shape, dtype=ntl.float32)
+    if FLAG:
+        v = x + 1
+    y = ntl.min(v)
+
+
+def compile_time_expression(x, FLAG, y):
+    v = x + 1 if FLAG else x
+    y = ntl.max(v - 6)
+
+
+def index_that_changes(row, n, y):
+    i = n - 3
+    v = row[i]
+    i = i + 1
+    y = ntl.max(v - 5) + i
+
+
+def loop_of_loops(row, n, y):
+    total = ntl.zeros((y.shape[0],), dtype=ntl.float32)
+    for i in range(n):
+        for k in range(row.shape[0]):
+            total += ntl.sum(ntl.exp(row[k]) + i, axis=1)
+    y = total[:, None]
+
+
+def while_loop(x, n, y):
+    i = n
+    total = 0
+    while i > 0:
+        total += i
+        i -= 2
+    y = x * total
+
+
+def constants_and_variables(x, n, y):
+    count = 1
+    pair = (count, x)
+    for k in range(n):
+        count = count + 2
+        pair = (count * k, pair[1] + 1)
+    y = pair[1] * pair[0] + count
+
+
+def select(n, a, b):
+    if n > 1:
+        return a
+    b = b + 1
+    return b
+
+
+def early_return(x, n, y):
+    y = select(n, x, x * 2) + select(n - 5, x, x * 3)
+
+
+def nothing_stored(x, n, y):
+    y = x
+    if n > 1:
+        return
+    y = x + 1
+
+
+# Memory.
+
+
+def read_back(x, y):
+    y = ntl.exp(x)
+    y = y + ntl.min(y)
+
+
+def read_back_a_number(x, y):
+    y = 2.0
+    y = ntl.sum(y) + x
+
+
+def in_place(x, y):
+    y = x
+    y += 1
+    y *= y
+
+
+def swapped(x, z, y):
+    x, z = z, x
+    y = x - z
+
+
+def accumulate_in_memory(row, n, y):
+    y = 0.0
+    for k in range(row.shape[0]):
+        y += row[k] * n
+
+
+def store_helper(target, value, scale=2):
+    target = value * scale
+
+
+def stored_by_a_helper(x, z, y):
+    store_helper(y, x)
+    store_helper(z, y, scale=3)
+    y = z + y
+
+
+def source_elements(x, y):
+    first = x.source[0, 0]
+    y = x + first
+
+
+def offsets(x, y):
+    y = x.offsets(0)[:, None] * 10 + x.offsets(1)[None, :] + x.offsets() * 100
+
+
+def bounded_by_offsets(x, y):
+    inside = x.offsets(1)[None, :] < x.source.shape[1]
+    y = ntl.sum(ntl.where(inside, x + 1, 0.0), axis=1)[:, None]
+
+
+APPLICATIONS = [
+    value
+    for name, value in list(globals().items())
+    if inspect.isfunction(value)
+    and value.__module__ == __name__
+    and list(inspect.signature(value).parameters)[-1] in ("y", "n")
+    and set(inspect.signature(value).parameters) & {"y"}
+]
