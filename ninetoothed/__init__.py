@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ninetoothed import debugging, language
+    from ninetoothed import debugging as debugging
+    from ninetoothed import language as language
     from ninetoothed.dtypes import (
         bfloat16,
         bool,
@@ -48,7 +49,7 @@ _HOME = {
     "jit": "kernel",
     "make": "kernel",
     "subs": "evaluate",
-    **{name: "dtypes" for name in _DTYPES},
+    **dict.fromkeys(_DTYPES, "dtypes"),
 }
 _MODULES = ("debugging", "language")
 
@@ -61,7 +62,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         from ninetoothed.errors import near
 
-        raise AttributeError(f"module 'ninetoothed' has no attribute {name!r}.{near(name, __all__)}")
+        raise AttributeError(
+            f"module 'ninetoothed' has no attribute {name!r}.{near(name, __all__)}"
+        )
     value = getattr(importlib.import_module(f"ninetoothed.{_HOME[name]}"), name)
     globals()[name] = value
     return value

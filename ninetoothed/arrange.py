@@ -172,6 +172,9 @@ def _paired(
             location,
         )
     result = [_parameter(p.name, value) for p, value in zip(expected, arranged)]
+    for parameter in result:
+        if parameter.tensor is not None and parameter.source.display_name is None:
+            parameter.source.display_name = parameter.name
     result += [Parameter(p.name, "constant", None, p.default) for p in expected[len(arranged) :]]
     return tuple(result)
 

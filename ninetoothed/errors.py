@@ -43,7 +43,7 @@ class Location:
 def caller_location() -> Location | None:
     """Where the user's code called into the package: the innermost frame outside of it."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ")):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return None
@@ -82,7 +82,10 @@ class UnresolvedNameError(ApplicationError):
 
 
 class ArgumentError(NineToothedError, TypeError):
-    """A kernel was called with arguments that it cannot take."""
+    """A kernel was called with arguments that it cannot take. It points at the call."""
+
+    def __init__(self, message: str, location: Location | None = None) -> None:
+        super().__init__(message, location or caller_location())
 
 
 class DeviceError(NineToothedError, RuntimeError):

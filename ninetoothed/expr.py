@@ -11,10 +11,11 @@ Nothing is simplified here: that is ``simplify``'s job.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Union
 
 #: What the package's functions take where they say "expression".
@@ -35,6 +36,7 @@ class Leaf:
         owner: for a size or stride, the identity of the source tensor; for a fresh symbol, a token.
         dim: for a size or stride, the dimension.
         extent: for an index, the expression that it stays below; it is never negative.
+        serial: tells names that read the same apart where an order is needed, and nothing else.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Leaf:
     upper_bound: int | None = None
     power_of_two: bool = False
     extent: object = None
+    serial: int = 0
 
 
 def _is_zero(divisor: Any) -> bool:
@@ -240,9 +243,18 @@ class Symbol:
         return over(op, [operand.ast(name_of) for operand in operands])
 
     def _label(self) -> str:
-        if self.op == "leaf":
-            return self.operands[0].name
-        return f"{self.op}({self.operands[1]})"
+        if self.op != "leaf":
+            return f"{self.op}({self.operands[1]})"
+        leaf = self.operands[0]
+        label = getattr(leaf.owner, "label", None)
+        if label is None:
+            return leaf.name
+        return label if leaf.dim is None else f"{label}_{leaf.role}_{leaf.dim}"
+
+    @property
+    def sort_key(self) -> str:
+        """Text that orders expressions, the same way in every process that makes the same ones."""
+        return _sort_key(self)
 
     def __str__(self) -> str:
         return ast.unparse(self.ast())
@@ -340,6 +352,22 @@ class Symbol:
         raise TypeError(f"`{self}` is an integer expression and cannot be iterated over")
 
 
+class Fresh:
+    """The identity of a name that is equal to no other, whatever it is called.
+
+    Attributes:
+        label: how it prints once a kernel has given it a name.
+    """
+
+    __slots__ = ("label",)
+
+    def __init__(self) -> None:
+        self.label: str | None = None
+
+
+#: For `Leaf.serial`.
+serials = itertools.count(1)
+
 #: Nodes that are leaves to evaluation and printing: the start and length of a jagged sequence.
 #: Their operands are the source tensor's identity and the sequence's number.
 _OPAQUE = ("sequence_start", "sequence_length")
@@ -356,6 +384,15 @@ def over(op: str, operands: list[ast.expr]) -> ast.expr:
     if op == "[]":
         return ast.Subscript(operands[0], operands[1], ast.Load())
     return ast.Call(ast.Name(op, ast.Load()), operands, [])
+
+
+@functools.lru_cache(maxsize=65536)
+def _sort_key(symbol: Symbol) -> str:
+    if symbol.op == "leaf":
+        # Of names that read the same, the one that was made first comes first.
+        return f"{symbol.leaf.name} {symbol.leaf.serial:012}"
+    keys = [_sort_key(o) if isinstance(o, Symbol) else str(o) for o in symbol.operands]
+    return f"{symbol.op}({', '.join(keys)})"
 
 
 def make(op: str, *operands: Any) -> Symbol:
@@ -415,7 +452,7 @@ def is_expression(value: Any) -> bool:
 
 def index(name: str, extent: Expression | None = None) -> Symbol:
     """A position that the compiler introduces: never negative, and below ``extent``."""
-    return leaf(Leaf(name, role="index", owner=object(), extent=extent))
+    return leaf(Leaf(name, role="index", owner=Fresh(), extent=extent, serial=next(serials)))
 
 
 def minimum(a: Expression, b: Expression) -> Symbol:
@@ -439,7 +476,7 @@ def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -
         upper_bound: the greatest value, inclusive; 1024 by default.
     """
     made = _user_leaf("BLOCK_SIZE", None, True, lower_bound, upper_bound, None)
-    return leaf(Leaf(**{**made.__dict__, "owner": object()}))
+    return leaf(replace(made, owner=Fresh(), serial=next(serials)))
 
 
 def _binary(op: str, left: Any, right: Any) -> Symbol:

@@ -16,7 +16,7 @@ from typing import Any
 from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair, symbols_of
 from ninetoothed.backends.base import Argument, Call, Device, Plan
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
-from ninetoothed.expr import Expression, Symbol, as_symbol
+from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.metaops import shape_text
 from ninetoothed.program import Program, SymbolValue
 from ninetoothed.tensor import Tensor, owner_of
@@ -53,11 +53,15 @@ def make(
         ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
         ApplicationError: the application uses what cannot be compiled.
     """
+    names = _default_symbols(arrangement)
+    for symbol, name in names.items():
+        if isinstance(symbol.leaf.owner, Fresh) and symbol.leaf.owner.label is None:
+            symbol.leaf.owner.label = name
     return Kernel(
         arrange(arrangement, application, tensors),
         application,
         kernel_name or _default_name(arrangement, application),
-        names=_default_symbols(arrangement),
+        names=names,
         caller=caller,
         output_dir=output_dir,
         num_warps=num_warps,
@@ -136,7 +140,9 @@ class Kernel:
         self.symbols = tuple(
             s
             for s in ordered
-            if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
+            if s.leaf.role == "symbol"
+            and not s.leaf.meta
+            and (s.leaf.constexpr or s not in inferred)
         )
         self._check_sources(found)
         self.names = _named(found, self.tensor_parameters, names or {}, self.program)
@@ -239,7 +245,12 @@ class Kernel:
             ArrangementError: the meta-operations do not fit these sizes, or the outermost shapes
                 differ.
         """
-        return self.arrangement.verify(lambda e: int(as_symbol(e).evaluate(environment)))
+        try:
+            return self.arrangement.verify(lambda e: int(as_symbol(e).evaluate(environment)))
+        except ArrangementError as error:
+            # An operation points at the arrangement; without that, point at the call.
+            location = error.location or caller_location()
+            raise ArrangementError(f"kernel `{self.name}`: {error.message}", location) from None
 
     def new_plan(
         self, frontend: Any, given: Mapping[str, Any], values: tuple[Any, ...]
@@ -327,9 +338,7 @@ class Kernel:
         bound = dict(zip(targets, arguments))
         for name, value in keywords.items():
             if name not in names:
-                raise ArgumentError(
-                    self._takes(f"{name!r} is not one of them.{near(name, names)}")
-                )
+                raise ArgumentError(self._takes(f"{name!r} is not one of them.{near(name, names)}"))
             if name in bound:
                 raise ArgumentError(self._takes(f"{name!r} was given twice"))
             bound[name] = value
@@ -349,11 +358,15 @@ class Kernel:
         tensors = {p.name: bound[p.name] for p in self.tensor_parameters}
         for name, value in tensors.items():
             if plugins.find_frontend(type(value)) is None:
-                if isinstance(value, (int, float, bool, str)) or value is None:
-                    raise ArgumentError(
-                        self._takes(f"`{name}` must be a tensor, not {value!r}"), caller_location()
+                known = ", ".join(frontend.name for frontend in plugins.MANAGER.frontends())
+                type_ = type(value)
+                raise ArgumentError(
+                    self._takes(
+                        f"`{name}` must be a tensor, not {type_.__module__}.{type_.__qualname__}. "
+                        f"There are frontends for {known or 'no framework'}; convert the argument, "
+                        "or install the plugin of its framework"
                     )
-                plugins.frontend_of(type(value))
+                )
         frontend = plugins.frontend_of_arguments(tensors)
         assert frontend is not None
         if self.caller is not None and frontend.name != self.caller:
@@ -375,9 +388,13 @@ class Kernel:
         devices: dict[str, Device] = {}
         for parameter in self.tensor_parameters:
             shape, strides, dtype, device, aligned = given[parameter.name]
-            argument = Argument(
-                tuple(shape), tuple(strides), frontend.dtype_of(dtype), bool(aligned)
-            )
+            try:
+                element = frontend.dtype_of(dtype)
+            except ArgumentError as error:
+                raise ArgumentError(
+                    f"kernel `{self.name}`: `{parameter.name}`: {error.message}"
+                ) from None
+            argument = Argument(tuple(shape), tuple(strides), element, bool(aligned))
             self._check_argument(parameter, argument)
             tensors[parameter.name] = argument
             devices[parameter.name] = frontend.device_of(device)
@@ -480,6 +497,8 @@ class Kernel:
 
 
 def _default_name(arrangement: Callable[..., Any], application: Callable[..., Any]) -> str:
+    if isinstance(arrangement, functools.partial):
+        return _default_name(arrangement.func, application)
     name = getattr(application, "__name__", "application")
     module = getattr(arrangement, "__module__", None) or "__main__"
     if name == "application" and module != "__main__":
@@ -512,7 +531,10 @@ def _functions_used(function: Any) -> list[Any]:
     names = function.__code__.co_names
     known = [function.__globals__[name] for name in names if name in function.__globals__]
     within = [
-        getattr(module, name, None) for module in known if inspect.ismodule(module) for name in names
+        getattr(module, name, None)
+        for module in known
+        if inspect.ismodule(module)
+        for name in names
     ]
     return [each for each in (*known, *within) if inspect.isfunction(each) and each is not function]
 
@@ -540,7 +562,10 @@ def _named(
     taken = set(program.names) | {parameter.name for parameter in program.parameters}
     named: dict[Symbol, str] = {}
     everything = dict.fromkeys(
-        [*symbols, *(as_symbol(s) for p in parameters for s in (*p.source.shape, *p.source.strides))]
+        [
+            *symbols,
+            *(as_symbol(s) for p in parameters for s in (*p.source.shape, *p.source.strides)),
+        ]
     )
     for symbol in everything:
         if symbol.op != "leaf":

@@ -64,7 +64,8 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
     names = kernel.call_names
     defaulted = [
-        f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing_'}" for name in names
+        f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing_'}"
+        for name in names
     ]
     read: list[str] = []
     key: list[str] = []
@@ -203,10 +204,9 @@ class _SlowPath:
         # A kind of device that no backend serves is said first: its framework knows no stream.
         backend_for(devices[0].kind)
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
-        plan, device = self._kernel.new_plan(
-            frontend, given, (stream(devices[0].index), *values)
-        )
+        plan, device = self._kernel.new_plan(frontend, given, (stream(devices[0].index), *values))
         return plan.run, stream, device.index
+
 
 def _check_constants(kernel: Kernel, bound: Mapping[str, Any]) -> None:
     for parameter in kernel.call_parameters:

@@ -328,9 +328,8 @@ def _atom(symbol: Symbol) -> Polynomial:
     return {(symbol,): 1}
 
 
-@functools.lru_cache(maxsize=65536)
-def _order(symbol: Symbol) -> tuple[int, str]:
-    return (0 if symbol.op == "leaf" else 1, str(symbol))
+def _order(symbol: Symbol) -> tuple[bool, str]:
+    return (symbol.op != "leaf", symbol.sort_key)
 
 
 def _from_polynomial(polynomial: Polynomial) -> Symbol:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ninetoothed import dtypes, metaop_arguments, metaops
 from ninetoothed.errors import ArrangementError, caller_location
-from ninetoothed.expr import Expression, Leaf, Symbol, as_expression, is_expression, leaf
+from ninetoothed.expr import Expression, Leaf, Symbol, as_expression, is_expression, leaf, serials
 from ninetoothed.metaops import Indices, MetaOperation, Misfit, Shape, shape_text
 from ninetoothed.simplify import simplify
 
@@ -91,6 +91,8 @@ class Tensor:
                 "`value` is the default of a constant: it needs constexpr=True", caller_location()
             )
         self.name = name
+        #: The application's name for it, where it has none of its own.
+        self.display_name = name
         self.jagged_dim = jagged_dim
         self.other = other
         self.constexpr = bool(constexpr)
@@ -98,15 +100,23 @@ class Tensor:
         self._origin: Origin | None = None
         self._source: Tensor | None = None
         options = _checked_options(shape_options, len(entries))
-        label = name or "tensor"
+        label, serial = name or "tensor", next(serials)
         self._shape: Shape = tuple(
-            leaf(_size_leaf(f"{label}_size_{dim}", self, dim, options[dim]))
+            leaf(_size_leaf(f"{label}_size_{dim}", self, dim, options[dim], serial))
             if entry is None
             else as_expression(entry)
             for dim, entry in enumerate(entries)
         )
         self._strides: Shape = tuple(
-            leaf(Leaf(f"{label}_stride_{dim}", role="stride", owner=_Identity(self), dim=dim))
+            leaf(
+                Leaf(
+                    f"{label}_stride_{dim}",
+                    role="stride",
+                    owner=_Identity(self),
+                    dim=dim,
+                    serial=serial,
+                )
+            )
             for dim in range(len(entries))
         )
         self._dtype: Any = _checked_dtype(dtype)
@@ -320,6 +330,11 @@ class _Identity:
     def tensor(self) -> Tensor | None:
         return self._reference()
 
+    @property
+    def label(self) -> str | None:
+        """How the tensor is called where its sizes are printed."""
+        return None if self.tensor is None else self.tensor.display_name
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Identity) and other._reference == self._reference
 
@@ -377,6 +392,7 @@ def rebuilt(tensor: Tensor, function: Callable[[Expression], Expression], source
 def _level_of(shape: Shape, origin: Origin, source: Tensor) -> Tensor:
     result = object.__new__(Tensor)
     result.name = source.name
+    result.display_name = source.display_name
     result.jagged_dim = source.jagged_dim
     result.other = source.other
     result.constexpr = False
@@ -452,7 +468,7 @@ def _checked_options(options: Any, ndim: int) -> tuple[dict[str, Any], ...]:
     return options
 
 
-def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any]) -> Leaf:
+def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any], serial: int) -> Leaf:
     try:
         made = Symbol(name, **options).leaf
     except (TypeError, ValueError) as error:
@@ -471,6 +487,7 @@ def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any]) -> 
         lower_bound=lower,
         upper_bound=options.get("upper_bound"),
         power_of_two=made.power_of_two,
+        serial=serial,
     )
 
 

@@ -258,9 +258,7 @@ class _Positions:
         """An expression of the access, with lanes along the dimensions that ``layout`` says."""
         return self._tree(expression, tile, tuple(layout))
 
-    def _tree(
-        self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]
-    ) -> ast.expr:
+    def _tree(self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
         label = self._labels.get(expression)
         if label is None:
             return self._plain(expression, tile, layout)
@@ -269,9 +267,7 @@ class _Positions:
             return self._addresses.scope.named(self._emitter, label, value)
         return name(self._hoisted(expression, label, tile, layout))
 
-    def _plain(
-        self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]
-    ) -> ast.expr:
+    def _plain(self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
         op, operands = expression.op, expression.operands
         if op == "leaf":
             return self._leaf(expression, tile, layout)

@@ -120,13 +120,17 @@ class _Counter:
 
     def _product(self, call: ast.Call, times: float) -> None:
         operands = [self._tiles_in(argument)[:1] for argument in call.args[:2]]
-        shapes = [self._tiles[names[0]] for names in operands if names and len(self._tiles[names[0]]) > 1]
+        shapes = [
+            self._tiles[names[0]] for names in operands if names and len(self._tiles[names[0]]) > 1
+        ]
         names = [name for each in operands for name in each]
         if not shapes:
             return
         left, right = shapes[0], shapes[-1]
         rows, inner = left[-2], left[-1]
-        columns = math.prod(right[-2:]) // inner if math.prod(right[-2:]) % inner == 0 else right[-1]
+        columns = (
+            math.prod(right[-2:]) // inner if math.prod(right[-2:]) % inner == 0 else right[-1]
+        )
         self.dot_flops += times * 2 * rows * inner * max(columns, 1)
         self.products.append((rows, max(columns, 1)))
         self.dot_bits = max(self._call.arguments[name].dtype.bits for name in names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.access import is_power_of_two
 from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name, number
 from ninetoothed.expr import as_symbol
 from ninetoothed.program import (
@@ -81,7 +80,7 @@ class Lowering(ast.NodeTransformer):
                 indices[place] = self._addresses.scope.named(
                     self._emitter, f"{tile.parameter}_selected", index
                 )
-        return TileRef(tile.parameter, indices)
+        return TileRef(parameter=tile.parameter, indices=indices)
 
     def visit_Load(self, node: Any) -> Any:
         if not isinstance(node, Load):
@@ -181,7 +180,8 @@ class Lowering(ast.NodeTransformer):
     def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
         """The address of any element of a source, and whether it is one."""
         source = self._emitter.kernel.program.parameter(parameter).source
-        address, mask = self._emitter.pointer(parameter), None
+        address: ast.expr = self._emitter.pointer(parameter)
+        mask: ast.expr | None = None
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
             term = self.visit(index)
             if not isinstance(term, (ast.Name, ast.Constant)):
@@ -197,8 +197,7 @@ class Lowering(ast.NodeTransformer):
             if as_symbol(stride) not in self._emitter.variant.unit_strides:
                 term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
-        assert mask is not None
-        return address, mask
+        return address, mask or ast.Constant(True)
 
     def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
         return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
@@ -235,6 +234,3 @@ class Lowering(ast.NodeTransformer):
 def _size(symbol: Any) -> Any:
     known = as_symbol(symbol)
     return known.operands[0] if known.op == "const" else known
-
-
-__all__ = ["Lowering", "is_power_of_two"]

@@ -15,10 +15,16 @@ from ninetoothed.backends.triton import driver, versions
 from ninetoothed.backends.triton.compile import Target, compile_source
 from ninetoothed.backends.triton.facts import facts_of
 from ninetoothed.backends.triton.runtime import runtime
-from ninetoothed.backends.triton.specialize import Specialized, environment_of, specialize
+from ninetoothed.backends.triton.specialize import (
+    Specialized,
+    check_tiles,
+    environment_of,
+    specialize,
+)
 from ninetoothed.cache import digest
 from ninetoothed.costs import DeviceLimits, estimate
-from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
+from ninetoothed.errors import ArgumentError, CompilationError
+from ninetoothed.expr import as_symbol
 from ninetoothed.program import SourcePointer, SourceStore, Store
 from ninetoothed.tuning import Config
 
@@ -122,7 +128,9 @@ class Planner:
             known[key] = driver.Launchable(compiled, self._index)
         return _Candidate(specialized, known[key], self._runner(specialized, known[key]))
 
-    def _runner(self, specialized: Specialized, launchable: driver.Launchable) -> Callable[..., None]:
+    def _runner(
+        self, specialized: Specialized, launchable: driver.Launchable
+    ) -> Callable[..., None]:
         """``run(stream, *values)``, generated: sizes and strides put in, the C launcher called."""
         # Not by the parameters' names: the C launcher's arguments have names too.
         values = {name: f"value_{place}" for place, name in enumerate(self._value_names())}
@@ -191,7 +199,8 @@ class Planner:
         library, stream = runtime(self._backend), values[0]
         pointers = dict(zip(self._value_names(), values[1:]))
         spans = [
-            (pointers[name], _span(self._call.arguments[name])) for name in self._overwritten(pointers)
+            (pointers[name], _span(self._call.arguments[name]))
+            for name in self._overwritten(pointers)
         ]
         with library.device(self._index):
             kept = []
@@ -327,10 +336,8 @@ def configurations(kernel: Kernel, call: Call) -> list[Config]:
 
 
 def _fits(kernel: Kernel, call: Call, config: Config) -> bool:
-    from ninetoothed.backends.triton.specialize import _check_tiles
-
     try:
-        _check_tiles(kernel, environment_of(kernel, call, config))
+        check_tiles(kernel, environment_of(kernel, call, config))
     except ArgumentError:
         return False
     return True
@@ -338,8 +345,6 @@ def _fits(kernel: Kernel, call: Call, config: Config) -> bool:
 
 def _usual_warps(kernel: Kernel, call: Call, chosen: Mapping[str, int] | None = None) -> int:
     """A number of warps that gives each thread some elements of the largest tile."""
-    from ninetoothed.expr import as_symbol
-
     environment = kernel.environment(call)
     for symbol in kernel.meta_symbols:
         environment[symbol] = (chosen or {})[kernel.names[symbol]]
@@ -357,6 +362,3 @@ def _span(argument: Argument) -> int:
         return 0
     reach = sum((size - 1) * abs(stride) for size, stride in zip(argument.shape, argument.strides))
     return (reach + 1) * argument.dtype.itemsize
-
-
-__all__ = ["DeviceError", "Planner", "compiled_for", "configurations"]

@@ -276,9 +276,7 @@ class Runtime:
 
     def copy(self, target: int, source: int, size: int, stream: int) -> None:
         """Copies bytes from one address of the device to another, in the stream's order."""
-        self.call(
-            "copy_on_stream", _HANDLE(target), _HANDLE(source), _SIZE(size), _HANDLE(stream)
-        )
+        self.call("copy_on_stream", _HANDLE(target), _HANDLE(source), _SIZE(size), _HANDLE(stream))
 
     def synchronize(self, stream: int) -> None:
         """Waits until the stream has done everything it was given."""

@@ -11,7 +11,7 @@ from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.variant import variant_of
 from ninetoothed.dtypes import DType
 from ninetoothed.errors import ArgumentError
-from ninetoothed.expr import Symbol
+from ninetoothed.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -78,7 +78,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         ArgumentError: there are too many programs, or a tile is too large for any device.
     """
     environment = environment_of(kernel, call, config)
-    _check_tiles(kernel, environment)
+    check_tiles(kernel, environment)
     grid = kernel.verified_grid(environment)
     num_programs = math.prod(grid)
     if num_programs > _MOST_PROGRAMS:
@@ -105,9 +105,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
             divisible.add(name)
         if parameter.kind == "pointer" and call.arguments[parameter.parameter or ""].aligned:
             divisible.add(name)
-    return Specialized(
-        emitted, signature, constants, frozenset(divisible), integers, num_programs
-    )
+    return Specialized(emitted, signature, constants, frozenset(divisible), integers, num_programs)
 
 
 def _emitted(kernel: Kernel, variant: Any) -> Emitted:
@@ -142,9 +140,8 @@ def _constant(value: Any) -> Any:
     return value
 
 
-def _check_tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> None:
-    from ninetoothed.expr import as_symbol
-
+def check_tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> None:
+    """`ArgumentError` where a tile has more elements than Triton takes."""
     for parameter in kernel.tensor_parameters:
         sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
         count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)

@@ -41,9 +41,7 @@ class Variant:
     wide: bool = False
 
 
-def variant_of(
-    kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]
-) -> Variant:
+def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]) -> Variant:
     """The variant for known values of all sizes, strides, constants and meta symbols."""
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
