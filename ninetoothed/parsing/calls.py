@@ -13,7 +13,14 @@ from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.expressions import ExpressionFrame, _is_symbolic, _symbol
 from ninetoothed.parsing.frames import State
-from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, value_of
+from ninetoothed.parsing.objects import (
+    Bound,
+    comes_from,
+    is_inlined,
+    is_triton_function,
+    unbound,
+    value_of,
+)
 from ninetoothed.parsing.values import (
     Cell,
     Function,
@@ -41,13 +48,16 @@ class CallFrame(ExpressionFrame):
 
     def _evaluate_Call(self, node: ast.Call) -> Value:
         function = self.evaluate(node.func)
-        if isinstance(function, Known) and is_inlined(function.object):
-            function = self.function_value(function.object, node)
+        bound = Bound()
+        if isinstance(function, Known):
+            item, bound = unbound(function.object)
+            function = self.function_value(item, node) if is_inlined(item) else Known(item)
         if isinstance(function, Function):
-            return self._inlined(function, node)
+            return self._inlined(function, bound, node)
         if isinstance(function, Runtime):
             return self._method_call(function, node)
         arguments, keywords = self._arguments(node)
+        arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
         if isinstance(function, Method):
             return self.tile_method(function, arguments, keywords, node)
         if not isinstance(function, Known):
@@ -264,8 +274,9 @@ class CallFrame(ExpressionFrame):
                 defaults[argument.arg] = self.evaluate(default)
         return Function(tree, self.file, self.lookup, defaults, id(tree))
 
-    def _inlined(self, function: Function, node: ast.Call) -> Value:
+    def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
         arguments, keywords = self._argument_cells(node)
+        arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
         frame = type(self)(self.state, function, node)
         frame.check_recursion(node)
         frame.enter(arguments, keywords, node)

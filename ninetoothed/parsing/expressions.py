@@ -319,6 +319,12 @@ class ExpressionFrame(TileFrame):
             one, other = _symbol(left), _symbol(right)
             return self.computed(lambda: _BINARY[type(op)](one, other), node)
         operands = [self.expression(value, node) for value in (left, right)]
+        if isinstance(op, ast.Pow) and not all(map(self.is_constant, operands)):
+            raise self.error(
+                node,
+                "`**` of a value of the running kernel is not supported: multiply, or use "
+                "`ntl.libdevice.pow` or `ntl.exp2(exponent * ntl.log2(base))`.",
+            )
         return Runtime(self.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), node))
 
     def _joined(self, left: Value, op: ast.operator, right: Value) -> Group | None:

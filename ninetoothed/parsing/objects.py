@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ninetoothed import dtypes, language
@@ -68,6 +69,41 @@ def is_triton_function(item: Any) -> bool:
 def is_inlined(item: Any) -> bool:
     """Whether calling ``item`` means inlining it."""
     return isinstance(item, FunctionType) and not comes_from("triton", item)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Arguments that a callable object brings along, before those of a call."""
+
+    arguments: tuple[Value, ...] = ()
+    keywords: dict[str, Value] = field(default_factory=dict)
+
+
+def unbound(item: Any) -> tuple[Any, Bound]:
+    """What a partial function, a bound method or a cached function calls, and with what."""
+    arguments: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = {}
+    while True:
+        if isinstance(item, functools.partial):
+            arguments = (*item.args, *arguments)
+            keywords = {**item.keywords, **keywords}
+            item = item.func
+        elif isinstance(item, MethodType) and _is_users(item.__func__):
+            arguments = (item.__self__, *arguments)
+            item = item.__func__
+        elif isinstance(item, _CACHED) and isinstance(item.__wrapped__, FunctionType):
+            item = item.__wrapped__
+        else:
+            break
+    named = {key: value_of(value) for key, value in keywords.items()}
+    return item, Bound(tuple(value_of(value) for value in arguments), named)
+
+
+def _is_users(function: Any) -> bool:
+    return is_inlined(function) and not comes_from("ninetoothed", function)
+
+
+_CACHED = type(functools.cache(lambda: None))
 
 
 def _of_triton(item: Any) -> Value:

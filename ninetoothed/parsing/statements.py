@@ -52,8 +52,9 @@ class StatementFrame(AssignmentFrame):
 
     def run(self, statements: list[ast.stmt | _Bound]) -> Value | None:
         """Evaluate statements; what they return, None where they fall through."""
-        for position, statement in enumerate(statements):
-            rest = statements[position + 1 :]
+        pending = list(reversed(statements))
+        while pending:
+            statement = pending.pop()
             if isinstance(statement, _Bound):
                 self.assign(statement.target, statement.value, statement.target, holds=True)
             elif isinstance(statement, ast.Return):
@@ -62,14 +63,13 @@ class StatementFrame(AssignmentFrame):
                 condition = self._loaded(statement.test)
                 truth = self.truth(condition)
                 if truth is not None:
-                    return self.run([*(statement.body if truth else statement.orelse), *rest])
-                if any(_returns(statement)):
-                    return self._branch(statement, condition, rest)
-                self._branch(statement, condition, None)
+                    pending += reversed(statement.body if truth else statement.orelse)
+                elif any(_returns(statement)):
+                    return self._branch(statement, condition, list(reversed(pending)))
+                else:
+                    self._branch(statement, condition, None)
             elif isinstance(statement, ast.For):
-                unrolled = self._for(statement)
-                if unrolled is not None:
-                    return self.run([*unrolled, *rest])
+                pending += reversed(self._for(statement))
             else:
                 self._simple(statement)
         return None
@@ -174,8 +174,8 @@ class StatementFrame(AssignmentFrame):
 
     # Loops.
 
-    def _for(self, node: ast.For) -> list[ast.stmt | _Bound] | None:
-        """A loop; where it is unrolled, the statements that it stands for."""
+    def _for(self, node: ast.For) -> list[ast.stmt | _Bound]:
+        """A loop; where it is unrolled, the statements that it stands for are given back."""
         if node.orelse:
             raise self.error(node.orelse[0], "`else` after a loop is not supported.")
         value = self._loaded(node.iter)
@@ -207,7 +207,7 @@ class StatementFrame(AssignmentFrame):
         body = self._loop(node, carried, enter)
         variable = self.name(target.name, node.target, ast.Store())
         self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
-        return None
+        return []
 
     def _is_unrolled(self, value: Range) -> bool:
         static = getattr(value.function.object, "name", "") == "static_range"
@@ -280,7 +280,8 @@ class StatementFrame(AssignmentFrame):
                 "`return` inside of a loop is not supported: assign to a variable and return it "
                 "after the loop.",
             )
-        start, before, names = len(self.state.block), self.state.cells(), set(self.state.names)
+        start, before = len(self.state.block), self.state.cells()
+        names, constants = set(self.state.names), set(self.state.constants)
         while True:
             for cell in carried:
                 self._carry(cell, node)
@@ -297,8 +298,9 @@ class StatementFrame(AssignmentFrame):
                 break
             carried |= changed
             del self.state.block[start:]
-            self.state.names.clear()
-            self.state.names |= names
+            _restore(self.state.names, names)
+            self.state.names |= {name for cell in before for name in cell.item_names.values()}
+            _restore(self.state.constants, constants)
             for cell, value in before.items():
                 cell.value = value
         for cell in sorted(carried, key=lambda item: item.name):
@@ -333,6 +335,12 @@ class StatementFrame(AssignmentFrame):
         """This function's variables that statements assign by themselves."""
         names = assigned_names(nodes)
         return {self.cells[name] for name in names if name in self.cells}
+
+
+def _restore(names: set[str], earlier: set[str]) -> None:
+    """Make a set what it was; others hold it too."""
+    names.clear()
+    names |= earlier
 
 
 def assigned_names(nodes: Iterator[ast.AST] | list[ast.stmt] | list[ast.expr]) -> dict[str, int]:

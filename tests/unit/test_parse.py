@@ -296,6 +296,17 @@ def test_static_range_of_constants_is_unrolled():
     assert parsed(application) == "store y = x * (1 * M * N)"
 
 
+def test_many_rounds_can_be_unrolled():
+    def application(x, y):
+        count = 0
+        for k in ntl.static_range(3000):
+            if k % 2 == 0:
+                count += 1
+        y = x * count
+
+    assert parsed(application) == "store y = x * 1500"
+
+
 def test_an_unrolled_loop_over_tiles_names_them():
     def application(x, y, z):
         for tile in (x, y):

@@ -170,6 +170,10 @@ def with_matmul(x, y):
     y = x @ x  # HERE
 
 
+def with_power(x, y):
+    y = x**2  # HERE
+
+
 def with_loop_else(x, y, n):
     for k in range(n):
         y = x
@@ -215,6 +219,7 @@ def with_decorator(x, y):
         (with_fstring, "device_print"),
         (with_yield, "`yield`"),
         (with_matmul, "use `ntl.dot`"),
+        (with_power, "multiply"),
         (with_loop_else, "`else` after a loop"),
         (with_return_in_loop, "`return` inside of a loop"),
         (with_attribute_target, "not attributes"),

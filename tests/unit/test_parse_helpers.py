@@ -320,13 +320,13 @@ def test_a_function_defined_in_the_application_sees_its_variables():
         scale = x + 1
 
         def apply(value, power=2):
-            return value * scale**power
+            return value * scale + power
 
         y = apply(x) + apply(x, 3)
 
     assert parsed(application) == expected("""
         scale = x + 1
-        store y = x * scale ** 2 + x * scale ** 3
+        store y = x * scale + 2 + (x * scale + 3)
     """)
 
 
@@ -346,6 +346,31 @@ def test_a_wrapped_helper():
         y = helper(x)
 
     assert parsed(application) == "store y = x + 1"
+
+
+def test_partial_functions_methods_and_cached_functions():
+    class Options:
+        factor = 3
+
+        def apply(self, x):
+            return x * self.factor
+
+        @staticmethod
+        def add(x, amount):
+            return x + amount
+
+    @functools.cache
+    def half():
+        return 0.5
+
+    options = Options()
+    add_two = functools.partial(Options.add, amount=2)
+    minimum = functools.partial(ntl.minimum, 7)
+
+    def application(x, y):
+        y = options.apply(x) + add_two(x) + half() + minimum(x)
+
+    assert parsed(application) == "store y = x * 3 + (x + 2) + 0.5 + ntl.minimum(7, x)"
 
 
 def test_star_parameters_of_a_helper():
