@@ -13,12 +13,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair, symbols_of
-from ninetoothed.backends.base import Argument, Call, Device, Plan
+from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair
+from ninetoothed.backends.base import Call, Device, Plan
+from ninetoothed.checks import checked_call
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
 from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
-from ninetoothed.metaops import shape_text
-from ninetoothed.program import Program, SymbolValue
+from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
+from ninetoothed.program import Program
 from ninetoothed.tensor import Tensor, owner_of
 
 Integers = int | Sequence[int] | None
@@ -53,14 +54,14 @@ def make(
         ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
         ApplicationError: the application uses what cannot be compiled.
     """
-    names = _default_symbols(arrangement)
+    names = default_symbols(arrangement)
     for symbol, name in names.items():
         if isinstance(symbol.leaf.owner, Fresh) and symbol.leaf.owner.label is None:
             symbol.leaf.owner.label = name
     return Kernel(
         arrange(arrangement, application, tensors),
         application,
-        kernel_name or _default_name(arrangement, application),
+        kernel_name or default_name(arrangement, application),
         names=names,
         caller=caller,
         output_dir=output_dir,
@@ -133,7 +134,7 @@ class Kernel:
 
             frontend_named(caller)
         self.program: Program = parse(application, arrangement.parameters, name)
-        found = _all_symbols(arrangement, self.program)
+        found = all_symbols(arrangement, self.program)
         self.meta_symbols = tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta)
         inferred = {s for p in self.tensor_parameters for s in p.source.shape}
         ordered = dict.fromkeys([*(s for s in names or () if s in found), *found])
@@ -145,7 +146,7 @@ class Kernel:
             and (s.leaf.constexpr or s not in inferred)
         )
         self._check_sources(found)
-        self.names = _named(found, self.tensor_parameters, names or {}, self.program)
+        self.names = named_symbols(found, self.tensor_parameters, names or {}, self.program)
         #: What backends keep for this kernel, by what it is.
         self.memory: dict[str, Any] = {}
         self._plan_lock = threading.RLock()
@@ -264,7 +265,7 @@ class Kernel:
         """
         from ninetoothed.plugins import backend_for
 
-        call = self._checked_call(frontend, given)
+        call = checked_call(self, frontend, given)
         with self._plan_lock:
             return backend_for(call.device.kind).plan(self, call, values), call.device
 
@@ -294,7 +295,7 @@ class Kernel:
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
         given, _ = described(self, frontend, bound)
-        return self._checked_call(frontend, given)
+        return checked_call(self, frontend, given)
 
     def compile(
         self,
@@ -383,100 +384,6 @@ class Kernel:
         )
         return f"kernel `{self.name}` takes ({listed}); {found}"
 
-    def _checked_call(self, frontend: Any, given: Mapping[str, Any]) -> Call:
-        tensors: dict[str, Argument] = {}
-        devices: dict[str, Device] = {}
-        for parameter in self.tensor_parameters:
-            shape, strides, dtype, device, aligned = given[parameter.name]
-            try:
-                element = frontend.dtype_of(dtype)
-            except ArgumentError as error:
-                raise ArgumentError(
-                    f"kernel `{self.name}`: `{parameter.name}`: {error.message}"
-                ) from None
-            argument = Argument(tuple(shape), tuple(strides), element, bool(aligned))
-            self._check_argument(parameter, argument)
-            tensors[parameter.name] = argument
-            devices[parameter.name] = frontend.device_of(device)
-        first, device = next(iter(devices.items()))
-        for name, other in devices.items():
-            if other != device:
-                raise ArgumentError(
-                    f"kernel `{self.name}`: `{first}` is on {device} and `{name}` on {other}; all "
-                    "tensors of a call must be on one device. Move one of them."
-                )
-        constants = {
-            name: given[name]
-            for name in self.call_names
-            if name not in tensors and name not in self._scalar_names
-        }
-        for symbol in self.symbols:
-            self._check_constant(symbol, constants[self.names[symbol]])
-        call = Call(
-            tensors, {name: given[name] for name in self._scalar_names}, constants, device, frontend
-        )
-        self._check_shared_sizes(call)
-        return call
-
-    @functools.cached_property
-    def _scalar_names(self) -> frozenset[str]:
-        return frozenset(p.name for p in self.parameters if p.kind == "scalar")
-
-    def _check_argument(self, parameter: Parameter, argument: Argument) -> None:
-        source, subject = parameter.source, f"kernel `{self.name}`: `{parameter.name}`"
-        if len(argument.shape) != source.ndim:
-            raise ArgumentError(
-                f"{subject} has {len(argument.shape)} dimensions, shape {argument.shape}; it was "
-                f"declared with {source.ndim}, as Tensor({source.ndim}). Reshape the argument."
-            )
-        if source.dtype is not None and source.dtype is not argument.dtype:
-            raise ArgumentError(
-                f"{subject} has elements of {argument.dtype}; it was declared with "
-                f"dtype={source.dtype}. Convert the argument."
-            )
-        for dim, (size, value) in enumerate(zip(source.shape, argument.shape)):
-            low = high = size if isinstance(size, int) else None
-            if isinstance(size, Symbol) and size.op == "leaf":
-                low, high = size.leaf.lower_bound, size.leaf.upper_bound
-            if (low is not None and value < low) or (high is not None and value > high):
-                allowed = f"{low}" if low == high else f"{low} to {high}"
-                raise ArgumentError(
-                    f"{subject} has size {value} in dimension {dim}, shape {argument.shape}; it "
-                    f"was declared as {shape_text(source.shape)} with {allowed} there."
-                )
-
-    def _check_constant(self, symbol: Symbol, value: Any) -> None:
-        leaf, name = symbol.leaf, self.names[symbol]
-        if not hasattr(value, "__index__"):
-            raise ArgumentError(
-                f"kernel `{self.name}`: `{name}` is an integer constant, got {value!r}"
-            )
-        number = value.__index__()
-        low, high = leaf.lower_bound, leaf.upper_bound
-        if (low is not None and number < low) or (high is not None and number > high):
-            raise ArgumentError(
-                f"kernel `{self.name}`: `{name}` is {number}, outside of its bounds, {low} to {high}"
-            )
-        if leaf.power_of_two and number & (number - 1):
-            raise ArgumentError(
-                f"kernel `{self.name}`: `{name}` is {number}, and must be a power of two"
-            )
-
-    def _check_shared_sizes(self, call: Call) -> None:
-        """A symbol that several dimensions were declared with has one value."""
-        environment = self.environment(call)
-        for parameter in self.tensor_parameters:
-            argument = call.arguments[parameter.name]
-            for dim, (size, value) in enumerate(zip(parameter.source.shape, argument.shape)):
-                if not isinstance(size, Symbol):
-                    continue
-                needed = int(size.evaluate(environment))
-                if needed != value:
-                    raise ArgumentError(
-                        f"kernel `{self.name}`: `{parameter.name}` has size {value} in dimension "
-                        f"{dim}, shape {argument.shape}; `{size}` is {needed} in this call"
-                    )
-
     def _check_sources(self, symbols: Sequence[Symbol]) -> None:
         """Every size that is used must belong to a tensor that a call is given."""
         known = {id(p.source) for p in self.tensor_parameters}
@@ -494,96 +401,3 @@ class Kernel:
                         self.application.__code__.co_firstlineno,
                     ),
                 )
-
-
-def _default_name(arrangement: Callable[..., Any], application: Callable[..., Any]) -> str:
-    if isinstance(arrangement, functools.partial):
-        return _default_name(arrangement.func, application)
-    name = getattr(application, "__name__", "application")
-    module = getattr(arrangement, "__module__", None) or "__main__"
-    if name == "application" and module != "__main__":
-        name = module.rpartition(".")[2]
-    return name if name.isidentifier() else "kernel"
-
-
-def _default_symbols(arrangement: Any, depth: int = 3) -> dict[Symbol, str]:
-    """The symbols that are defaults of the arrangement's parameters, with those names.
-
-    The functions that the arrangement itself uses are asked too, so that an arrangement built on
-    another's shows that one's names.
-    """
-    if isinstance(arrangement, functools.partial):
-        return _default_symbols(arrangement.func, depth)
-    if not inspect.isfunction(arrangement):
-        return {}
-    found: dict[Symbol, str] = {}
-    for parameter in inspect.signature(arrangement).parameters.values():
-        if isinstance(parameter.default, Symbol) and parameter.default.op == "leaf":
-            found.setdefault(parameter.default, parameter.name)
-    for function in _functions_used(arrangement) if depth else ():
-        for symbol, name in _default_symbols(function, depth - 1).items():
-            found.setdefault(symbol, name)
-    return found
-
-
-def _functions_used(function: Any) -> list[Any]:
-    """The functions that a function may call, by the names in its code."""
-    names = function.__code__.co_names
-    known = [function.__globals__[name] for name in names if name in function.__globals__]
-    within = [
-        getattr(module, name, None)
-        for module in known
-        if inspect.ismodule(module)
-        for name in names
-    ]
-    return [each for each in (*known, *within) if inspect.isfunction(each) and each is not function]
-
-
-def _all_symbols(arrangement: Arrangement, program: Program) -> list[Symbol]:
-    found = dict.fromkeys(symbols_of(arrangement))
-    for node in program.nodes():
-        if isinstance(node, SymbolValue):
-            for symbol in as_symbol(node.symbol).leaves():
-                if symbol.leaf.role != "index":
-                    found.setdefault(symbol)
-    return list(found)
-
-
-def _named(
-    symbols: Sequence[Symbol],
-    parameters: Sequence[Parameter],
-    defaults: Mapping[Symbol, str],
-    program: Program,
-) -> dict[Symbol, str]:
-    """A name for each symbol: the user's for symbols, the parameter's for sizes and strides."""
-    sources: dict[int, str] = {}
-    for parameter in parameters:
-        sources.setdefault(id(parameter.source), parameter.name)
-    taken = set(program.names) | {parameter.name for parameter in program.parameters}
-    named: dict[Symbol, str] = {}
-    everything = dict.fromkeys(
-        [
-            *symbols,
-            *(as_symbol(s) for p in parameters for s in (*p.source.shape, *p.source.strides)),
-        ]
-    )
-    for symbol in everything:
-        if symbol.op != "leaf":
-            continue
-        leaf = symbol.leaf
-        if leaf.role in ("size", "stride"):
-            owner = owner_of(symbol)
-            wanted = f"{sources[id(owner)]}_{leaf.role}_{leaf.dim}"
-        elif leaf.owner is None:
-            # The user's own name is how a call gives it.
-            named[symbol] = leaf.name
-            taken.add(leaf.name)
-            continue
-        else:
-            wanted = defaults.get(symbol, leaf.name)
-        name, number = wanted, 1
-        while name in taken:
-            name, number = f"{wanted}_{number}", number + 1
-        named[symbol] = name
-        taken.add(name)
-    return named
