@@ -153,6 +153,7 @@ class Table:
 
     @functools.cached_property
     def _answers(self) -> dict[str, object]:
+        """An answer a case; the interpreter's last words for each where it failed altogether."""
         questions = [(item.expression, *map(_plain, given(item))) for item in self.cases]
         completed = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("oracle.py"))],
@@ -161,7 +162,8 @@ class Table:
             timeout=300,
             check=False,
         )
-        assert completed.returncode == 0, completed.stderr.decode()
+        if completed.returncode:
+            return dict.fromkeys(map(str, self.cases), completed.stderr.decode())
         answers = pickle.loads(completed.stdout)[1]
         return dict(zip(map(str, self.cases), answers, strict=True))
 

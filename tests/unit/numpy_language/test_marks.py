@@ -7,7 +7,9 @@ import pytest
 
 import ninetoothed.language as ntl
 from ninetoothed import dtypes
+from ninetoothed.backends.numpy.identities import IDENTITIES
 from ninetoothed.backends.numpy.tile import Tile, unmarked
+from ninetoothed.passes import padding_calls
 from tests.unit.numpy_language.cases import random_array
 
 #: 3 of 4 rows and 5 of 8 columns are real.
@@ -169,3 +171,11 @@ def test_unmarked_values_count_every_lane():
 )
 def test_what_moves_elements_across_dimensions_drops_the_marks(moved):
     assert moved(_loaded()).marks == ()
+
+
+def test_the_passes_and_the_numpy_backend_have_the_same_identities():
+    reductions = {name: row[0] for name, row in padding_calls._REDUCTIONS.items()}
+    scans = {name: padding_calls._SCANS[name] for name in ("cumsum", "cumprod")}
+
+    for name, identity in (reductions | scans).items():
+        assert IDENTITIES[name] == identity

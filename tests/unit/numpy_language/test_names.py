@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -157,3 +158,16 @@ def test_namespaces_mean_what_their_names_mean_at_the_top(namespace):
         assert namespace.sqrt(x).data.tolist() == ntl.sqrt(x).data.tolist()
     for name in set(vars(namespace)) - {"_name"}:
         assert callable(getattr(namespace, name)) and hasattr(ntl, name)
+
+
+def _parameters(function) -> list[str]:
+    plain = inspect.unwrap(getattr(function, "fn", function))
+    hidden = {"_semantic", "_generator"}
+    return [name for name in inspect.signature(plain).parameters if name not in hidden]
+
+
+@pytest.mark.parametrize("name", sorted({*ntl._FUNCTIONS} - _NOT_ON_NUMPY))
+def test_the_parameters_are_called_as_tritons_are(name):
+    tl = pytest.importorskip("triton.language", reason="needs Triton to compare with")
+
+    assert _parameters(FUNCTIONS[name]) == _parameters(getattr(tl, name))
