@@ -7,9 +7,10 @@ statements of the Program.
 - ``values``: what an expression can stand for
 - ``objects``: Python objects as values
 - ``frames``: one function being evaluated: its variables, its errors, its output
+- ``bindings``: what variables hold, in which order, and where ways meet
 - ``tiles``: what may be done with a parameter
-- ``expressions``, ``calls``, ``assignments``, ``statements``, ``application``: Python's syntax, each
-  on top of the one before
+- ``expressions``, ``operators``, ``calls``, ``assignments``, ``statements``, ``application``:
+  Python's syntax, each on top of the one before
 - ``builtin_calls``: Python's own functions
 """
 

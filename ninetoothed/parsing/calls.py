@@ -11,7 +11,6 @@ from ninetoothed.effects import is_effect
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.builtin_calls import call_builtin
-from ninetoothed.parsing.expressions import ExpressionFrame, _is_symbolic, _symbol
 from ninetoothed.parsing.frames import State
 from ninetoothed.parsing.objects import (
     Bound,
@@ -21,6 +20,7 @@ from ninetoothed.parsing.objects import (
     unbound,
     value_of,
 )
+from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import (
     Cell,
     Function,
@@ -43,7 +43,7 @@ _ONE_SHAPE = frozenset({"zeros", "full"})
 _RANGES = frozenset({"range", "static_range"})
 
 
-class CallFrame(ExpressionFrame):
+class CallFrame(OperatorFrame):
     """A frame that evaluates calls."""
 
     def _evaluate_Call(self, node: ast.Call) -> Value:
@@ -168,10 +168,10 @@ class CallFrame(ExpressionFrame):
         """``cdiv`` and ``next_power_of_2`` of what is known, of symbolic sizes too."""
         name = str(getattr(function, "name", None) or getattr(function, "__name__", ""))
         ours = isinstance(function, LanguageFunction) or comes_from("triton", function)
-        if not ours or not arguments or not all(map(_is_symbolic, arguments)):
+        if not ours or not arguments or not all(map(is_symbolic, arguments)):
             return None
         if name.endswith("cdiv") and len(arguments) == 2:
-            one, other = map(_symbol, arguments)
+            one, other = map(symbol_of, arguments)
             return self.computed(lambda: (one + other - 1) // other, node)
         if name == "next_power_of_2" and len(arguments) == 1:
             return self._widened_size(arguments[0], node)

@@ -1,9 +1,8 @@
-"""Expressions: what is known is computed, the rest becomes expressions of the Program."""
+"""Names, attributes and subscripts: what is known is computed, the rest is left to the Program."""
 
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -16,51 +15,13 @@ from ninetoothed.parsing.values import (
     Group,
     Known,
     Level,
-    Method,
     Range,
     Runtime,
     Source,
     Symbolic,
     Tile,
     Value,
-    same,
 )
-from ninetoothed.program import clone
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
-    ast.MatMult: operator.matmul,
-}
-
-#: The operations that a symbolic integer supports itself.
-_SYMBOLIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
-
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-    ast.Not: operator.not_,
-}
-
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 _ADVICE = {
     ast.Lambda: "A lambda can only be handed to the language's own functions, `ntl.reduce` for one",
@@ -78,7 +39,7 @@ _ADVICE = {
 
 
 class ExpressionFrame(TileFrame):
-    """A frame that evaluates expressions, calls aside."""
+    """A frame that evaluates what names things. Operators and calls come on top of it."""
 
     def evaluate(self, node: ast.expr) -> Value:
         method = getattr(self, f"_evaluate_{type(node).__name__}", None)
@@ -291,11 +252,7 @@ class ExpressionFrame(TileFrame):
             return self.at(ast.Slice(lower=bounds[0], upper=bounds[1], step=bounds[2]), node)
         return self.expression(value, node)
 
-    # Operators.
-
-    def _evaluate_BinOp(self, node: ast.BinOp) -> Value:
-        left, right = self.in_order([node.left, node.right], self._loaded)
-        return self.binary(left, node.op, right, node)
+    # Others.
 
     def _loaded(self, node: ast.expr) -> Value:
         """A value of which tiles are loaded now, before what is evaluated after it."""
@@ -303,40 +260,6 @@ class ExpressionFrame(TileFrame):
         if isinstance(value, Tile):
             return Runtime(self.expression(value, node))
         return value
-
-    def binary(self, left: Value, op: ast.operator, right: Value, node: ast.AST) -> Value:
-        """``left op right``."""
-        if isinstance(op, ast.MatMult):
-            raise self.error(node, "`@` is not supported: use `ntl.dot`.")
-        if isinstance(left, Group) or isinstance(right, Group):
-            joined = self._joined(left, op, right)
-            if joined is not None:
-                return joined
-        if isinstance(left, Known) and isinstance(right, Known):
-            one, other = literal(left.object), literal(right.object)
-            return self.computed(lambda: _BINARY[type(op)](one, other), node)
-        if isinstance(op, _SYMBOLIC) and _is_symbolic(left) and _is_symbolic(right):
-            one, other = _symbol(left), _symbol(right)
-            return self.computed(lambda: _BINARY[type(op)](one, other), node)
-        operands = [self.expression(value, node) for value in (left, right)]
-        if isinstance(op, ast.Pow) and not all(map(self.is_constant, operands)):
-            raise self.error(
-                node,
-                "`**` of a value of the running kernel is not supported: multiply, or use "
-                "`ntl.libdevice.pow` or `ntl.exp2(exponent * ntl.log2(base))`.",
-            )
-        return Runtime(self.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), node))
-
-    def _joined(self, left: Value, op: ast.operator, right: Value) -> Group | None:
-        """Tuples added, or repeated."""
-        if isinstance(op, ast.Add) and isinstance(left, Group) and isinstance(right, Group):
-            return Group(left.items + right.items)
-        if isinstance(op, ast.Mult):
-            group, count = (left, right) if isinstance(left, Group) else (right, left)
-            if isinstance(count, Known) and isinstance(count.object, int):
-                assert isinstance(group, Group)
-                return Group(group.items * count.object)
-        return None
 
     def computed(self, compute: Callable[[], Any], node: ast.AST) -> Value:
         """The value of what Python computes now; its exceptions become located errors."""
@@ -346,96 +269,6 @@ class ExpressionFrame(TileFrame):
             raise self.error(
                 node, f"Computed at compile time, this raises {type(error).__name__}: {error}"
             ) from error
-
-    def _evaluate_UnaryOp(self, node: ast.UnaryOp) -> Value:
-        value = self.evaluate(node.operand)
-        if isinstance(node.op, ast.Not):
-            truth = self.truth(value)
-            if truth is not None:
-                return Known(not truth)
-        if isinstance(value, Known):
-            item = literal(value.object)
-            return self.computed(lambda: _UNARY[type(node.op)](item), node)
-        if isinstance(value, Symbolic) and isinstance(node.op, ast.USub):
-            return self.computed(lambda: 0 - value.symbol, node)
-        operand = self.expression(value, node)
-        return Runtime(self.at(ast.UnaryOp(op=node.op, operand=operand), node))
-
-    def _evaluate_BoolOp(self, node: ast.BoolOp) -> Value:
-        wanted = isinstance(node.op, ast.And)
-        parts: list[ast.expr] = []
-        for position, operand in enumerate(node.values):
-            with self.state.captured() as statements:
-                value = self._loaded(operand)
-            truth = self.truth(value)
-            is_last = position == len(node.values) - 1
-            if not parts and (is_last or truth is (not wanted)):
-                self.state.block.extend(statements)
-                return value
-            if truth is wanted and not is_last and not statements:
-                continue
-            expression = self.expression(value, operand)
-            if parts and statements:
-                parts = [self._short_circuit(node, parts, statements, expression)]
-            else:
-                self.state.block.extend(statements)
-                parts.append(expression)
-            if truth is (not wanted):
-                break
-        return Runtime(self._all_of(node.op, parts, node))
-
-    def _all_of(self, op: ast.boolop, parts: list[ast.expr], node: ast.AST) -> ast.expr:
-        if len(parts) == 1:
-            return parts[0]
-        return self.at(ast.BoolOp(op=op, values=parts), node)
-
-    def _short_circuit(
-        self,
-        node: ast.BoolOp,
-        parts: list[ast.expr],
-        statements: list[ast.stmt],
-        last: ast.expr,
-    ) -> ast.expr:
-        """An operand that takes statements is only evaluated where Python would evaluate it."""
-        result = self.saved(self._all_of(node.op, parts, node), node, "condition")
-        test: ast.expr = clone(result)
-        if isinstance(node.op, ast.Or):
-            test = self.at(ast.UnaryOp(op=ast.Not(), operand=test), node)
-        statements.append(self.assignment(result.id, last, node))
-        self.emit(ast.If(test=test, body=statements, orelse=[]), node)
-        return result
-
-    def _evaluate_IfExp(self, node: ast.IfExp) -> Value:
-        condition = self._loaded(node.test)
-        truth = self.truth(condition)
-        if truth is not None:
-            return self.evaluate(node.body if truth else node.orelse)
-        test = self.expression(condition, node.test)
-        with self.state.captured() as body:
-            one = self._loaded(node.body)
-        with self.state.captured() as orelse:
-            other = self._loaded(node.orelse)
-        if not body and not orelse:
-            if same(one, other):
-                return one
-            nodes = self.expression(one, node.body), self.expression(other, node.orelse)
-            return Runtime(self.at(ast.IfExp(test=test, body=nodes[0], orelse=nodes[1]), node))
-        cell = Cell(self.state.fresh("choice"))
-        value = self.merge(cell, (one, body), (other, orelse), node, self.is_constant(test))
-        self.conditional(test, body, orelse, node)
-        cell.value = value
-        return self.read(cell, cell.name, node)
-
-    def conditional(
-        self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], node: ast.AST
-    ) -> None:
-        """Add an ``if``, turned round where only its second branch has statements."""
-        if not body and not orelse:
-            return
-        if not body:
-            test = self.at(ast.UnaryOp(op=ast.Not(), operand=test), node)
-            body, orelse = orelse, []
-        self.emit(ast.If(test=test, body=body, orelse=orelse), node)
 
     def _evaluate_NamedExpr(self, node: ast.NamedExpr) -> Value:
         cell = self.lookup(node.target.id, node.target)
@@ -460,121 +293,6 @@ class ExpressionFrame(TileFrame):
             else:
                 texts.append(str(cast(ast.Constant, part).value))
         return Known("".join(texts))
-
-    # Comparisons.
-
-    def _evaluate_Compare(self, node: ast.Compare) -> Value:
-        # `is` asks what a tile is, not what it holds.
-        asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
-        operands = [node.left, *node.comparators]
-        values = self.in_order(operands, self.evaluate if asks else self._loaded)
-        if len(node.ops) == 1:
-            return self._compare(values[0], node.ops[0], values[1], node)
-        results: list[Value] = []
-        for index, op in enumerate(node.ops):
-            left, right = values[index], values[index + 1]
-            if isinstance(right, Runtime) and index < len(node.ops) - 1:
-                if not isinstance(right.node, ast.Name | ast.Constant):
-                    right = Runtime(self.saved(right.node, node, "value"))
-                values[index + 1] = Runtime(clone(right.node))
-            results.append(self._compare(left, op, right, node))
-        return self._conjunction(results, node)
-
-    def _conjunction(self, results: list[Value], node: ast.AST) -> Value:
-        """All of several comparisons, of tiles too."""
-        if any(self.truth(result) is False for result in results):
-            return Known(False)
-        rest = [result for result in results if self.truth(result) is None]
-        if not rest:
-            return Known(True)
-        whole = self.expression(rest[0], node)
-        for result in rest[1:]:
-            right = self.expression(result, node)
-            whole = self.at(ast.BinOp(left=whole, op=ast.BitAnd(), right=right), node)
-        return Runtime(whole)
-
-    def _compare(self, left: Value, op: ast.cmpop, right: Value, node: ast.Compare) -> Value:
-        if isinstance(op, ast.In | ast.NotIn):
-            return self._contained(left, op, right, node)
-        if isinstance(op, ast.Is | ast.IsNot):
-            known = self._identical(left, right)
-            if known is not None:
-                return Known(known is isinstance(op, ast.Is))
-        elif isinstance(left, Known) and isinstance(right, Known):
-            one, other = literal(left.object), literal(right.object)
-            return self.computed(lambda: _COMPARE[type(op)](one, other), node)
-        elif isinstance(op, ast.Eq | ast.NotEq):
-            equal = self._equal(left, right, node)
-            if equal is not None:
-                return equal if isinstance(op, ast.Eq) else self._negated(equal, node)
-        nodes = self.expression(left, node), self.expression(right, node)
-        return Runtime(self.at(ast.Compare(left=nodes[0], ops=[op], comparators=[nodes[1]]), node))
-
-    def _negated(self, value: Value, node: ast.AST) -> Value:
-        truth = self.truth(value)
-        if truth is not None:
-            return Known(not truth)
-        operand = self.expression(value, node)
-        return Runtime(self.at(ast.UnaryOp(op=ast.Not(), operand=operand), node))
-
-    def _identical(self, left: Value, right: Value) -> bool | None:
-        """``left is right`` where it is known."""
-        if isinstance(left, Known) and isinstance(right, Known):
-            return left.object is right.object or same(left, right)
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, Known) and one.object is None and not isinstance(other, Runtime):
-                return False
-        return None
-
-    def _equal(self, left: Value, right: Value, node: ast.Compare) -> Value | None:
-        """``left == right`` where that is no comparison of two numbers of the running kernel."""
-        if isinstance(left, Symbolic) and same(left, right):
-            return Known(True)
-        if isinstance(left, Group) and isinstance(right, Group):
-            if len(left.items) != len(right.items):
-                return Known(False)
-            pairs = zip(left.items, right.items, strict=True)
-            return self._conjunction([self._compare(a, ast.Eq(), b, node) for a, b in pairs], node)
-        if isinstance(left, Level | Method | Range) or isinstance(right, Level | Method | Range):
-            return Known(same(left, right))
-        return None
-
-    def _contained(self, left: Value, op: ast.cmpop, right: Value, node: ast.Compare) -> Value:
-        """``left in right``."""
-        if isinstance(right, Known) and isinstance(left, Known):
-            item, container = left.object, right.object
-            found = self.computed(lambda: item in container, node)
-            return found if isinstance(op, ast.In) else self._negated(found, node)
-        if not isinstance(right, Group):
-            raise self.error(node, "`in` needs a tuple of compile-time constants on its right.")
-        if isinstance(left, Runtime) and not isinstance(left.node, ast.Name):
-            left = Runtime(self.saved(left.node, node, "value"))
-        results = []
-        for item in right.items:
-            copy: Value = Runtime(clone(left.node)) if isinstance(left, Runtime) else left
-            result = self._compare(copy, ast.Eq(), item, node)
-            if self.truth(result):
-                return Known(isinstance(op, ast.In))
-            if self.truth(result) is None:
-                results.append(self.expression(result, node))
-        if not results:
-            return Known(isinstance(op, ast.NotIn))
-        found = Runtime(self._all_of(ast.Or(), results, node))
-        return found if isinstance(op, ast.In) else self._negated(found, node)
-
-
-def _is_symbolic(value: Value) -> bool:
-    if isinstance(value, Symbolic):
-        return True
-    return (
-        isinstance(value, Known)
-        and isinstance(value.object, int)
-        and not isinstance(value.object, bool)
-    )
-
-
-def _symbol(value: Value) -> Any:
-    return value.symbol if isinstance(value, Symbolic) else literal(cast(Known, value).object)
 
 
 def _is_view(index: ast.AST | None) -> bool:

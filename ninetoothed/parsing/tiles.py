@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any, cast
 
-from ninetoothed.parsing.frames import Frame, _count, _shape_text
+from ninetoothed.parsing.bindings import BindingFrame
+from ninetoothed.parsing.frames import count_text, shape_text
 from ninetoothed.parsing.objects import value_of
 from ninetoothed.parsing.values import (
     Element,
@@ -29,7 +30,7 @@ from ninetoothed.program import (
 )
 
 
-class TileFrame(Frame):
+class TileFrame(BindingFrame):
     """A frame that knows tiles, levels and sources."""
 
     def tile_attribute(self, value: Value, name: str, node: ast.AST) -> Value | None:
@@ -92,7 +93,7 @@ class TileFrame(Frame):
             raise self.error(
                 node,
                 f"`{parameter.name}.{method.name}({value.object})`: the source of "
-                f"{parameter.name!r} has {_count(ndim, 'dimension', 'dimensions')}, so the "
+                f"{parameter.name!r} has {count_text(ndim, 'dimension', 'dimensions')}, so the "
                 f"dimension has to be from {-ndim} to {ndim - 1}.",
             )
         return int(value.object) % ndim
@@ -105,8 +106,8 @@ class TileFrame(Frame):
         if len(indices) != len(shape):
             raise self.error(
                 node,
-                f"{name!r} is indexed with {_count(len(indices), 'index', 'indices')} where it "
-                f"names {_shape_text(shape)} tiles: {_count(len(shape), 'index', 'indices')} "
+                f"{name!r} is indexed with {count_text(len(indices), 'index', 'indices')} where it "
+                f"names {shape_text(shape)} tiles: {count_text(len(shape), 'index', 'indices')} "
                 "needed.",
             )
         selected = tuple(
@@ -145,8 +146,8 @@ class TileFrame(Frame):
         if len(indices) != ndim:
             raise self.error(
                 node,
-                f"`{name}.source` is indexed with {_count(len(indices), 'index', 'indices')}, and "
-                f"it has {_count(ndim, 'dimension', 'dimensions')}: one index for each is needed.",
+                f"`{name}.source` is indexed with {count_text(len(indices), 'index', 'indices')}, and "
+                f"it has {count_text(ndim, 'dimension', 'dimensions')}: one index for each is needed.",
             )
         return [
             self._index(f"{name}.source", value, size, node)

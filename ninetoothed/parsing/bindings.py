@@ -1,0 +1,217 @@
+"""Variables: bound, kept from later changes, carried through loops, merged where ways meet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ninetoothed.constancy import is_constant_symbol
+from ninetoothed.effects import conflicts, has_effect, reads_memory
+from ninetoothed.parsing.frames import Frame
+from ninetoothed.parsing.objects import literal
+from ninetoothed.parsing.values import (
+    Cell,
+    Group,
+    Known,
+    Runtime,
+    Symbolic,
+    Tile,
+    Undecided,
+    Value,
+    copy_of,
+    same,
+)
+from ninetoothed.program import SymbolValue
+
+
+class BindingFrame(Frame):
+    """A frame that knows what variables hold, and in which order."""
+
+    # Order of evaluation.
+
+    def in_order(self, nodes: Sequence[ast.expr], evaluate: Callable[[Any], Any]) -> list[Any]:
+        """The values of several expressions, evaluated from left to right.
+
+        Where one of them adds statements that change what an earlier one reads, the earlier one's
+        value is saved before these statements.
+        """
+        results: list[Any] = []
+        for node in nodes:
+            start = len(self.state.block)
+            result = evaluate(node)
+            grown = len(self.state.block) - start
+            if grown:
+                for index, earlier in enumerate(results):
+                    position = len(self.state.block) - grown
+                    results[index] = self._kept(earlier, position, nodes[index])
+            if self.state.effects:
+                self._keep_effects(results, result, nodes)
+            results.append(result)
+        return results
+
+    def _keep_effects(self, earlier: list[Any], later: Any, nodes: Sequence[ast.expr]) -> None:
+        """A call with an effect is made before a tile is loaded that stands after it.
+
+        Loads have no order within an expression: a backend may make them before all else.
+        """
+        if not (isinstance(later, Tile) or _has(later, reads_memory)):
+            return
+        for index, value in enumerate(earlier):
+            if isinstance(value, Runtime) and has_effect(value.node):
+                earlier[index] = Runtime(self.saved(value.node, nodes[index], "value"))
+
+    def _kept(self, value: Any, start: int, origin: ast.AST) -> Any:
+        """``value``, saved at position ``start`` of the block if what follows there changes it."""
+        if isinstance(value, Runtime):
+            if conflicts(value.node, self.state.block[start:]):
+                name = self.state.fresh("value")
+                self.state.block.insert(start, self.assignment(name, value.node, origin))
+                return Runtime(self.name(name, origin))
+        elif isinstance(value, Group):
+            return Group(tuple(self._kept(item, start, origin) for item in value.items))
+        elif isinstance(value, Tile):
+            indices = (self._kept(Runtime(index), start, origin) for index in value.indices)
+            return Tile(value.parameter, tuple(item.node for item in indices), value.level)
+        return value
+
+    def operand(self, node: ast.expr) -> Runtime:
+        """An expression's value as a node."""
+        return Runtime(self.expression(self.evaluate(node), node))
+
+    # Binding.
+
+    def bind(self, cell: Cell, value: Value, node: ast.AST) -> None:
+        """Assign a variable. What is known at compile time needs no statement."""
+        cell.value = self._stored_in(cell, cell.name, value, node, self.state.block)
+
+    def _stored_in(
+        self, cell: Cell, name: str, value: Value, node: ast.AST, block: list[ast.stmt]
+    ) -> Value:
+        if isinstance(value, Tile):
+            if not value.is_complete:
+                return self.frozen(value, node)
+            value = Runtime(self.expression(value, node))
+        if isinstance(value, Group):
+            items = enumerate(value.items)
+            return Group(
+                tuple(
+                    self._stored_in(
+                        cell, self._item_name(cell, f"{name}_{index}"), item, node, block
+                    )
+                    for index, item in items
+                )
+            )
+        if not isinstance(value, Runtime):
+            return value
+        if isinstance(value.node, ast.Name) and value.node.id == name:
+            return value
+        constant = cell.is_stable and not self.state.loops and self.is_constant(value.node)
+        block.append(self.assignment(name, value.node, node, constant))
+        return Runtime(self.name(name, node))
+
+    def _item_name(self, cell: Cell, wish: str) -> str:
+        if wish not in cell.item_names:
+            cell.item_names[wish] = self.state.fresh(wish)
+        return cell.item_names[wish]
+
+    def frozen(self, tile: Tile, node: ast.AST) -> Tile:
+        """The same tile, whatever happens later to the variables in its indices."""
+        indices = tuple(
+            index
+            if self._is_stable(index)
+            else self.saved(index, node, f"{tile.parameter.name}_index")
+            for index in tile.indices
+        )
+        return Tile(tile.parameter, indices, tile.level)
+
+    def _is_stable(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Constant | SymbolValue):
+            return True
+        if isinstance(node, ast.Name):
+            stable = (
+                cell.is_stable
+                for frame in self.state.frames
+                for cell in frame.cells.values()
+                if cell.name == node.id
+            )
+            return next(stable, True)
+        if isinstance(node, ast.BinOp):
+            return self._is_stable(node.left) and self._is_stable(node.right)
+        return False
+
+    # Where ways meet.
+
+    def settle(
+        self, cell: Cell, value: Value | None, block: list[ast.stmt], node: ast.AST
+    ) -> Value | None:
+        """Make a value one of the running kernel, held in the variable's own name.
+
+        Statements for it are added to ``block``. None where that is impossible.
+        """
+        return self._settled(cell, cell.name, value, block, node)
+
+    def _settled(
+        self, cell: Cell, name: str, value: Value | None, block: list[ast.stmt], node: ast.AST
+    ) -> Value | None:
+        if isinstance(value, Group):
+            items = [
+                self._settled(cell, self._item_name(cell, f"{name}_{index}"), item, block, node)
+                for index, item in enumerate(value.items)
+            ]
+            return None if None in items else Group(tuple(item for item in items if item))
+        if not is_carried(value):
+            return None
+        assert value is not None
+        expression = self.expression(copy_of(value), node)
+        if not (isinstance(expression, ast.Name) and expression.id == name):
+            block.append(self.assignment(name, expression, node))
+        return Runtime(self.name(name, node))
+
+    def merge(
+        self,
+        cell: Cell,
+        left: tuple[Value | None, list[ast.stmt]],
+        right: tuple[Value | None, list[ast.stmt]],
+        node: ast.AST,
+        constant: bool,
+    ) -> Value | None:
+        """What a variable holds after two ways, each with the value and the block it ended in."""
+        (one, one_block), (other, other_block) = left, right
+        if same(one, other):
+            return one
+        if one is None or other is None:
+            # Python would raise on the way that left it unassigned.
+            value, block = (other, other_block) if one is None else (one, one_block)
+            return self.settle(cell, value, block, node) if isinstance(value, Group) else value
+        if constant and _is_number(one) and _is_number(other):
+            name = self.state.fresh(f"{cell.name}_value")
+            for value, block in ((one, one_block), (other, other_block)):
+                block.append(
+                    self.assignment(name, self.expression(copy_of(value), node), node, True)
+                )
+            return Runtime(self.name(name, node))
+        settled = [
+            self.settle(cell, value, block, node)
+            for value, block in ((one, one_block), (other, other_block))
+        ]
+        if None in settled or not same(settled[0], settled[1]):
+            return Undecided("it differs between the ways that run time may take.")
+        return settled[0]
+
+
+def _has(value: Any, question: Callable[[ast.AST], bool]) -> bool:
+    return isinstance(value, Runtime) and question(value.node)
+
+
+def is_carried(value: Value | None) -> bool:
+    """Whether a variable of the running kernel can hold the value."""
+    if isinstance(value, Known):
+        return value.object is None or _is_number(value)
+    return isinstance(value, Runtime | Symbolic)
+
+
+def _is_number(value: Value) -> bool:
+    if isinstance(value, Symbolic):
+        return is_constant_symbol(value.symbol)
+    return isinstance(value, Known) and isinstance(literal(value.object), bool | int | float)
