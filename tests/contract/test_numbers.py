@@ -1,0 +1,169 @@
+"""LANGUAGE.md, "Numbers"."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from tests.contract.kernels import empty, matrices
+
+
+def products(x, y, out):
+    return x.tile((16, -1)), y.tile((-1, 16)), out.tile((16, 16))
+
+
+def test_dot_accumulates_in_float32():
+    """`ntl.dot` accumulates in float32"""
+
+    def application(x, y, out):
+        out = ntl.dot(x, y)  # noqa: F841
+
+    # In float16 the sum would stand still at 2048.
+    x = torch.ones(16, 4096, dtype=torch.float16)
+    y = torch.ones(4096, 16, dtype=torch.float16)
+    out = empty(16, 16)
+    ninetoothed.make(products, application, matrices(3))(x, y, out)
+    assert torch.equal(out, torch.full((16, 16), 4096.0))
+
+
+def test_dots_result_is_float32():
+    def application(x, y, out):
+        product = ntl.dot(x, y)
+        if product.dtype is ntl.float32:
+            out = product  # noqa: F841
+
+    out = empty(16, 16)
+    x = torch.eye(16, dtype=torch.bfloat16)
+    ninetoothed.make(products, application, matrices(3))(x, x, out)
+    assert torch.equal(out, torch.eye(16))
+
+
+def test_dot_takes_float32_operands_in_ieee_precision():
+    """and takes fp32 operands in IEEE precision unless `input_precision` says otherwise"""
+
+    def application(x, y, out):
+        out = ntl.dot(x, y)  # noqa: F841
+
+    # Lost in TF32, whose mantissa has ten bits.
+    x = torch.full((16, 16), 1 + 2**-20)
+    out = empty(16, 16)
+    kernel = ninetoothed.make(products, application, matrices(3))
+    kernel(x, torch.eye(16), out)
+    assert torch.equal(out, x)
+    assert 'input_precision="ieee"' in kernel.source.replace("'", '"')
+
+
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3", "ieee"])
+def test_input_precision_may_say_otherwise(precision):
+    def application(x, y, out):
+        out = ntl.dot(x, y, input_precision=precision)  # noqa: F841
+
+    kernel = ninetoothed.make(products, application, matrices(3))
+    assert f'input_precision="{precision}"' in kernel.source.replace("'", '"')
+
+
+def copied(x, y):
+    y = x  # noqa: F841
+
+
+def emitted_for(*arguments, application=copied, arrangement=None):
+    """The Triton source for float16 matrices of these shapes and strides; no memory is needed."""
+    pytest.importorskip("triton")
+    from ninetoothed.backends.base import Argument, Call, Device
+    from ninetoothed.backends.triton.specialize import specialize
+
+    def in_blocks(x, y):
+        return x.tile((16, 16)), y.tile((16, 16))
+
+    kernel = ninetoothed.make(arrangement or in_blocks, application, matrices(len(arguments)))
+    described = {
+        name: Argument(shape, strides, ninetoothed.float16)
+        for name, (shape, strides) in zip(kernel.call_names, arguments)
+    }
+    return specialize(kernel, Call(described, device=Device("cuda")), None).emitted.text
+
+
+ROW = 2**16
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "wide"),
+    [
+        (64, 64, False),
+        # The last element of 2 ** 31 is at 2 ** 31 - 1.
+        (2**15, ROW, False),
+        (2**15 + 16, ROW, True),
+        (2**16, ROW, True),
+    ],
+)
+def test_offsets_have_32_bits_where_every_reachable_offset_fits_and_64_where_not(
+    rows, columns, wide
+):
+    """Integer offsets are 32-bit where every reachable offset fits and 64-bit where not"""
+    contiguous = ((rows, columns), (columns, 1))
+
+    assert ("int64" in emitted_for(contiguous, contiguous)) is wide
+
+
+def test_a_large_stride_of_a_small_tensor_needs_64_bits():
+    small, spread = ((32, 32), (32, 1)), ((32, 32), (2**27, 1))
+
+    assert "int64" not in emitted_for(small, small)
+    assert "int64" in emitted_for(spread, small)
+    assert "int64" in emitted_for(small, spread)
+
+
+def test_a_step_back_in_memory_counts_as_well():
+    small, back = ((32, 32), (32, 1)), ((32, 32), (-(2**27), 1))
+
+    assert "int64" in emitted_for(back, small)
+
+
+def test_the_width_is_decided_from_the_arguments_of_each_call():
+    """decided from the arguments of each call"""
+    pytest.importorskip("triton")
+    from ninetoothed.backends.base import Argument, Call
+    from ninetoothed.backends.triton.specialize import specialize
+
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((16, 16)), y.tile((16, 16))), copied, matrices(2)
+    )
+    sources = []
+    for rows in (64, 2**16, 64):
+        matrix = Argument((rows, ROW), (ROW, 1), ninetoothed.float16)
+        sources.append(specialize(kernel, Call({"x": matrix, "y": matrix}), None).emitted.text)
+    assert ["int64" in source for source in sources] == [False, True, False]
+    assert sources[0] == sources[2]
+
+
+def test_integer_scalars_keep_their_value():
+    """A number past 32 bits arrives whole."""
+
+    def application(x, number, y):
+        y = x + number  # noqa: F841
+
+    def arrangement(x, number, y):
+        return x.tile((4,)), number, y.tile((4,))
+
+    y = torch.empty(3, dtype=torch.int64)
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))
+    for number in (5, 2**40, -(2**40)):
+        kernel(torch.arange(3), number, y)
+        assert torch.equal(y, torch.arange(3) + number)
+
+
+def test_offsets_reach_far_elements_on_the_cpu():
+    """The same through a view whose rows lie far apart; nothing of it is allocated but its pages."""
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    memory = torch.empty(2**31 + 2**20, dtype=torch.int8)
+    x = memory.as_strided((2, 4), (2**31 + 16, 1))
+    x[0], x[1] = torch.arange(4), torch.arange(4, 8)
+    y = torch.zeros(2, 4, dtype=torch.int8)
+    ninetoothed.make(lambda x, y: (x.tile((1, 4)), y.tile((1, 4))), application, matrices(2))(x, y)
+    assert torch.equal(y, torch.arange(8, dtype=torch.int8).reshape(2, 4))

@@ -1,0 +1,304 @@
+"""LANGUAGE.md, "Padding"."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from tests.contract.kernels import B, arange, empty, matrices, rows, run, tiles, vectors
+
+
+def whole(*tensors):
+    """Each vector as one tile; tensors of no dimension are as they are."""
+    return tuple(t.tile((-1,)) if t.ndim == 1 else t for t in tensors)
+
+
+def reduced(application, x, y=None, other=None, arrangement=None):
+    """A row at a time of a matrix into an element of a vector."""
+    y = empty(x.shape[0]) if y is None else y
+
+    def each_row(x, y):
+        x = x.tile((1, -1)).squeeze(1)
+        x.dtype = x.dtype.squeeze(0)
+        return x, y
+
+    kernel = ninetoothed.make(
+        arrangement or each_row, application, (Tensor(2, other=other), Tensor(1))
+    )
+    kernel(x, y)
+    return y
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 7, 8, 9])
+def test_a_tile_is_widened_to_the_next_power_of_two(size):
+    """A tile whose size is not a power of two is widened to the next one"""
+
+    def application(x, y):
+        value = x
+        y = value.shape[0]  # noqa: F841
+
+    widened = 1 << (size - 1).bit_length()
+    assert reduced(application, arange(2, size)).tolist() == [widened] * 2
+
+
+def test_lanes_beyond_the_tile_are_masked_off_stores_drop_them():
+    """lanes beyond the tile or the source are masked off: stores drop them"""
+
+    def application(x):
+        x = 0  # noqa: F841
+
+    kernel = ninetoothed.make(lambda x: x[:5:2].tile((3,)), application, vectors(1))
+    x = arange(8)
+    kernel(x)
+    assert x.tolist() == [0, 2, 0, 4, 0, 6, 7, 8]
+
+
+def test_lanes_beyond_the_source_are_masked_off():
+    memory = arange(12)
+
+    def application(x):
+        x = -x  # noqa: F841
+
+    ninetoothed.make(lambda x: x.tile((8,)), application, vectors(1))(memory[2:7])
+    assert memory.tolist() == [1, 2, -3, -4, -5, -6, -7, 8, 9, 10, 11, 12]
+
+
+def test_a_tile_that_is_no_power_of_two_does_not_read_its_neighbour():
+    """loads read `other` in them"""
+
+    def application(x, y):
+        y = ntl.max(x)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((3,)), y
+
+    y = empty(2)
+    ninetoothed.make(arrangement, application, (Tensor(1, other=-5), Tensor(1)))(-arange(6) - 5, y)
+    assert y.tolist() == [-5, -5]
+
+
+def test_a_local_variable_that_holds_a_loaded_tile_has_the_widened_shape():
+    """A local variable that holds a loaded tile has the widened shape, on every backend
+    (`ntl.arange(0, v.shape[0])` fits it)."""
+
+    def application(x, y):
+        v = x
+        y = ntl.sum(v * ntl.arange(0, v.shape[0]))  # noqa: F841
+
+    x = arange(2, 5)
+    assert torch.equal(reduced(application, x), (x * torch.arange(5)).sum(1))
+
+
+def test_shapes_made_from_a_tiles_shape_are_widened_alike():
+    def application(x, y):
+        total = ntl.zeros(x.shape, dtype=ntl.float32) + x
+        y = ntl.sum(total + ntl.full((x.shape[0],), 1, ntl.float32))  # noqa: F841
+
+    x = arange(2, 5)
+    assert torch.equal(reduced(application, x), x.sum(1) + 5)
+
+
+def test_where_other_is_set_that_value_takes_part():
+    """Where `other` is set, that value takes part in whatever follows."""
+
+    def application(x, y):
+        y = ntl.sum(x) + ntl.max(x) * 1000  # noqa: F841
+
+    # Five are widened to eight: three lanes read 7.
+    assert reduced(application, arange(1, 5), other=7).tolist() == [15 + 21 + 7000]
+
+
+def test_where_it_is_unset_the_lanes_read_as_zero():
+    """Where it is unset the lanes read as 0"""
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((4,)), y.tile((4,))
+
+    y = empty(4)
+    kernel = ninetoothed.make(arrangement, application, vectors(2))
+    kernel(arange(2), y)
+    assert y.tolist() == [1, 2, 0, 0]
+
+
+NEGATIVE = -arange(3, 5) - 3
+
+
+def as_sum(x, y):
+    y = ntl.sum(ntl.exp(x / 16))  # noqa: F841
+
+
+def as_max(x, y):
+    y = ntl.max(x)  # noqa: F841
+
+
+def as_min(x, y):
+    y = ntl.min(-x)  # noqa: F841
+
+
+def as_argmax(x, y):
+    y = ntl.argmax(x - 1, axis=0)  # noqa: F841
+
+
+def as_argmin(x, y):
+    y = ntl.argmin(1 - x, axis=0)  # noqa: F841
+
+
+def as_largest_of_products(x, y):
+    y = ntl.max(x * 2 + ntl.minimum(x, 0.0) - 1, axis=0)  # noqa: F841
+
+
+def as_a_scan(x, y):
+    # A scan from the end: what lies beyond the tile would come first.
+    y = ntl.max(ntl.cumsum(ntl.exp(x / 16), axis=0, reverse=True), axis=0)  # noqa: F841
+
+
+def as_softmax(x, y):
+    value = ntl.exp(x - ntl.max(x))
+    y = ntl.max(value / ntl.sum(value))  # noqa: F841
+
+
+def as_a_sum_in_two_steps(x, y):
+    matrix = x[:, None] * 0 + ntl.exp(x / 16)[None, :]
+    y = ntl.sum(ntl.sum(matrix, axis=0), axis=0)  # noqa: F841
+
+
+REDUCTIONS = {
+    as_sum: lambda x: (x / 16).exp().sum(1),
+    as_max: lambda x: x.max(1).values,
+    as_min: lambda x: (-x).min(1).values,
+    as_argmax: lambda x: x.argmax(1).float(),
+    as_argmin: lambda x: x.argmax(1).float(),
+    as_largest_of_products: lambda x: (x * 3 - 1).max(1).values,
+    as_a_scan: lambda x: (x / 16).exp().sum(1),
+    as_softmax: lambda x: x.softmax(1).max(1).values,
+    as_a_sum_in_two_steps: lambda x: (x / 16).exp().sum(1) * x.shape[1],
+}
+
+
+@pytest.mark.parametrize("application", REDUCTIONS, ids=lambda a: a.__name__)
+def test_a_reduction_over_values_computed_from_such_a_load_leaves_them_out(application):
+    """and a reduction (`sum`, `max`, `min`, `argmax`, `dot`, a scan …) over values computed element by
+    element from such a load leaves them out: its identity stands in their place."""
+    torch.testing.assert_close(reduced(application, NEGATIVE), REDUCTIONS[application](NEGATIVE))
+
+
+def test_dot_leaves_them_out():
+    def application(x, y, out):
+        out = ntl.dot(x + 1, y + 1)  # noqa: F841
+
+    def arrangement(x, y, out):
+        return x.tile((16, -1)), y.tile((-1, 16)), out.tile((16, 16))
+
+    x, y, out = torch.rand(16, 5), torch.rand(5, 16), empty(16, 16)
+    ninetoothed.make(arrangement, application, matrices(3))(x, y, out)
+    torch.testing.assert_close(out, (x + 1) @ (y + 1))
+
+
+def test_the_rest_of_the_dimensions_stay_padded_after_a_reduction():
+    def application(x, y):
+        y = ntl.min(ntl.max(x, axis=1), axis=0)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((3, 5)), y.tile((1,)).unsqueeze(0).squeeze(0).unsqueeze(1)
+
+    y = empty(1)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))(arange(3, 5), y)
+    assert y.tolist() == [5]
+
+
+def test_a_sum_over_a_loop_keeps_what_was_accumulated():
+    """What a loop carries is no longer a value computed from one padded load."""
+
+    def application(x, y):
+        total = ntl.zeros((4,), dtype=ntl.float32)
+        for k in range(x.shape[0]):
+            total += ntl.exp(x[k] - x[k])
+        y = ntl.sum(total)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((4,)).tile((-1,)), y
+
+    y = empty(1)
+    ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))(arange(8), y)
+    assert y.tolist() == [8]
+
+
+def masked_accesses(kernel):
+    return len(re.findall(r"mask=", kernel.source))
+
+
+def test_nothing_is_paid_for_this_where_the_sizes_divide():
+    """Nothing is paid for this where the sizes divide."""
+
+    def application(x, y):
+        y = ntl.max(ntl.exp(x))  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((4,)), y
+
+    divides = ninetoothed.make(arrangement, application, (Tensor(shape=(8,)), Tensor(shape=(2,))))
+    assert masked_accesses(divides) == 0
+    assert "tl.where" not in divides.source
+
+    does_not = ninetoothed.make(arrangement, application, (Tensor(shape=(7,)), Tensor(shape=(2,))))
+    assert masked_accesses(does_not) == 1
+    assert "tl.where" in does_not.source
+
+
+@pytest.mark.parametrize(("size", "masks"), [(64, 0), (60, 2)])
+def test_nor_where_the_sizes_of_a_call_do(size, masks):
+    """Sizes that are not known at `make` are looked at in each call."""
+    pytest.importorskip("triton")
+    from ninetoothed.backends.base import Argument, Call, Device
+    from ninetoothed.backends.triton.specialize import specialize
+
+    def application(x, y):
+        y = ntl.exp(x)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((16,)), y.tile((16,))
+
+    kernel = ninetoothed.make(arrangement, application, vectors(2))
+    vector = Argument((size,), (1,), ninetoothed.float32)
+    call = Call({"x": vector, "y": vector}, device=Device("cuda"))
+
+    assert specialize(kernel, call, None).emitted.text.count("mask=") == masks
+
+
+def test_padding_is_the_same_for_integers_and_booleans():
+    def application(x, y):
+        y = ntl.max(x)  # noqa: F841
+
+    for dtype in (torch.int8, torch.int64, torch.float16, torch.bfloat16):
+        x = (-arange(2, 5) - 3).to(dtype)
+        y = reduced(application, x, empty(2, dtype=dtype))
+        assert torch.equal(y, x.max(1).values)
+
+
+def test_rows_that_do_not_divide_and_tiles_that_do_not_either():
+    def application(x, y):
+        y = x - ntl.max(x)  # noqa: F841
+
+    for columns in (1, 3, 4, 5, 8, 13):
+        x = -arange(3, columns)
+        y = run(application, x, empty(3, columns), arrangement=rows)
+        assert torch.equal(y, x - x.max(1, keepdim=True).values)
+
+
+def test_a_block_that_is_no_power_of_two_covers_every_element_once():
+    def application(x, y):
+        y += x
+
+    for block in (1, 3, 4, 5, 7):
+        y = arange(11)
+        ninetoothed.make(tiles, application, vectors(2))(arange(11), y, B=block)
+        assert torch.equal(y, arange(11) * 2)
+    assert B.constexpr
