@@ -16,6 +16,7 @@ from ninetoothed.backends.numpy.trees import (
     placed_at,
     stored_names,
 )
+from ninetoothed.errors import UnresolvedNameError
 from ninetoothed.expr import Symbol
 from ninetoothed.language import LanguageFunction, LanguageNamespace
 from ninetoothed.source import FunctionSource
@@ -135,7 +136,11 @@ class ExpressionRewriter(ast.NodeTransformer):
         if node.id in self.names:
             return self.names[node.id]
         if node.id not in self.free:
-            return self.source.resolve(node.id, node)
+            try:
+                return self.source.resolve(node.id, node)
+            except UnresolvedNameError:
+                # The parser has refused it already, unless no taken branch reads it.
+                return UNKNOWN
         value = self.source.closure.get(node.id, UNKNOWN)
         return value if isinstance(value, FIXED) else UNKNOWN
 
