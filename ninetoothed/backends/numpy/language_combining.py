@@ -15,12 +15,8 @@ import numpy as np
 from ninetoothed.backends.numpy.identities import all_of, marks_after_reduction
 from ninetoothed.backends.numpy.language_math import maximum, minimum, where
 from ninetoothed.backends.numpy.language_shape import broadcast, wrapped_axis
-from ninetoothed.backends.numpy.promotion import refuse
-from ninetoothed.backends.numpy.tile import (
-    SeveralElementsError,
-    Tile,
+from ninetoothed.backends.numpy.operators import (
     add,
-    as_tile,
     bitwise_and,
     bitwise_or,
     bitwise_xor,
@@ -29,6 +25,8 @@ from ninetoothed.backends.numpy.tile import (
     less,
     multiply,
 )
+from ninetoothed.backends.numpy.promotion import refuse
+from ninetoothed.backends.numpy.tile import SeveralElementsError, Tile, as_tile
 from ninetoothed.dtypes import DType
 
 Tiles = tuple[Tile, ...]

@@ -10,25 +10,21 @@ import numpy as np
 
 from ninetoothed import dtypes, language
 from ninetoothed.backends.numpy.casting import Array, cast_array
-from ninetoothed.backends.numpy.promotion import common_dtype, refuse
-from ninetoothed.backends.numpy.tile import (
-    Marks,
-    Tile,
+from ninetoothed.backends.numpy.operators import (
     add,
-    as_tile,
     bitwise_and,
     bitwise_or,
     divide,
     elementwise,
     floor_divide,
-    joined_marks,
     multiply,
-    number,
     operands,
     remainder,
     subtract,
     unyielding,
 )
+from ninetoothed.backends.numpy.promotion import common_dtype, refuse
+from ninetoothed.backends.numpy.tile import Marks, Tile, as_tile, joined_marks, number
 from ninetoothed.dtypes import DType
 
 _SINGLE_OR_DOUBLE = (dtypes.float32, dtypes.float64)

@@ -16,8 +16,9 @@ from ninetoothed.backends.numpy.casting import cast_array
 from ninetoothed.backends.numpy.identities import marks_after_reduction, without_padding
 from ninetoothed.backends.numpy.language_math import exp, fdiv, promoted
 from ninetoothed.backends.numpy.language_shape import wrapped_axis
+from ninetoothed.backends.numpy.operators import subtract
 from ninetoothed.backends.numpy.promotion import refuse
-from ninetoothed.backends.numpy.tile import Tile, as_tile, subtract
+from ninetoothed.backends.numpy.tile import Tile, as_tile
 from ninetoothed.dtypes import DType
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ninetoothed import dtypes
-from ninetoothed.backends.numpy.language_math import HIGH_HALF, each, in_double
+from ninetoothed.backends.numpy import libdevice_bits as bits
+from ninetoothed.backends.numpy.language_math import each, in_double
 from ninetoothed.backends.numpy.libdevice_rounding import (
     directed,
     directed_root,
@@ -138,94 +139,6 @@ def _round_half_away(x: Any) -> Any:
     return np.copysign(np.trunc(np.abs(x) + np.nextafter(x.dtype.type(0.5), x.dtype.type(0))), x)
 
 
-def _leading_zeros(x: Any) -> Any:
-    x, count = _unsigned(x), np.zeros(np.shape(x), np.int32)
-    bits = x.dtype.itemsize * 8
-    for position in range(bits):
-        count = np.where(x >> x.dtype.type(position) != 0, bits - 1 - position, count)
-    return np.where(x == 0, bits, count)
-
-
-def _set_bits(x: Any) -> Any:
-    x = _unsigned(x)
-    one = x.dtype.type(1)
-    return sum((x >> x.dtype.type(k) & one).astype(np.int32) for k in range(x.dtype.itemsize * 8))
-
-
-def _first_set(x: Any) -> Any:
-    x = _unsigned(x)
-    lowest = x & (~x + x.dtype.type(1))
-    return np.where(x == 0, 0, x.dtype.itemsize * 8 - _leading_zeros(lowest))
-
-
-def _reversed_bits(x: Any) -> Any:
-    plain = _unsigned(x)
-    bits, one = plain.dtype.itemsize * 8, plain.dtype.type(1)
-    result = np.zeros_like(plain)
-    for position in range(bits):
-        result |= (plain >> plain.dtype.type(position) & one) << plain.dtype.type(
-            bits - 1 - position
-        )
-    return result.view(np.asarray(x).dtype)
-
-
-def _unsigned(x: Any) -> Any:
-    x = np.asarray(x)
-    return x.view(f"u{x.dtype.itemsize}")
-
-
-def _product_high(x: Any, y: Any) -> Any:
-    high = HIGH_HALF[x.dtype.itemsize * 8](_unsigned(x), _unsigned(y)).view(x.dtype)
-    if x.dtype.kind == "u":
-        return high
-    # A negative factor was read as itself plus 2 to the width.
-    return high - np.where(x < 0, y, 0).astype(x.dtype) - np.where(y < 0, x, 0).astype(x.dtype)
-
-
-def _product_24(x: Any, y: Any) -> Any:
-    if x.dtype.kind == "u":
-        mask = np.uint64(0xFFFFFF)
-        return ((x.astype(np.uint64) & mask) * (y.astype(np.uint64) & mask)).astype(np.uint32)
-    low_x, low_y = (np.left_shift(v.astype(np.int64), 40) >> 40 for v in (x, y))
-    return (low_x * low_y).astype(np.int32)
-
-
-def _permuted_bytes(x: Any, y: Any, selector: Any) -> Any:
-    """Four bytes of eight, ``x``'s first, each chosen by a half-byte; its 8 copies the sign."""
-    x, y, selector = np.broadcast_arrays(x, y, selector)
-    pool = _unsigned(x).astype(np.uint64) | (_unsigned(y).astype(np.uint64) << np.uint64(32))
-    result = np.zeros(x.shape, np.uint32)
-    for position in range(4):
-        chosen = (_unsigned(selector) >> np.uint32(4 * position)) & np.uint32(15)
-        byte = (pool >> ((chosen & np.uint32(7)).astype(np.uint64) * np.uint64(8))) & np.uint64(255)
-        sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
-        byte = np.where(chosen & np.uint32(8), sign, byte)
-        result |= byte.astype(np.uint32) << np.uint32(8 * position)
-    return result.view(np.int32)
-
-
-def _halved_sum(extra: int) -> Callable[..., Any]:
-    return lambda x, y: (x.astype(np.int64) + y.astype(np.int64) + extra) >> 1
-
-
-def _sum_of_difference(x: Any, y: Any, z: Any) -> Any:
-    return np.abs(x.astype(np.int64) - y.astype(np.int64)) + z.astype(np.int64)
-
-
-def _as(dtype: str) -> Callable[..., Any]:
-    return lambda x: np.asarray(x).view(dtype)
-
-
-def _halves(x: Any) -> Any:
-    x = np.asarray(x).view(np.uint64)
-    return (x >> np.uint64(32)).astype(np.uint32).view(np.int32), x.astype(np.uint32).view(np.int32)
-
-
-def _from_halves(high: Any, low: Any) -> Any:
-    joined = (_unsigned(high).astype(np.uint64) << np.uint64(32)) | _unsigned(low)
-    return joined.view(np.float64)
-
-
 def _exponent(x: Any) -> Any:
     x = np.asarray(x)
     exponent = np.frexp(x)[1] - 1
@@ -284,26 +197,26 @@ def _arithmetic(
 #: name -> (types, function).
 _TABLE: dict[str, tuple[str, Callable[..., Any]]] = {
     # Integers and bits
-    "brev": ("i>i l>l", _reversed_bits),
-    "byte_perm": ("iii>i", _permuted_bytes),
-    "clz": ("i>i l>i", _leading_zeros),
-    "ffs": ("i>i l>i", _first_set),
-    "hadd": ("ii>i uu>u", _halved_sum(0)),
-    "mul24": ("ii>i uu>u", _product_24),
-    "mulhi": ("ii>i ll>l uu>u vv>v", _product_high),
-    "popc": ("i>i l>i", _set_bits),
-    "rhadd": ("ii>i uu>u", _halved_sum(1)),
-    "sad": ("iiu>i uuu>u", _sum_of_difference),
+    "brev": ("i>i l>l", bits.reversed_bits),
+    "byte_perm": ("iii>i", bits.permuted_bytes),
+    "clz": ("i>i l>i", bits.leading_zeros),
+    "ffs": ("i>i l>i", bits.first_set),
+    "hadd": ("ii>i uu>u", bits.halved_sum(0)),
+    "mul24": ("ii>i uu>u", bits.product_24),
+    "mulhi": ("ii>i ll>l uu>u vv>v", bits.product_high),
+    "popc": ("i>i l>i", bits.set_bits),
+    "rhadd": ("ii>i uu>u", bits.halved_sum(1)),
+    "sad": ("iiu>i uuu>u", bits.sum_of_difference),
     # Bits as another type
-    "double2hiint": ("d>i", lambda x: _halves(x)[0]),
-    "double2loint": ("d>i", lambda x: _halves(x)[1]),
-    "double_as_longlong": ("d>l", _as("i8")),
-    "float_as_int": ("f>i", _as("i4")),
-    "float_as_uint": ("f>i", _as("i4")),
-    "hiloint2double": ("ii>d", _from_halves),
-    "int_as_float": ("i>f", _as("f4")),
-    "longlong_as_double": ("l>d", _as("f8")),
-    "uint_as_float": ("u>f", _as("f4")),
+    "double2hiint": ("d>i", lambda x: bits.halves(x)[0]),
+    "double2loint": ("d>i", lambda x: bits.halves(x)[1]),
+    "double_as_longlong": ("d>l", bits.reinterpreted("i8")),
+    "float_as_int": ("f>i", bits.reinterpreted("i4")),
+    "float_as_uint": ("f>i", bits.reinterpreted("i4")),
+    "hiloint2double": ("ii>d", bits.from_halves),
+    "int_as_float": ("i>f", bits.reinterpreted("f4")),
+    "longlong_as_double": ("l>d", bits.reinterpreted("f8")),
+    "uint_as_float": ("u>f", bits.reinterpreted("f4")),
     # Rounding and parts
     "abs": ("f>f d>d i>i l>l", np.abs),
     "ceil": (_ONE, np.ceil),

@@ -15,8 +15,9 @@ from ninetoothed import dtypes
 from ninetoothed.backends.numpy import language_math
 from ninetoothed.backends.numpy.casting import Array
 from ninetoothed.backends.numpy.language_creation import integer
+from ninetoothed.backends.numpy.operators import multiply
 from ninetoothed.backends.numpy.promotion import refuse
-from ninetoothed.backends.numpy.tile import Tile, as_tile, multiply
+from ninetoothed.backends.numpy.tile import Tile, as_tile
 from ninetoothed.dtypes import DType
 
 _ROUNDS = 10

@@ -267,3 +267,8 @@ def test_nan_is_left_out_unless_it_propagates():
     assert np.isnan(ntl.maximum(x, 0.5, propagate_nan=ntl.PropagateNan.ALL).data[0])
     assert np.isnan(ntl.clamp(x, 0.0, 1.0, propagate_nan=ntl.PropagateNan.ALL).data[0])
     assert ntl.max(x).data == 1.0
+
+
+def test_an_unknown_member_is_refused_with_a_near_one():
+    with pytest.raises(AttributeError, match="A tile has no 'summ'. Did you mean 'sum'"):
+        _tile("fp32[4]").summ()

@@ -171,3 +171,17 @@ def test_the_parameters_are_called_as_tritons_are(name):
     tl = pytest.importorskip("triton.language", reason="needs Triton to compare with")
 
     assert _parameters(FUNCTIONS[name]) == _parameters(getattr(tl, name))
+
+
+def test_a_tile_has_its_members_before_the_language_is_imported():
+    code = (
+        "import numpy, sys\n"
+        "from ninetoothed import dtypes\n"
+        "from ninetoothed.backends.numpy.tile import Tile\n"
+        "x = Tile(numpy.ones(4, numpy.float32), dtypes.float32)\n"
+        "print('ninetoothed.backends.numpy.language' in sys.modules, float((x + x).sum()))"
+    )
+
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert completed.stdout.split() == ["False", "8.0"]
