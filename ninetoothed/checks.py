@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call, Device
+from ninetoothed.dtypes import float32
 from ninetoothed.errors import ArgumentError
 from ninetoothed.expr import Symbol
 from ninetoothed.metaops import shape_text
@@ -14,6 +16,22 @@ if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
     from ninetoothed.frontends.base import Frontend
     from ninetoothed.kernel import Kernel
+
+
+class Described(NamedTuple):
+    """What a frontend says of a tensor, in its own terms.
+
+    Attributes:
+        is_touched: whether the program uses the tensor; of one that it does not only the shape is
+            known.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: Any
+    device: Any
+    aligned: bool
+    is_touched: bool = True
 
 
 def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -> Call:
@@ -30,6 +48,10 @@ def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -
     devices: dict[str, Device] = {}
     for parameter in kernel.tensor_parameters:
         shape, strides, dtype, device, aligned = given[parameter.name]
+        if dtype is None:
+            # The program does not touch it: only its sizes matter.
+            tensors[parameter.name] = Argument(tuple(shape), tuple(strides), dtypes.int8, aligned)
+            continue
         try:
             element = frontend.dtype_of(dtype)
         except ArgumentError as error:
@@ -59,6 +81,36 @@ def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -
     return call
 
 
+def check_choices(option: str, value: Any) -> None:
+    """`ArgumentError` where ``num_warps`` or ``num_stages`` is neither None, an int nor several."""
+    if value is None:
+        return
+    choices = (value,) if isinstance(value, int) or not isinstance(value, Sequence) else value
+    are_counts = all(
+        isinstance(choice, int) and not isinstance(choice, bool) and choice > 0
+        for choice in choices
+    )
+    if isinstance(value, str) or not choices or not are_counts:
+        raise ArgumentError(
+            f"{option} must be a positive int, or several to choose from, as in (4, 8); got {value!r}"
+        )
+
+
+def _argument(
+    kernel: Kernel, parameter: Parameter, frontend: Frontend, described: Described
+) -> Argument:
+    shape = tuple(described.shape)
+    if not described.is_touched:
+        return Argument(shape, (0,) * len(shape), parameter.dtype or float32)
+    try:
+        element = frontend.dtype_of(described.dtype)
+    except ArgumentError as error:
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{parameter.name}`: {error.message}"
+        ) from None
+    return Argument(shape, tuple(described.strides or ()), element, bool(described.aligned))
+
+
 def _neutral(frontend: Frontend, constant: Any) -> Any:
     """A constant as it is, or our element type where it is one of the framework's."""
     try:
@@ -83,6 +135,11 @@ def _check_argument(kernel: Kernel, parameter: Parameter, argument: Argument) ->
         low = high = size if isinstance(size, int) else None
         if isinstance(size, Symbol) and size.op == "leaf":
             low, high = size.leaf.lower_bound, size.leaf.upper_bound
+            if size.leaf.power_of_two and value & (value - 1):
+                raise ArgumentError(
+                    f"{subject} has size {value} in dimension {dim}, shape {argument.shape}; it "
+                    "was declared as a power of two there."
+                )
         if (low is not None and value < low) or (high is not None and value > high):
             allowed = f"{low}" if low == high else f"{low} to {high}"
             raise ArgumentError(

@@ -15,12 +15,13 @@ from typing import Any
 
 from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair
 from ninetoothed.backends.base import Call, Device, Plan
-from ninetoothed.checks import checked_call
+from ninetoothed.checks import check_choices, checked_call
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
 from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
 from ninetoothed.program import Program
 from ninetoothed.tensor import Tensor, owner_of
+from ninetoothed.touched import touched
 
 Integers = int | Sequence[int] | None
 
@@ -121,6 +122,8 @@ class Kernel:
 
         if not name.isidentifier():
             raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
+        check_choices("num_warps", num_warps)
+        check_choices("num_stages", num_stages)
         self.name = name
         self.application = application
         self.arrangement = arrangement
@@ -150,13 +153,17 @@ class Kernel:
         #: What backends keep for this kernel, by what it is.
         self.memory: dict[str, Any] = {}
         self._plan_lock = threading.RLock()
-        self._launchers: dict[str, Callable[..., None]] = {}
-        self._launch: Callable[..., None] = self._first_launch
+        self._launchers: dict[str, Callable[..., Any]] = {}
+        self._launch: Callable[..., Any] = self._first_launch
         functools.update_wrapper(self, application, assigned=("__module__", "__doc__"), updated=())
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> None:
-        """Runs the kernel: tensors and scalars in order, then constexpr symbols."""
-        self._launch(*arguments, **keywords)
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Runs the kernel: tensors and scalars in order, then constexpr symbols.
+
+        It writes in place and returns None, except where the arguments' framework cannot be
+        written to: then its frontend says what comes back.
+        """
+        return self._launch(*arguments, **keywords)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.call_names)})>"
@@ -202,6 +209,19 @@ class Kernel:
         from ninetoothed.passes import run
 
         return run(self.program)
+
+    def touched(self, constants: Mapping[str, Any]) -> frozenset[str]:
+        """The tensor parameters that are used where the constants have these values."""
+        from ninetoothed.untouched import touched
+
+        if not any(p.kind == "constexpr" for p in self.parameters):
+            return self._touched_always
+        names = {p.name for p in self.parameters if p.kind == "constexpr"}
+        return touched(self.optimized, {name: constants[name] for name in names})
+
+    @functools.cached_property
+    def _touched_always(self) -> frozenset[str]:
+        return self.program.touched()
 
     @functools.cached_property
     def source(self) -> str:
@@ -260,7 +280,7 @@ class Kernel:
 
         Args:
             given: for a tensor its (shape, strides, dtype, device, aligned) as the frontend has
-                them, for a scalar its element type, for a constant its value; by name.
+                them (dtype and device None where the tensor is not touched), for a scalar its element type, for a constant its value; by name.
             values: what the plan's ``run`` will be given, stream first.
         """
         from ninetoothed.plugins import backend_for
@@ -269,13 +289,13 @@ class Kernel:
         with self._plan_lock:
             return backend_for(call.device.kind).plan(self, call, values), call.device
 
-    def _first_launch(self, *arguments: Any, **keywords: Any) -> None:
+    def _first_launch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function."""
         bound = self.bind(arguments, keywords)
         self._launch = self.launch_function(self.frontend_of(bound))
-        self._launch(**bound)
+        return self._launch(**bound)
 
-    def launch_function(self, frontend: Any) -> Callable[..., None]:
+    def launch_function(self, frontend: Any) -> Callable[..., Any]:
         """The launch function for tensors of a frontend, generated once."""
         from ninetoothed.launch import generate
 
@@ -348,6 +368,18 @@ class Kernel:
             raise ArgumentError(self._takes(f"missing: {', '.join(missing)}"))
         return {name: bound[name] if name in bound else self.defaults[name] for name in names}
 
+    def untouched(self, bound: Mapping[str, Any]) -> frozenset[str]:
+        """The tensor parameters that the program, with these constants, does not touch."""
+        names = {p.name for p in self.tensor_parameters}
+        if self.program.touched() >= names and not self._has_constants:
+            return frozenset()
+        constants = {name: value for name, value in bound.items() if name not in names}
+        return frozenset(names - touched(self.program, constants))
+
+    @functools.cached_property
+    def _has_constants(self) -> bool:
+        return any(p.kind == "constexpr" for p in self.parameters)
+
     def frontend_of(self, bound: Mapping[str, Any]) -> Any:
         """The frontend of the tensors among the arguments.
 
@@ -357,6 +389,11 @@ class Kernel:
         from ninetoothed import plugins
 
         tensors = {p.name: bound[p.name] for p in self.tensor_parameters}
+        for name in self.untouched(bound):
+            if plugins.find_frontend(type(tensors[name])) is None and hasattr(
+                tensors[name], "shape"
+            ):
+                del tensors[name]
         for name, value in tensors.items():
             if plugins.find_frontend(type(value)) is None:
                 known = ", ".join(frontend.name for frontend in plugins.MANAGER.frontends())
@@ -369,7 +406,8 @@ class Kernel:
                     )
                 )
         frontend = plugins.frontend_of_arguments(tensors)
-        assert frontend is not None
+        if frontend is None:
+            raise ArgumentError(self._takes("at least one of them must be a tensor that is used"))
         if self.caller is not None and frontend.name != self.caller:
             raise ArgumentError(
                 f"kernel `{self.name}` was made with caller={self.caller!r}, but got tensors of "

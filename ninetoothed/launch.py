@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
+from ninetoothed.checks import Described
 from ninetoothed.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
-def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., None]:
+def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     """The launch function of a kernel for the tensors of a frontend.
 
-    Its text is in ``launch.__source__``.
+    Its text is in ``launch.__source__``, unless the frontend takes over the launch.
     """
+    if frontend.launch is not None:
+        return _taken_over(kernel, frontend, frontend.launch(kernel))
     slow = _SlowPath(kernel, frontend)
     text = source_of(kernel, frontend)
     file = f"<launch of {kernel.name} for {frontend.name}>"
@@ -58,6 +61,21 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., None]:
     slow.key_of = namespace["key_of"]
     launch.__source__ = text  # type: ignore[attr-defined]
     return launch  # type: ignore[return-value]
+
+
+def _taken_over(
+    kernel: Kernel, frontend: Frontend, run: Callable[[Mapping[str, Any]], Any]
+) -> Callable[..., Any]:
+    """A launch function that binds the arguments and leaves the rest to the frontend."""
+
+    def launch(*arguments: Any, **keywords: Any) -> Any:
+        bound = kernel.bind(arguments, keywords)
+        owner = kernel.frontend_of(bound)
+        if owner is not frontend:
+            return kernel.launch_function(owner)(**bound)
+        return run(bound)
+
+    return launch
 
 
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
@@ -162,19 +180,21 @@ class _SlowPath:
         extra: tuple[Any, ...],
         unknown: Mapping[str, Any],
         error: Exception | None = None,
-    ) -> None:
+    ) -> Any:
         kernel = self._kernel
         bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
         frontend = kernel.frontend_of(bound)
         if frontend.name != self._frontend.name:
-            kernel.launch_function(frontend)(**bound)
-            return
+            return kernel.launch_function(frontend)(**bound)
         given, values = described(kernel, frontend, bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())
         except Exception as unexpected:
-            raise error or unexpected from None
+            if not kernel.untouched(bound):
+                raise error or unexpected from None
+            # Something with a shape stands where no tensor is needed.
+            key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
         entry = self.plans.get(key)
         if entry is None:
             entry = self._new_entry(given, values)
@@ -182,7 +202,7 @@ class _SlowPath:
                 self.plans.pop(next(iter(self.plans)), None)
             self.plans[key] = entry
         run, stream, index = entry
-        run(stream(index), *values)
+        return run(stream(index), *values)
 
     @functools.cached_property
     def _scalars(self) -> list[tuple[str, int]]:
@@ -200,7 +220,11 @@ class _SlowPath:
         from ninetoothed.plugins import backend_for
 
         frontend = self._frontend
-        devices = [frontend.device_of(entry[3]) for entry in given.values() if _is_tensor(entry)]
+        devices = [
+            frontend.device_of(entry[3])
+            for entry in given.values()
+            if _is_tensor(entry) and entry[3] is not None
+        ]
         # A kind of device that no backend serves is said first: its framework knows no stream.
         backend_for(devices[0].kind)
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
@@ -247,6 +271,7 @@ def described(
     """What `Kernel.new_plan` wants to know, and what the plan is called with."""
     _check_constants(kernel, bound)
     given, values = dict(bound), []
+    touched = kernel.touched(bound)
     for parameter in kernel.call_parameters:
         name, value = parameter.name, bound[parameter.name]
         if parameter.kind == "scalar":
@@ -255,12 +280,16 @@ def described(
             values.append(value)
         if parameter.kind != "tensor":
             continue
+        if name not in touched and hasattr(value, "shape"):
+            given[name] = Described(tuple(value.shape), None, None, None, True, False)
+            values += [0] if parameter.source.jagged_dim is None else [0, 0]
+            continue
         _check_jagged(kernel, frontend, parameter, value)
         is_jagged = parameter.source.jagged_dim is not None
         held = frontend.evaluate("jagged.values", value) if is_jagged else value
         prefix = "jagged." if is_jagged else ""
         pointer = frontend.evaluate("pointer", held)
-        given[name] = (
+        given[name] = Described(
             frontend.evaluate(f"{prefix}shape", value),
             frontend.evaluate(f"{prefix}strides", value),
             frontend.evaluate("dtype", held),
@@ -272,6 +301,14 @@ def described(
             offsets = frontend.evaluate("jagged.offsets", value)
             values.append(frontend.evaluate("pointer", offsets))
     return given, tuple(values)
+
+
+def _described_key(given: Mapping[str, Any]) -> Any:
+    """A key where one argument is no tensor that the launch function could read, else None."""
+    tensors = [entry for entry in given.values() if isinstance(entry, Described)]
+    if all(entry.is_touched for entry in tensors):
+        return None
+    return tuple((name, type(entry), entry) for name, entry in given.items())
 
 
 def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
@@ -309,10 +346,6 @@ def _as_given(
         name: value for name, value in zip(names[count:], arguments[count:]) if value is not MISSING
     }
     return (*arguments[:count], *extra), {**keywords, **unknown}
-
-
-def _is_tensor(entry: Any) -> bool:
-    return isinstance(entry, tuple) and len(entry) == 5
 
 
 def _stream_zero(index: int) -> int:
