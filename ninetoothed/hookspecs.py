@@ -1,7 +1,11 @@
 """The whole contract between NineToothed and its plugins, on one page.
 
-A plugin is a module (or any object) with one or both of these hooks, marked with `hookimpl`. An
-installed package names it in the entry point group ``ninetoothed``::
+A plugin is a module (or any object) that says which contract it was written for and has one or
+both of these hooks, marked with `hookimpl`::
+
+    NINETOOTHED_CONTRACT = 1
+
+An installed package names it in the entry point group ``ninetoothed``::
 
     [project.entry-points.ninetoothed]
     my-framework = "my_package.ninetoothed_plugin"
@@ -23,6 +27,14 @@ if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
 
 PROJECT_NAME = "ninetoothed"
+
+#: What this page, `Frontend` and `Backend` promise. It grows by one when a plugin that was right
+#: before may no longer be; a new field that may be left out does not count. A plugin writes the
+#: number itself: imported from here it would always agree.
+CONTRACT_VERSION = 1
+
+#: The attribute of a plugin that says which contract it was written for.
+CONTRACT_ATTRIBUTE = "NINETOOTHED_CONTRACT"
 
 hookspec = pluggy.HookspecMarker(PROJECT_NAME)
 hookimpl = pluggy.HookimplMarker(PROJECT_NAME)

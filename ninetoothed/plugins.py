@@ -6,11 +6,12 @@ other. A plugin that fails is reported once and listed as broken; it stops nobod
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,25 +28,36 @@ GROUP = "ninetoothed"
 #: The plugins of this package: name -> module. None of them imports its framework or compiler.
 BUILT_IN = {
     "torch": "ninetoothed.frontends.torch",
+    "paddle": "ninetoothed.frontends.paddle",
     "triton": "ninetoothed.backends.triton.backend",
     "numpy": "ninetoothed.backends.numpy.backend",
 }
 
 
 class Listing(NamedTuple):
-    """One plugin as ``python -m ninetoothed plugins`` shows it; ``why`` is empty where it works."""
+    """One plugin as ``python -m ninetoothed plugins`` shows it.
+
+    Attributes:
+        name: the plugin's name: that of its entry point.
+        origin: ``"built in"``, the distribution that it came with, or ``"register"``.
+        frontends, backends: the names of what it gives.
+        why: why it is broken; empty where it works.
+        version: that of the distribution, or empty.
+    """
 
     name: str
     origin: str
     frontends: tuple[str, ...]
     backends: tuple[str, ...]
     why: str
+    version: str = ""
 
 
 @dataclass
 class _Plugin:
     name: str
     origin: str
+    version: str = ""
     plugin: object = None
     frontends: tuple[Frontend, ...] = ()
     backends: tuple[Backend, ...] = ()
@@ -70,6 +82,7 @@ class PluginManager:
         self._plugins: list[_Plugin] = []
         self._frontends_by_type: dict[type, Frontend | None] = {}
         self._backends_by_kind: dict[str, Backend] = {}
+        self._preferred: list[str] = []
 
     def register(self, plugin: object, name: str | None = None, origin: str = "register") -> None:
         """Adds a plugin: a module or an object with hooks of `ninetoothed.hookspecs`.
@@ -85,6 +98,20 @@ class PluginManager:
         with self._lock:
             self._loaded_manager().unregister(plugin)
             self._plugins = [known for known in self._plugins if known.plugin is not plugin]
+            self._forget()
+
+    def prefer(self, name: str) -> None:
+        """Where several frontends claim a type, or backends a device, the one called ``name`` has it.
+
+        The one preferred last wins. Raises `PluginError` where there is neither a frontend nor a
+        backend of that name.
+        """
+        with self._lock:
+            items: tuple[Any, ...] = (*self.frontends(), *self.backends())
+            known = [item.name for item in items]
+            if name not in known:
+                raise PluginError(self._unknown("frontend or backend", name, known))
+            self._preferred = [name, *(other for other in self._preferred if other != name)]
             self._forget()
 
     def frontend_of(self, type_: type) -> Frontend:
@@ -109,10 +136,8 @@ class PluginManager:
             pass
         with self._lock:
             owners = [frontend for frontend in self.frontends() if frontend.owns(type_)]
-            if len(owners) > 1:
-                names = " and ".join(self._described(owner) for owner in owners)
-                raise PluginError(f"The type {_full_name(type_)} is claimed by {names}.")
-            return self._frontends_by_type.setdefault(type_, owners[0] if owners else None)
+            owner = self._chosen(f"The type {_full_name(type_)} is", owners)
+            return self._frontends_by_type.setdefault(type_, owner)
 
     def frontend_of_arguments(self, arguments: Mapping[str, object]) -> Frontend | None:
         """The one frontend of the tensors among a call's arguments, or None without a tensor.
@@ -148,16 +173,14 @@ class PluginManager:
             pass
         with self._lock:
             serving = [backend for backend in self.backends() if kind in backend.device_kinds]
-            if len(serving) > 1:
-                names = " and ".join(self._described(backend) for backend in serving)
-                raise PluginError(f"Devices of kind {kind!r} are claimed by {names}.")
-            if not serving:
+            chosen = self._chosen(f"Devices of kind {kind!r} are", serving)
+            if chosen is None:
                 kinds = sorted(kind for backend in self.backends() for kind in backend.device_kinds)
                 raise DeviceError(
                     f"No backend serves devices of kind {kind!r}. Served kinds: "
                     f"{', '.join(kinds) or 'none'}.{self._broken_note()}"
                 )
-            return self._backends_by_kind.setdefault(kind, serving[0])
+            return self._backends_by_kind.setdefault(kind, chosen)
 
     def backend_named(self, name: str) -> Backend:
         """The backend called ``name``; `PluginError` if none is."""
@@ -189,6 +212,7 @@ class PluginManager:
                     tuple(frontend.name for frontend in plugin.frontends),
                     tuple(backend.name for backend in plugin.backends),
                     plugin.why,
+                    plugin.version,
                 )
                 for plugin in self._plugins
             )
@@ -199,39 +223,56 @@ class PluginManager:
             return
         import pluggy
 
+        import ninetoothed
         from ninetoothed import hookspecs
 
         self._manager = pluggy.PluginManager(hookspecs.PROJECT_NAME)
         self._manager.add_hookspecs(hookspecs)
         for name, module in self.built_in.items():
-            self._guarded(name, "built in", lambda module=module: importlib.import_module(module))
+            load = functools.partial(importlib.import_module, module)
+            self._guarded(name, "built in", ninetoothed.__version__, load)
         if self.group is None:
             return
         for entry_point in importlib.metadata.entry_points(group=self.group):
             distribution = getattr(entry_point, "dist", None)
-            origin = f"{distribution.name} {distribution.version}" if distribution else "installed"
-            self._guarded(entry_point.name, origin, entry_point.load)
+            origin = distribution.name if distribution else "installed"
+            version = distribution.version if distribution else ""
+            self._guarded(entry_point.name, origin, version, entry_point.load)
 
-    def _guarded(self, name: str, origin: str, load: Any) -> None:
+    def _guarded(self, name: str, origin: str, version: str, load: Callable[[], object]) -> None:
         try:
-            self._add(load(), name, origin)
+            self._add(load(), name, origin, version)
         except Exception as error:  # Whatever a third party's code raises, the others go on.
             why = f"{type(error).__name__}: {error}"
-            self._plugins.append(_Plugin(name, origin, why=why))
+            self._plugins.append(_Plugin(name, origin, version, why=why))
+            where = f"{origin} {version}" if version else origin
             warnings.warn(
-                f"NineToothed plugin {name!r} ({origin}) is broken and left out: {why}",
+                f"NineToothed plugin {name!r} ({where}) is broken and left out: {why}",
                 RuntimeWarning,
                 stacklevel=2,
             )
 
-    def _add(self, plugin: object, name: str | None, origin: str) -> None:
+    def _add(self, plugin: object, name: str | None, origin: str, version: str = "") -> None:
+        from ninetoothed import contract
+
         manager = self._loaded_manager()
         if manager.is_registered(plugin):
             raise PluginError(f"Plugin {manager.get_name(plugin)!r} is registered already.")
+        name = name or manager.get_canonical_name(plugin)
+        if manager.has_plugin(name):
+            raise PluginError(f"There is a plugin {name!r} already; give this one another name.")
+        contract.check_version(plugin, name)
         try:
             manager.register(plugin, name)
-            manager.check_pending()
-            loaded = _asked(manager, plugin, manager.get_name(plugin) or "", origin)
+            contract.check_hooks(manager, plugin, name)
+            loaded = _Plugin(
+                name,
+                origin,
+                version,
+                plugin,
+                contract.given_frontends(manager, plugin, name),
+                contract.given_backends(manager, plugin, name),
+            )
             self._check_names(loaded)
         except BaseException:
             if manager.is_registered(plugin):
@@ -249,6 +290,20 @@ class PluginManager:
                         f"Plugin {loaded.name!r} and plugin {taken[item.name].name!r} both give "
                         f"one of the {role} the name {item.name!r}."
                     )
+
+    def _chosen(self, claimed: str, claimants: Sequence[Any]) -> Any:
+        """The one that claims something, the preferred of several, or None where none does."""
+        if len(claimants) <= 1:
+            return claimants[0] if claimants else None
+        for name in self._preferred:
+            for claimant in claimants:
+                if claimant.name == name:
+                    return claimant
+        names = " and ".join(self._described(claimant) for claimant in claimants)
+        raise PluginError(
+            f"{claimed} claimed by {names}. Choose one with "
+            f"`ninetoothed.plugins.prefer({claimants[0].name!r})`, or uninstall the other."
+        )
 
     def _loaded_manager(self) -> pluggy.PluginManager:
         assert self._manager is not None
@@ -278,41 +333,6 @@ class PluginManager:
         return " Broken plugins: " + "; ".join(f"{p.name} ({p.why})" for p in broken) + "."
 
 
-def _asked(manager: pluggy.PluginManager, plugin: object, name: str, origin: str) -> _Plugin:
-    """A registered plugin with what its hooks give, checked."""
-    from ninetoothed.backends.base import Backend
-    from ninetoothed.frontends.base import Frontend
-
-    callers = manager.get_hookcallers(plugin) or []
-    if not callers:
-        raise PluginError(
-            f"Plugin {name!r} has neither `ninetoothed_frontends` nor `ninetoothed_backends` "
-            "marked with `ninetoothed.hookspecs.hookimpl`."
-        )
-    hooks = {caller.name: caller for caller in callers}
-    given: dict[str, tuple[Any, ...]] = {}
-    functions: list[Any]
-    for hook, type_ in (("ninetoothed_frontends", Frontend), ("ninetoothed_backends", Backend)):
-        if hook not in hooks:
-            continue
-        functions = [i.function for i in hooks[hook].get_hookimpls() if i.plugin is plugin]
-        items = tuple(item for function in functions for item in function())
-        for item in items:
-            if not isinstance(item, type_):
-                raise PluginError(
-                    f"Plugin {name!r}: `{hook}` must give objects of type {type_.__name__}, "
-                    f"got {item!r}."
-                )
-        given[hook] = items
-    return _Plugin(
-        name,
-        origin,
-        plugin,
-        given.get("ninetoothed_frontends", ()),
-        given.get("ninetoothed_backends", ()),
-    )
-
-
 def _full_name(type_: type) -> str:
     return f"{type_.__module__}.{type_.__qualname__}"
 
@@ -322,6 +342,7 @@ MANAGER = PluginManager()
 
 register = MANAGER.register
 unregister = MANAGER.unregister
+prefer = MANAGER.prefer
 frontend_of = MANAGER.frontend_of
 find_frontend = MANAGER.find_frontend
 frontend_of_arguments = MANAGER.frontend_of_arguments

@@ -18,6 +18,7 @@ from ninetoothed.errors import ArgumentError, PluginError
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Device
+    from ninetoothed.kernel import Kernel
 
 
 def _no_names() -> Mapping[str, object]:
@@ -71,6 +72,9 @@ class Frontend:
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
+        launch: takes over the launches of a kernel, for a framework whose arrays cannot be written
+            to: it is given the kernel, once, and gives a function of the arguments by name whose
+            result the call returns. None: kernels write in place and calls return None.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Frontend:
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     event: Callable[[], Any] | None = None
+    launch: Callable[[Kernel], Callable[[Mapping[str, Any]], Any]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():

@@ -14,6 +14,8 @@ from ninetoothed.hookspecs import hookimpl
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Device
 
+NINETOOTHED_CONTRACT = 1
+
 #: PyTorch's name -> ours, where they differ.
 _RENAMED = {"float8_e4m3fn": "float8_e4m3"}
 

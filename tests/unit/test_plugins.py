@@ -15,7 +15,7 @@ from ninetoothed import dtypes, plugins
 from ninetoothed.backends.base import Backend, Device
 from ninetoothed.errors import ArgumentError, DeviceError, PluginError
 from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.hookspecs import CONTRACT_VERSION, hookimpl
 from ninetoothed.plugins import PluginManager
 
 
@@ -50,6 +50,8 @@ def frontend(name="toy", type_=Toy, **changes):
 
 def plugin(frontends=(), backends=()):
     class Plugin:
+        NINETOOTHED_CONTRACT = CONTRACT_VERSION
+
         @staticmethod
         @hookimpl
         def ninetoothed_frontends():
@@ -151,6 +153,119 @@ def test_one_name_for_two_frontends_is_refused_at_registration(manager):
     assert [listing.name for listing in manager.listing()] == ["first-plugin"]
 
 
+def test_the_preferred_of_two_frontends_has_the_type(manager):
+    first, second = frontend("first"), frontend("second")
+    manager.register(plugin([first]), "first-plugin")
+    manager.register(plugin([second]), "second-plugin")
+    with pytest.raises(PluginError, match=r"prefer\('first'\)"):
+        manager.frontend_of(Toy)
+    manager.prefer("second")
+    assert manager.frontend_of(Toy) is second
+    manager.prefer("first")
+    assert manager.frontend_of(Toy) is first
+
+
+def test_the_preferred_of_two_backends_has_the_devices(manager):
+    class Second(ToyBackend):
+        name = "second_backend"
+
+    manager.register(plugin(backends=[ToyBackend()]), "first-plugin")
+    manager.register(plugin(backends=[Second()]), "second-plugin")
+    manager.prefer("second_backend")
+    assert manager.backend_for("toy").name == "second_backend"
+
+
+def test_a_preferred_frontend_takes_no_type_that_it_does_not_claim(manager):
+    manager.register(plugin([frontend("toy"), frontend("other", Other)]))
+    manager.prefer("other")
+    assert manager.frontend_of(Toy).name == "toy"
+
+
+def test_preferring_what_is_not_there_is_corrected(manager):
+    manager.register(plugin([frontend("toy")]))
+    with pytest.raises(PluginError, match="no frontend or backend 'toi'.*Did you mean 'toy'"):
+        manager.prefer("toi")
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (None, "'odd' does not say which contract.*NINETOOTHED_CONTRACT = 1"),
+        (CONTRACT_VERSION - 1, "'odd' was written for contract 0; .*Update the plugin"),
+        (CONTRACT_VERSION + 1, "'odd' was written for contract 2; .*Update ninetoothed"),
+        ("1", "'odd' was written for contract '1'"),
+    ],
+)
+def test_a_plugin_for_another_contract_is_refused(manager, version, message):
+    odd = plugin([frontend()])
+    type(odd).NINETOOTHED_CONTRACT = version
+    with pytest.raises(PluginError, match=message):
+        manager.register(odd, "odd")
+    assert manager.listing() == ()
+
+
+def test_an_installed_plugin_for_another_contract_stops_nobody(tmp_path, monkeypatch):
+    _install(tmp_path, monkeypatch, "ancient", "NINETOOTHED_CONTRACT = 0")
+    manager = PluginManager(built_in={"torch": "ninetoothed.frontends.torch"})
+    with pytest.warns(RuntimeWarning, match="'ancient'.*written for contract 0") as caught:
+        manager.frontend_named("torch")
+        manager.frontend_named("torch")
+    assert len(caught) == 1
+    why = {listed.name: listed.why for listed in manager.listing()}
+    assert "contract 0" in why["ancient"]
+    assert why["torch"] == ""
+
+
+def test_a_misspelt_hook_is_refused_with_the_right_name(manager):
+    class Misspelt:
+        NINETOOTHED_CONTRACT = CONTRACT_VERSION
+
+        @staticmethod
+        @hookimpl
+        def ninetoothed_frontend():
+            return ()
+
+    with pytest.raises(PluginError, match="'odd'.*Did you mean 'ninetoothed_frontends'"):
+        manager.register(Misspelt(), "odd")
+    manager.register(plugin([frontend()]), "right")
+
+
+def test_a_frontend_that_lacks_a_field_is_refused_with_plugin_and_field(manager):
+    class Lacking:
+        NINETOOTHED_CONTRACT = CONTRACT_VERSION
+
+        @staticmethod
+        @hookimpl
+        def ninetoothed_frontends():
+            return [Frontend(name="lacking", owns=lambda type_: False)]
+
+    with pytest.raises(PluginError, match="'odd'.*missing.*'dtypes'.*'empty'"):
+        manager.register(Lacking(), "odd")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "message"),
+    [
+        ("name", None, "needs `name`, an identifier; got None"),
+        ("name", "two words", "needs `name`, an identifier; got 'two words'"),
+        ("device_kinds", "toy", "needs `device_kinds`, a tuple.*got 'toy'"),
+        ("device_kinds", (), "needs `device_kinds`"),
+        ("device_kinds", (3,), "needs `device_kinds`"),
+    ],
+)
+def test_a_malformed_backend_says_what_is_missing(manager, attribute, value, message):
+    backend = ToyBackend()
+    setattr(backend, attribute, value)
+    with pytest.raises(PluginError, match=f"'odd'.*{message}"):
+        manager.register(plugin(backends=[backend]), "odd")
+
+
+def test_a_second_plugin_of_one_name_is_refused(manager):
+    manager.register(plugin([frontend()]), "same")
+    with pytest.raises(PluginError, match="a plugin 'same' already"):
+        manager.register(plugin([frontend("other", Other)]), "same")
+
+
 def test_what_is_no_frontend_is_refused_with_the_name_of_the_plugin(manager):
     with pytest.raises(PluginError, match="'odd'.*ninetoothed_frontends.*Frontend.*42"):
         manager.register(plugin([42]), "odd")
@@ -158,8 +273,10 @@ def test_what_is_no_frontend_is_refused_with_the_name_of_the_plugin(manager):
 
 
 def test_a_plugin_without_a_hook_is_refused(manager):
+    empty = types.ModuleType("empty")
+    empty.NINETOOTHED_CONTRACT = CONTRACT_VERSION
     with pytest.raises(PluginError, match="'empty' has neither"):
-        manager.register(types.ModuleType("empty"), "empty")
+        manager.register(empty, "empty")
 
 
 def test_an_unregistered_plugin_is_gone(manager):
@@ -209,6 +326,7 @@ def _install(tmp_path, monkeypatch, name, module_source):
 def test_an_installed_plugin_is_found_through_its_entry_point(tmp_path, monkeypatch):
     source = (
         "from tests.unit.test_plugins import frontend, hookimpl\n"
+        "NINETOOTHED_CONTRACT = 1\n"
         "@hookimpl\n"
         "def ninetoothed_frontends():\n"
         "    return [frontend('installed_toy')]\n"
@@ -217,7 +335,7 @@ def test_an_installed_plugin_is_found_through_its_entry_point(tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "test_plugins", sys.modules[__name__])
     manager = PluginManager(built_in={})
     assert manager.frontend_named("installed_toy").name == "installed_toy"
-    assert "installed_toy 1.5" in {listed.origin for listed in manager.listing()}
+    assert ("installed_toy", "1.5") in {(each.origin, each.version) for each in manager.listing()}
 
 
 def test_a_broken_installed_plugin_stops_nobody(tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ from ninetoothed.hookspecs import hookimpl
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
 
+NINETOOTHED_CONTRACT = 1
+
 
 class NumpyBackend(Backend):
     """Runs the application itself, a program at a time, on the CPU."""

@@ -11,6 +11,8 @@ from ninetoothed.hookspecs import hookimpl
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
 
+NINETOOTHED_CONTRACT = 1
+
 
 class TritonBackend(Backend):
     """Emits Triton source, compiles it with Triton and launches it directly."""
