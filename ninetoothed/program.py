@@ -214,9 +214,21 @@ class Program:
         for statement in (*self.body, *self.helpers.values()):
             yield from walk(statement)
 
-    def touched(self) -> frozenset[str]:
-        """The tensor parameters whose elements, offsets, strides, pointer or type are used."""
-        return frozenset(node.parameter for node in self.nodes() if hasattr(node, "parameter"))
+    def touched(self, constants: Mapping[str, Any] | None = None) -> frozenset[str]:
+        """The tensor parameters whose elements, offsets, strides, pointer or type are used.
+
+        Args:
+            constants: the values of constexpr parameters. What stands under a condition that they
+                decide against does not count.
+        """
+        from ninetoothed.constancy import reached
+
+        return frozenset(
+            node.parameter
+            for statement in (*reached(self.body, constants or {}), *self.helpers.values())
+            for node in walk(statement)
+            if hasattr(node, "parameter")
+        )
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

@@ -8,7 +8,8 @@ identity there anyway, as the sum of loaded values does.
 What is not followed loses its marks: a loop's variables (they hold what was accumulated), a variable
 that a run-time ``if`` assigns, elements moved across dimensions, and results of functions unknown.
 
-Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape.
+Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape. And where
+a tile of one element is an index, its element is, since the shapes are known here.
 """
 
 from __future__ import annotations
@@ -219,8 +220,18 @@ class Analysis:
     def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Marked]:
         return node, SCALAR
 
+    def visit_tile(self, node: TileRef) -> tuple[ast.expr, Marked]:
+        """A tile as an index is its one element: an address is a number, not a tile."""
+        for index, item in enumerate(node.indices):
+            item, known = self.visit(item)
+            if known.shape:
+                method = at(ast.Attribute(value=item, attr="item", ctx=ast.Load()), item)
+                item = at(ast.Call(func=method, args=[], keywords=[]), item)
+            node.indices[index] = item
+        return node, UNKNOWN
+
     def visit_load(self, node: Load) -> tuple[ast.expr, Marked]:
-        self.fields(node.tile)
+        self.visit_tile(node.tile)
         return node, self.loaded(node.tile, is_zero=True)
 
     def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
@@ -248,7 +259,7 @@ class Analysis:
         return at(Excluded(value=result, masks=masks, identity="zero"), node), known
 
     def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
-        self.fields(node.tile)
+        self.visit_tile(node.tile)
         if node.dim is not None:
             # It has the dimensions that it depends on, which only the access knows.
             return node, UNKNOWN
@@ -365,6 +376,7 @@ _VISITS: dict[type, Callable[[Analysis, Any], tuple[ast.expr, Marked]]] = {
     ast.Name: Analysis.visit_name,
     ast.Constant: Analysis.visit_constant,
     SymbolValue: Analysis.visit_scalar,
+    TileRef: Analysis.visit_tile,
     Load: Analysis.visit_load,
     Forwarded: Analysis.visit_forwarded,
     Offsets: Analysis.visit_offsets,

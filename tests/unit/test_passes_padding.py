@@ -279,6 +279,17 @@ def test_a_loaded_index_is_loaded_once():
     """)
 
 
+def test_a_tile_as_an_index_is_its_one_element():
+    def application(rows, odd, n, y):
+        i = odd
+        y = rows[odd] + rows[i + 1] + rows[n] + rows[ntl.max(odd)]
+
+    assert excluded(application).splitlines()[1:] == [
+        "store y = rows[odd.item()] + rows[(i + 1).item()] + rows[n] + "
+        "rows[ntl.max(excluded(odd, mask(odd, (0, 1)), 'lowest'))]"
+    ]
+
+
 def test_a_stored_value_has_the_marks_of_its_tile():
     def application(x, y, z):
         y = ntl.exp(x)

@@ -138,6 +138,31 @@ def test_touched_parameters():
     assert program(ast.Expr(value=Offsets(tile=y_tile(), dim=0))).touched() == {"y"}
 
 
+@pytest.mark.parametrize(
+    ("test", "constants", "touched"),
+    [
+        ("F", {"F": True}, {"x"}),
+        ("F", {"F": False}, {"y"}),
+        ("F", {}, {"x", "y"}),
+        ("not F", {"F": True}, {"y"}),
+        ("F is None", {"F": None}, {"x"}),
+        ("F > 2 and unknown", {"F": 1}, {"y"}),
+        ("F > 2 and unknown", {"F": 3}, {"x", "y"}),
+        ("F > 2 or unknown", {"F": 3}, {"x"}),
+        ("F > 2", {"F": "text"}, {"x", "y"}),
+    ],
+)
+def test_what_the_constants_decide_against_is_not_touched(test, constants, touched):
+    condition = ast.If(
+        test=ast.parse(test, mode="eval").body,
+        body=[ast.Expr(value=Load(tile=x_tile()))],
+        orelse=[ast.Expr(value=Load(tile=y_tile()))],
+    )
+    loop = ast.While(test=name("n"), body=[condition], orelse=[])
+
+    assert program(loop).touched(constants) == touched
+
+
 def test_a_good_program_passes():
     verify(
         program(
