@@ -1,0 +1,238 @@
+"""PaddlePaddle's dynamic-graph tensors, 2.6 and 3.x. Paddle is imported only once one has arrived.
+
+Paddle's dtypes and places cost more to hash than everything else about a tensor costs to read, so
+the launch functions know them by something cheaper: see `_dtype_key` and `_place_key`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed import dtypes
+from ninetoothed.errors import ArgumentError, DeviceError
+from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Device
+
+NINETOOTHED_CONTRACT = 1
+
+#: Our name -> Paddle's, where they differ.
+_RENAMED = {"float8_e4m3": "float8_e4m3fn"}
+
+#: Paddle cannot make tensors of these; it makes one of the second and looks at it as the first.
+_MADE_AS = {dtypes.uint16: "int16", dtypes.uint32: "int32", dtypes.uint64: "int64"}
+
+#: Paddle's dtypes that no kernel takes, for messages.
+_NOT_OURS = ("complex64", "complex128", "pstring", "raw")
+
+
+@functools.cache
+def _native_dtypes() -> dict[dtypes.DType, Any]:
+    """Our element types, each with Paddle's dtype; 2.6 has fewer of them than 3.x."""
+    import paddle
+
+    names = {name: _RENAMED.get(name, name) for name in dtypes.NAMES}
+    return {
+        dtypes.by_name(name): getattr(paddle, native)
+        for name, native in names.items()
+        if hasattr(paddle, native)
+    }
+
+
+def _dtypes() -> Mapping[Any, dtypes.DType]:
+    natives = _native_dtypes()
+    # The expression `dtype` gives our own objects: they are hashed in no time.
+    return {**{native: ours for ours, native in natives.items()}, **{ours: ours for ours in natives}}
+
+
+@functools.cache
+def _dtype_key() -> Callable[[Any], int]:
+    """What tells Paddle's dtypes apart in the least time.
+
+    In 3.x each is one object for good, and so are tensors' dtypes; in 2.6 a tensor makes a new one
+    each time it is asked.
+    """
+    import paddle
+
+    tensor = paddle.zeros([1])
+    return id if tensor.dtype is paddle.float32 and tensor.dtype is tensor.dtype else int
+
+
+def _element_types() -> dict[int, Any]:
+    """Our element type for the key of each of Paddle's dtypes; the others stand for themselves."""
+    import paddle
+
+    key = _dtype_key()
+    others = [getattr(paddle, name) for name in _NOT_OURS if hasattr(paddle, name)]
+    known = {native: ours for ours, native in _native_dtypes().items()}
+    return {key(native): known.get(native, native) for native in (*known, *others)}
+
+
+@functools.cache
+def _place_key() -> Callable[[Any], Any]:
+    """What tells Paddle's places apart: their hash, which in 2.6 they do not have."""
+    import paddle
+
+    return hash if _generic(paddle.CPUPlace()) == _generic(paddle.CPUPlace()) else _place_parts
+
+
+def _place_parts(place: Any) -> tuple[int, int]:
+    return place._type(), place.gpu_device_id()
+
+
+def _generic(place: Any) -> Any:
+    """A place as tensors give it: `paddle.CPUPlace()` and the like are of other classes."""
+    from paddle.base import core
+
+    generic = core.Place()
+    generic.set_place(place)
+    return generic
+
+
+@functools.cache
+def _gpu_kind() -> str:
+    import paddle
+
+    return "hip" if paddle.is_compiled_with_rocm() else "cuda"
+
+
+@functools.cache
+def _places() -> dict[Any, tuple[Device, Any]]:
+    """The device of each place of this machine, by the place's key, with the place itself."""
+    import paddle
+
+    from ninetoothed.backends.base import Device
+
+    places = [(Device("cpu", 0), paddle.CPUPlace())]
+    if paddle.is_compiled_with_cuda():
+        count = paddle.device.cuda.device_count()
+        places += [(Device(_gpu_kind(), index), paddle.CUDAPlace(index)) for index in range(count)]
+    for name in paddle.device.get_available_custom_device() or ():
+        kind, _, index = name.partition(":")
+        places.append((Device(kind, int(index or 0)), paddle.CustomPlace(kind, int(index or 0))))
+    key = _place_key()
+    return {key(_generic(place)): (device, place) for device, place in places}
+
+
+def _device_of(key: Any) -> Device:
+    try:
+        return _places()[key][0]
+    except KeyError:
+        raise DeviceError(
+            "The tensor is on a place of Paddle that kernels cannot run on, such as pinned memory. "
+            "Move it, as with `tensor.cpu()` or `tensor.cuda()`."
+        ) from None
+
+
+def _place_of(device: Device) -> Any:
+    for known, place in _places().values():
+        if known == device:
+            return place
+    listed = ", ".join(str(known) for known, _ in _places().values())
+    raise DeviceError(f"Paddle has no device {device} here; it has {listed}.")
+
+
+def _empty(shape: tuple[int, ...], dtype: dtypes.DType, device: Device) -> Any:
+    import paddle
+
+    native = FRONTEND.native_dtype(dtype)
+    made = getattr(paddle, _MADE_AS[dtype]) if dtype in _MADE_AS else native
+    # `paddle.empty` takes no place in 2.6, and the current one is the whole process's.
+    tensor = paddle._C_ops.empty(list(shape), made, _place_of(device))
+    return tensor.view(native) if dtype in _MADE_AS else tensor
+
+
+def _no_pointer(tensor: Any) -> int:
+    """The pointer 0 of a tensor that has no elements; `ArgumentError` for what has no memory."""
+    if not tensor.is_dense():
+        raise ArgumentError(
+            "A kernel takes dense Paddle tensors, and this one is sparse or distributed. Call "
+            "`.to_dense()` on it, or give the kernel its local part."
+        )
+    if 0 in tensor.shape:
+        return 0
+    raise ArgumentError(
+        f"The Paddle tensor of shape {tuple(tensor.shape)} has no memory: nothing has been written "
+        "to it yet, or it was cleared."
+    )
+
+
+@contextmanager
+def _current_device(index: int) -> Iterator[None]:
+    import paddle
+
+    before = paddle.device.get_device()
+    paddle.device.set_device(f"gpu:{index}")
+    try:
+        yield
+    finally:
+        paddle.device.set_device(before)
+
+
+def _device_guard(index: int) -> AbstractContextManager[Any]:
+    return _current_device(index)
+
+
+def _synchronize(index: int) -> None:
+    import paddle
+
+    paddle.device.synchronize(f"gpu:{index}")
+
+
+def _event() -> Any:
+    import paddle
+
+    if paddle.__version__.startswith("2."):
+        raise DeviceError("Paddle 2's events do not tell the time between them; use Paddle 3.")
+    return paddle.device.Event(enable_timing=True)
+
+
+def _current_stream(index: int) -> int:
+    from paddle.base import core
+
+    # 0, the default stream, comes as None.
+    return core._get_current_stream(index).cuda_stream or 0
+
+
+def _namespace() -> Mapping[str, object]:
+    import paddle
+
+    raw_stream = getattr(paddle.base.libpaddle, "_get_current_raw_stream", None)
+    return {
+        "element_types": _element_types(),
+        "dtype_key": _dtype_key(),
+        "place_key": _place_key(),
+        "no_pointer": _no_pointer,
+        "current_stream": raw_stream or _current_stream,
+    }
+
+
+FRONTEND = Frontend(
+    name="paddle",
+    owns=owns_types(("paddle", "Tensor")),
+    dtypes=_dtypes,
+    device_of=_device_of,
+    empty=_empty,
+    device_guard=_device_guard,
+    synchronize=_synchronize,
+    namespace=_namespace,
+    # Lists, or in 3.x a `paddle.Size`, and neither can be hashed.
+    shape="tuple({x}.shape)",
+    strides="tuple({x}.strides)",
+    pointer="({x}.data_ptr() or no_pointer({x}))",
+    dtype="element_types[dtype_key({x}.dtype)]",
+    device="place_key({x}.place)",
+    stream="current_stream({index})",
+    event=_event,
+)
+
+
+@hookimpl
+def ninetoothed_frontends() -> Iterable[Frontend]:
+    """PaddlePaddle."""
+    return (FRONTEND,)
