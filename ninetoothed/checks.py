@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.dtypes import float32
 from ninetoothed.errors import ArgumentError
 from ninetoothed.expr import Symbol
 from ninetoothed.metaops import shape_text
@@ -16,22 +15,6 @@ if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
     from ninetoothed.frontends.base import Frontend
     from ninetoothed.kernel import Kernel
-
-
-class Described(NamedTuple):
-    """What a frontend says of a tensor, in its own terms.
-
-    Attributes:
-        is_touched: whether the program uses the tensor; of one that it does not only the shape is
-            known.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    dtype: Any
-    device: Any
-    aligned: bool
-    is_touched: bool = True
 
 
 def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -> Call:
@@ -94,21 +77,6 @@ def check_choices(option: str, value: Any) -> None:
         raise ArgumentError(
             f"{option} must be a positive int, or several to choose from, as in (4, 8); got {value!r}"
         )
-
-
-def _argument(
-    kernel: Kernel, parameter: Parameter, frontend: Frontend, described: Described
-) -> Argument:
-    shape = tuple(described.shape)
-    if not described.is_touched:
-        return Argument(shape, (0,) * len(shape), parameter.dtype or float32)
-    try:
-        element = frontend.dtype_of(described.dtype)
-    except ArgumentError as error:
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{parameter.name}`: {error.message}"
-        ) from None
-    return Argument(shape, tuple(described.strides or ()), element, bool(described.aligned))
 
 
 def _neutral(frontend: Frontend, constant: Any) -> Any:

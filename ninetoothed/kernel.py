@@ -21,7 +21,6 @@ from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
 from ninetoothed.program import Program
 from ninetoothed.tensor import Tensor, owner_of
-from ninetoothed.touched import touched
 
 Integers = int | Sequence[int] | None
 
@@ -210,19 +209,6 @@ class Kernel:
 
         return run(self.program)
 
-    def touched(self, constants: Mapping[str, Any]) -> frozenset[str]:
-        """The tensor parameters that are used where the constants have these values."""
-        from ninetoothed.untouched import touched
-
-        if not any(p.kind == "constexpr" for p in self.parameters):
-            return self._touched_always
-        names = {p.name for p in self.parameters if p.kind == "constexpr"}
-        return touched(self.optimized, {name: constants[name] for name in names})
-
-    @functools.cached_property
-    def _touched_always(self) -> frozenset[str]:
-        return self.program.touched()
-
     @functools.cached_property
     def source(self) -> str:
         """The generated Triton source, as it is with nothing known of the arguments."""
@@ -370,15 +356,9 @@ class Kernel:
 
     def untouched(self, bound: Mapping[str, Any]) -> frozenset[str]:
         """The tensor parameters that the program, with these constants, does not touch."""
-        names = {p.name for p in self.tensor_parameters}
-        if self.program.touched() >= names and not self._has_constants:
-            return frozenset()
-        constants = {name: value for name, value in bound.items() if name not in names}
-        return frozenset(names - touched(self.program, constants))
-
-    @functools.cached_property
-    def _has_constants(self) -> bool:
-        return any(p.kind == "constexpr" for p in self.parameters)
+        constants = {p.name: bound[p.name] for p in self.call_parameters if p.kind == "constexpr"}
+        names = frozenset(p.name for p in self.tensor_parameters)
+        return names - self.program.touched(constants)
 
     def frontend_of(self, bound: Mapping[str, Any]) -> Any:
         """The frontend of the tensors among the arguments.

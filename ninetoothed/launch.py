@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
-from ninetoothed.checks import Described
 from ninetoothed.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -271,7 +270,7 @@ def described(
     """What `Kernel.new_plan` wants to know, and what the plan is called with."""
     _check_constants(kernel, bound)
     given, values = dict(bound), []
-    touched = kernel.touched(bound)
+    untouched = kernel.untouched(bound)
     for parameter in kernel.call_parameters:
         name, value = parameter.name, bound[parameter.name]
         if parameter.kind == "scalar":
@@ -280,8 +279,9 @@ def described(
             values.append(value)
         if parameter.kind != "tensor":
             continue
-        if name not in touched and hasattr(value, "shape"):
-            given[name] = Described(tuple(value.shape), None, None, None, True, False)
+        if name in untouched and hasattr(value, "shape"):
+            shape = tuple(value.shape)
+            given[name] = (shape, (0,) * len(shape), None, None, True)
             values += [0] if parameter.source.jagged_dim is None else [0, 0]
             continue
         _check_jagged(kernel, frontend, parameter, value)
@@ -289,7 +289,7 @@ def described(
         held = frontend.evaluate("jagged.values", value) if is_jagged else value
         prefix = "jagged." if is_jagged else ""
         pointer = frontend.evaluate("pointer", held)
-        given[name] = Described(
+        given[name] = (
             frontend.evaluate(f"{prefix}shape", value),
             frontend.evaluate(f"{prefix}strides", value),
             frontend.evaluate("dtype", held),
@@ -301,14 +301,6 @@ def described(
             offsets = frontend.evaluate("jagged.offsets", value)
             values.append(frontend.evaluate("pointer", offsets))
     return given, tuple(values)
-
-
-def _described_key(given: Mapping[str, Any]) -> Any:
-    """A key where one argument is no tensor that the launch function could read, else None."""
-    tensors = [entry for entry in given.values() if isinstance(entry, Described)]
-    if all(entry.is_touched for entry in tensors):
-        return None
-    return tuple((name, type(entry), entry) for name, entry in given.items())
 
 
 def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
@@ -346,6 +338,10 @@ def _as_given(
         name: value for name, value in zip(names[count:], arguments[count:]) if value is not MISSING
     }
     return (*arguments[:count], *extra), {**keywords, **unknown}
+
+
+def _is_tensor(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 5
 
 
 def _stream_zero(index: int) -> int:
