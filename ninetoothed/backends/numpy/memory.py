@@ -108,8 +108,8 @@ class _Raw:
 
 
 def flat_view(pointer: int, size: int, dtype: DType) -> np.ndarray:
-    """A writable view of ``size`` elements at ``pointer``."""
-    if size == 0:
+    """A writable view of ``size`` elements at ``pointer``; of none at 0, which is no address."""
+    if size == 0 or pointer == 0:
         return np.empty((0,), dtype=dtype.numpy)
     # The protocol has no name for the types of ml_dtypes, so their bits are viewed as integers.
     typestr = "|b1" if dtype.kind == "bool" else f"<u{dtype.itemsize}"
