@@ -56,16 +56,9 @@ def _check_last(name: str, tile: Tile, dim: Any) -> None:
         )
 
 
-def _marks_after_sorting(tile: Tile, count: int) -> Marks:
-    """Lanes that are not real come last: as many are real as were, in the first ``count``."""
-    if not tile.marks:
-        return ()
-    kept = tuple(mark for mark in tile.marks if mark.shape[-1] == 1)
-    moved = [mark for mark in tile.marks if mark.shape[-1] != 1]
-    if not moved:
-        return kept
-    real = all_of(tuple(moved)).sum(axis=-1, keepdims=True)
-    return (*kept, np.arange(count) < real)
+def _marks_after_sorting(tile: Tile) -> Marks:
+    """Padding comes last. What is reduced after that is no longer told from it, on any backend."""
+    return tuple(mark for mark in tile.marks if mark.shape[-1] == 1)
 
 
 def _sorted(tile: Tile, identity: str, is_descending: bool) -> np.ndarray:
@@ -79,7 +72,7 @@ def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     _check_last("sort", tile, dim)
     is_descending = bool(descending)
     data = _sorted(tile, "sort_descending" if is_descending else "sort", is_descending)
-    return Tile(data, tile.dtype, _marks_after_sorting(tile, tile.shape[-1]))
+    return Tile(data, tile.dtype, _marks_after_sorting(tile))
 
 
 def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
@@ -98,7 +91,7 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, "topk", True)[..., :count]
-    return Tile(data, tile.dtype, _marks_after_sorting(tile, count))
+    return Tile(data, tile.dtype, _marks_after_sorting(tile))
 
 
 def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:

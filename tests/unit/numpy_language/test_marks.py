@@ -179,3 +179,9 @@ def test_the_passes_and_the_numpy_backend_have_the_same_identities():
 
     for name, identity in (reductions | scans).items():
         assert IDENTITIES[name] == identity
+
+
+def test_sorting_keeps_the_marks_of_the_other_dimensions():
+    found = ntl.sort(_loaded())
+
+    assert [mark.shape for mark in found.marks] == [(4, 1)]
