@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 # Before any framework is imported: each of pytest-xdist's workers has one core to itself, and
 # thread pools of many frameworks in many workers would only wait for each other.
@@ -15,6 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 _CACHE = tempfile.TemporaryDirectory(prefix="ninetoothed-tests-")
 os.environ["NINETOOTHED_CACHE_DIR"] = _CACHE.name
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # The same examples at every run, so that a failure is the change's and can be had again;
@@ -23,3 +25,21 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("reproducible", derandomize=True, database=None, **_COMMON)
 settings.register_profile("explore", print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
+
+
+@pytest.fixture(autouse=True)
+def _test_device() -> Iterator[None]:
+    """``NINETOOTHED_TEST_DEVICE=cuda`` has PyTorch make the tests' tensors on a GPU."""
+    device = os.environ.get("NINETOOTHED_TEST_DEVICE")
+    if not device:
+        yield
+        return
+
+    import torch
+
+    previous = torch.get_default_device()
+    torch.set_default_device(device)
+    try:
+        yield
+    finally:
+        torch.set_default_device(previous)
