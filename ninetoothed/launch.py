@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import linecache
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError
+from ninetoothed.written import written
 
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
@@ -89,6 +91,9 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     values: list[str] = []
     for parameter in kernel.call_parameters:
         _read(parameter, frontend, names, read, key, values)
+        if _must_be_writable(kernel, frontend, parameter):
+            assert frontend.read_only is not None
+            key.append(frontend.read_only.format(x=parameter.name))
     key += [kernel.names[symbol] for symbol in kernel.symbols]
     listed = "".join(f"{name}, " for name in names)
     key_text = "(\n" + "".join(f"            {part},\n" for part in key) + "        )"
@@ -171,6 +176,7 @@ class _SlowPath:
         self._kernel = kernel
         self._frontend = frontend
         self.plans: dict[Any, Any] = {}
+        self._planning = threading.Lock()
         self.key_of: Callable[..., Any] = lambda *arguments: None
 
     def __call__(
@@ -184,7 +190,7 @@ class _SlowPath:
         bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
         frontend = kernel.frontend_of(bound)
         if frontend.name != self._frontend.name:
-            return kernel.launch_function(frontend)(**bound)
+            return kernel.dispatch(**bound)
         given, values = described(kernel, frontend, bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
@@ -194,12 +200,14 @@ class _SlowPath:
                 raise error or unexpected from None
             # Something with a shape stands where no tensor is needed.
             key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
-        entry = self.plans.get(key)
-        if entry is None:
-            entry = self._new_entry(given, values)
-            while len(self.plans) >= MOST_PLANS:
-                self.plans.pop(next(iter(self.plans)), None)
-            self.plans[key] = entry
+        # One thread plans a new key; the others wait for what it finds.
+        with self._planning:
+            entry = self.plans.get(key)
+            if entry is None:
+                entry = self._new_entry(given, values)
+                while len(self.plans) >= MOST_PLANS:
+                    self.plans.pop(next(iter(self.plans)), None)
+                self.plans[key] = entry
         run, stream, index = entry
         return run(stream(index), *values)
 
@@ -285,6 +293,7 @@ def described(
             values += [0] if parameter.source.jagged_dim is None else [0, 0]
             continue
         _check_jagged(kernel, frontend, parameter, value)
+        _check_writable(kernel, frontend, parameter, value)
         is_jagged = parameter.source.jagged_dim is not None
         held = frontend.evaluate("jagged.values", value) if is_jagged else value
         prefix = "jagged." if is_jagged else ""
@@ -324,6 +333,22 @@ def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, valu
             raise ArgumentError(
                 f"{subject} was declared with jagged_dim={wanted}; its dimension {found} varies"
             )
+
+
+def _must_be_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter) -> bool:
+    if frontend.read_only is None or parameter.kind != "tensor":
+        return False
+    return parameter.name in written(kernel.program)
+
+
+def _check_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
+    if not _must_be_writable(kernel, frontend, parameter):
+        return
+    if frontend.evaluate("read_only", value):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{parameter.name}` is written to, and the argument is "
+            "read-only. Pass a copy."
+        )
 
 
 def _as_given(

@@ -69,6 +69,8 @@ class Frontend:
         dtype: the framework's dtype, hashable.
         device: the framework's device, hashable.
         item: a 0-d tensor's value as a Python number.
+        read_only: whether the tensor may not be written to, or None where the framework has no
+            such tensors.
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -91,6 +93,7 @@ class Frontend:
     dtype: str = "{x}.dtype"
     device: str = "{x}.device"
     item: str = "{x}.item()"
+    read_only: str | None = None
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     event: Callable[[], Any] | None = None
@@ -105,6 +108,9 @@ class Frontend:
                 optional = str(field.type).endswith("None")
                 if not callable(value) and not (optional and value is None):
                     raise PluginError(self._wrong(field.name, value, "a function"))
+            elif field.name == "read_only":
+                if value is not None:
+                    self._check_expression(field.name, value)
             elif field.type == "str" and field.name != "name":
                 self._check_expression(field.name, value)
         if self.jagged is None:
@@ -134,7 +140,8 @@ class Frontend:
         try:
             return self._dtypes[dtype]
         except KeyError:
-            known = ", ".join(str(known) for known in self._dtypes)
+            # Where an expression gives our own objects, they need not be said too.
+            known = ", ".join(str(known) for known in self._dtypes if not isinstance(known, DType))
             raise ArgumentError(
                 f"Tensors of {dtype} cannot be passed to a kernel. {self.name} has: {known}."
             ) from None
