@@ -153,7 +153,8 @@ class Kernel:
         self.memory: dict[str, Any] = {}
         self._plan_lock = threading.RLock()
         self._launchers: dict[str, Callable[..., Any]] = {}
-        self._launch: Callable[..., Any] = self._first_launch
+        self._launchers_by_type: dict[type, Callable[..., Any]] = {}
+        self._launch: Callable[..., Any] = self.dispatch
         functools.update_wrapper(self, application, assigned=("__module__", "__doc__"), updated=())
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -275,11 +276,27 @@ class Kernel:
         with self._plan_lock:
             return backend_for(call.device.kind).plan(self, call, values), call.device
 
-    def _first_launch(self, *arguments: Any, **keywords: Any) -> Any:
-        """Finds the frontend of the arguments and calls its launch function."""
+    def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        """Finds the frontend of the arguments and calls its launch function, now and from now on."""
+        from ninetoothed.plugins import find_frontend
+
         bound = self.bind(arguments, keywords)
-        self._launch = self.launch_function(self.frontend_of(bound))
-        return self._launch(**bound)
+        frontend = self.frontend_of(bound)
+        launch = self.launch_function(frontend)
+        with self._plan_lock:
+            for type_ in {type(bound[p.name]) for p in self.tensor_parameters}:
+                if find_frontend(type_) is frontend:
+                    self._launchers_by_type[type_] = launch
+            self._launch = launch if len(self._launchers) == 1 else self._launch_by_type
+        return launch(**bound)
+
+    def _launch_by_type(self, *arguments: Any, **keywords: Any) -> Any:
+        """Calls the launch function of the first tensor, where several frameworks call."""
+        for value in (*arguments, *keywords.values()):
+            launch = self._launchers_by_type.get(type(value))
+            if launch is not None:
+                return launch(*arguments, **keywords)
+        return self.dispatch(*arguments, **keywords)
 
     def launch_function(self, frontend: Any) -> Callable[..., Any]:
         """The launch function for tensors of a frontend, generated once."""
