@@ -222,6 +222,14 @@ class Lowering(ast.NodeTransformer):
             node.keywords.append(ast.keyword("input_precision", ast.Constant("ieee")))
         return node
 
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
+            # Identity of numbers and texts is an accident of one process.
+            equals = {ast.Is: ast.Eq, ast.IsNot: ast.NotEq}
+            node.ops = [equals.get(type(op), type(op))() for op in node.ops]
+        return node
+
     def visit_ExternRef(self, node: ExternRef) -> ast.expr:
         return at(name(node.name), node)
 
@@ -234,3 +242,10 @@ class Lowering(ast.NodeTransformer):
 def _size(symbol: Any) -> Any:
     known = as_symbol(symbol)
     return known.operands[0] if known.op == "const" else known
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether this is a number or a text, and not one of a kind as None is."""
+    if not isinstance(node, ast.Constant):
+        return False
+    return isinstance(node.value, (int, float, str)) and not isinstance(node.value, bool)

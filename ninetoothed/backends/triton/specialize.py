@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -133,6 +134,9 @@ def _type_of(parameter: KernelParameter, call: Call, value: Any) -> str:
 
 
 def _constant(value: Any) -> Any:
+    """A compile-time constant as Triton has it: the parser knows enumerations by their values."""
+    if isinstance(value, enum.Enum):
+        return _constant(value.value)
     if isinstance(value, DType):
         import triton.language as tl
 
