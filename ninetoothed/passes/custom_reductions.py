@@ -16,8 +16,8 @@ from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.program import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
 
 if TYPE_CHECKING:
-    from ninetoothed.passes.exclude_padding import Analysis
     from ninetoothed.passes.padding_calls import Arguments
+    from ninetoothed.passes.padding_values import Values
 
 NAMES = frozenset({"reduce", "associative_scan"})
 
@@ -32,7 +32,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
 _FUNCTIONS = {"maximum": "lowest", "minimum": "highest", "add": "zero", "mul": "one"}
 
 
-def call(analysis: Analysis, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
+def call(analysis: Values, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
     """The call with padding excluded, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
@@ -79,7 +79,7 @@ def _identity(helper: ast.FunctionDef | None) -> str | None:
 
 
 def _accompanied(
-    analysis: Analysis,
+    analysis: Values,
     node: ast.Call,
     arguments: Arguments,
     marks: list[Mark],
@@ -116,9 +116,7 @@ def _accompanied(
     return at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
-def is_real(
-    analysis: Analysis, value: ast.expr, marks: Sequence[Mark], origin: ast.AST
-) -> ast.expr:
+def is_real(analysis: Values, value: ast.expr, marks: Sequence[Mark], origin: ast.AST) -> ast.expr:
     """1 where an element of ``value`` is real, else 0."""
     integer = at(DTypeRef(dtype=dtypes.int32), origin)
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
@@ -133,7 +131,7 @@ def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
     return at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
 
 
-def _real_helper(analysis: Analysis, function: ExternRef, count: int) -> str:
+def _real_helper(analysis: Values, function: ExternRef, count: int) -> str:
     """The name of a function that combines what is real of two sides."""
     name = f"{function.name}_real"
     if name in analysis.helpers:

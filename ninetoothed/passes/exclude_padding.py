@@ -15,90 +15,31 @@ a tile of one element is an index, its element is, since the shapes are known he
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any
 
 from ninetoothed.constancy import is_constant
 from ninetoothed.effects import names_assigned, names_read
-from ninetoothed.passes.marks import (
-    SCALAR,
-    UNKNOWN,
-    Mark,
-    Marked,
-    Origin,
-    joined,
-    keep_zero,
-    number,
-    rearranged,
-    widened,
-    with_rank,
-)
-from ninetoothed.passes.padding_calls import visit_call
-from ninetoothed.passes.rewriting import Draft, assign, key_of, language, read
-from ninetoothed.program import (
-    ElementType,
-    Excluded,
-    Forwarded,
-    LanguageRef,
-    Load,
-    Mask,
-    Offsets,
-    Program,
-    SourceLoad,
-    SymbolValue,
-    TileRef,
-    Widened,
-    at,
-    clone,
-)
-
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "all",
-    ast.Sub: "all",
-    ast.Mult: "product",
-    ast.Div: "first",
-    ast.FloorDiv: "first",
-    ast.Mod: "first",
-    ast.BitOr: "all",
-    ast.BitXor: "all",
-    ast.BitAnd: "all",
-    ast.Pow: "none",
-    ast.LShift: "first",
-    ast.RShift: "first",
-}
+from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Marked, joined
+from ninetoothed.passes.padding_values import Values
+from ninetoothed.passes.rewriting import Draft
+from ninetoothed.program import LanguageRef, Program, at, clone
 
 
 def run(program: Program) -> Program:
     """The program with padding excluded from its reductions."""
     draft = Draft(program)
-    analysis = Analysis(draft)
+    analysis = _Analysis(draft)
     analysis.block(draft.body)
     return draft.finished(helpers=analysis.helpers)
 
 
-class Analysis:
+class _Analysis(Values):
     """Walks the statements in order, knowing the marks of each variable."""
-
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.helpers = dict(draft.program.helpers)
-        self.known: dict[str, Marked] = {}
-        self.statement: ast.stmt = ast.Pass()
-        self.tensors: dict[str, Any] = {}
-        self.constants: set[str] = set()
-        for parameter in draft.program.parameters:
-            if parameter.kind == "tensor":
-                self.tensors[parameter.name] = parameter
-            else:
-                self.known[parameter.name] = SCALAR
-                if parameter.kind == "constexpr":
-                    self.constants.add(parameter.name)
-
-    # Statements.
 
     def block(self, body: list[ast.stmt]) -> None:
         for index, statement in enumerate(body):
             self.statement = statement
+            if self.differs(statement):
+                statement = body[index] = _as_branches(statement)
             if isinstance(statement, ast.If):
                 rest = body[index + 1 :]
                 if self.branch(statement, rest):
@@ -109,12 +50,22 @@ class Analysis:
             else:
                 self.simple(statement)
 
+    def differs(self, statement: ast.stmt) -> bool:
+        """Whether a value chosen at compile time has marks that depend on the choice."""
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.IfExp):
+            return False
+        choice = statement.value
+        if not is_constant(choice.test, self.constants):
+            return False
+        one, other = (self.visit(clone(node))[1] for node in (choice.body, choice.orelse))
+        return _differ(one, other)
+
     def simple(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.AugAssign):
             statement.value, value = self.visit(statement.value)
             assert isinstance(statement.target, ast.Name)
             name = statement.target.id
-            zero_of = _OPERATORS.get(type(statement.op), "none")
+            zero_of = OPERATORS.get(type(statement.op), "none")
             self.known[name] = joined([self.known.get(name, UNKNOWN), value], zero_of)
             return
         value = self.fields(statement)
@@ -131,22 +82,6 @@ class Analysis:
                 for element, item in zip(target.elts, items):
                     assert isinstance(element, ast.Name)
                     self.known[element.id] = item
-
-    def fields(self, node: Any) -> Marked:
-        """Visit what a node is made of; what is known of its ``value``."""
-        result = UNKNOWN
-        for name in node._fields:
-            child = getattr(node, name, None)
-            if isinstance(child, list):
-                for index, item in enumerate(child):
-                    if isinstance(item, ast.expr):
-                        child[index], _ = self.visit(item)
-            elif isinstance(child, ast.expr) and name not in ("target", "annotation"):
-                new, known = self.visit(child)
-                setattr(node, name, new)
-                if name == "value":
-                    result = known
-        return result
 
     def forget(self, names: set[str]) -> None:
         for name in names & set(self.known):
@@ -201,219 +136,18 @@ class Analysis:
         self.block(rest)
         branch += rest
 
-    # Expressions.
 
-    def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
-        """The expression as it is to be, and what is known of it."""
-        method = _VISITS.get(type(node))
-        if method is not None:
-            return method(self, node)
-        self.fields(node)
-        return node, UNKNOWN
-
-    def visit_name(self, node: ast.Name) -> tuple[ast.expr, Marked]:
-        return node, self.known.get(node.id, UNKNOWN)
-
-    def visit_constant(self, node: ast.Constant) -> tuple[ast.expr, Marked]:
-        return node, number(node.value)
-
-    def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Marked]:
-        return node, SCALAR
-
-    def visit_tile(self, node: TileRef) -> tuple[ast.expr, Marked]:
-        """A tile as an index is its one element: an address is a number, not a tile."""
-        for index, item in enumerate(node.indices):
-            item, known = self.visit(item)
-            if known.shape:
-                method = at(ast.Attribute(value=item, attr="item", ctx=ast.Load()), item)
-                item = at(ast.Call(func=method, args=[], keywords=[]), item)
-            node.indices[index] = item
-        return node, UNKNOWN
-
-    def visit_load(self, node: Load) -> tuple[ast.expr, Marked]:
-        self.visit_tile(node.tile)
-        return node, self.loaded(node.tile, is_zero=True)
-
-    def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
-        parameter = self.tensors[tile.parameter]
-        shape = tuple(widened(size) for size in parameter.tile_shape)
-        if parameter.source.other is not None:
-            return Marked(shape)
-        layout = tuple(range(len(shape)))
-        mark = Mark(key_of(tile), Origin(tile, self.statement), layout, is_zero)
-        return Marked(shape, (mark,))
-
-    def visit_forwarded(self, node: Forwarded) -> tuple[ast.expr, Marked]:
-        """The stored value as memory would give it back."""
-        node.value, value = self.visit(node.value)
-        parameter = self.tensors[node.tile.parameter]
-        element = at(ElementType(parameter=parameter.name), node)
-        result: ast.expr = language("cast", [node.value, element], node)
-        shape = tuple(widened(size) for size in parameter.tile_shape)
-        if shape and not _has_shape(value, shape):
-            sizes = [_size_node(size, node) for size in parameter.tile_shape]
-            dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
-            result = language("broadcast_to", [result, dims], node)
-        known = self.loaded(node.tile, is_zero=True)
-        masks = self.masks(known, node, but_zero=False)
-        return at(Excluded(value=result, masks=masks, identity="zero"), node), known
-
-    def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
-        self.visit_tile(node.tile)
-        if node.dim is not None:
-            # It has the dimensions that it depends on, which only the access knows.
-            return node, UNKNOWN
-        parameter = self.tensors[node.tile.parameter]
-        return node, Marked(tuple(widened(size) for size in parameter.tile_shape))
-
-    def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Marked]:
-        known = []
-        for index, item in enumerate(node.indices):
-            node.indices[index], value = self.visit(item)
-            known.append(value)
-        # It reads where its indices are real.
-        return node, joined(known)
-
-    def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
-        node.left, left = self.visit(node.left)
-        node.right, right = self.visit(node.right)
-        return node, joined([left, right], _OPERATORS.get(type(node.op), "none"))
-
-    def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Marked]:
-        node.operand, value = self.visit(node.operand)
-        if isinstance(node.op, ast.USub | ast.UAdd):
-            return node, value
-        return node, value.changed()
-
-    def visit_compare(self, node: ast.Compare) -> tuple[ast.expr, Marked]:
-        node.left, left = self.visit(node.left)
-        node.comparators[0], right = self.visit(node.comparators[0])
-        return node, joined([left, right])
-
-    def visit_bool(self, node: ast.BoolOp) -> tuple[ast.expr, Marked]:
-        known = []
-        for index, item in enumerate(node.values):
-            node.values[index], value = self.visit(item)
-            known.append(value)
-        return node, joined(known)
-
-    def visit_choice(self, node: ast.IfExp) -> tuple[ast.expr, Marked]:
-        node.test, _ = self.visit(node.test)
-        node.body, one = self.visit(node.body)
-        node.orelse, other = self.visit(node.orelse)
-        same = {mark.place for mark in one.marks} == {mark.place for mark in other.marks}
-        return node, joined([one, other], "all") if same else Marked(one.shape)
-
-    def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Marked]:
-        known = []
-        for index, item in enumerate(node.elts):
-            node.elts[index], value = self.visit(item)
-            known.append(value)
-        return node, Marked(items=tuple(known))
-
-    def visit_subscript(self, node: ast.Subscript) -> tuple[ast.expr, Marked]:
-        node.value, value = self.visit(node.value)
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if value.items is not None:
-            index = parts[0]
-            if len(parts) == 1 and isinstance(index, ast.Constant) and _fits(index, value.items):
-                return node, value.items[index.value]  # type: ignore[index]
-            return node, UNKNOWN
-        kept = sum(isinstance(part, ast.Slice) for part in parts)
-        is_view = all(
-            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is None)
-            for part in parts
-        )
-        if not is_view or (value.shape is not None and len(value.shape) < kept):
-            return node, UNKNOWN
-        rank = kept if value.shape is None else len(value.shape)
-        if value.shape is None:
-            value = with_rank(Marked((None,) * rank, value.marks))
-        places: list[int | None] = []
-        for part in parts:
-            is_slice = isinstance(part, ast.Slice)
-            places.append(sum(place is not None for place in places) if is_slice else None)
-        places += range(kept, rank)
-        return node, keep_zero(value, rearranged(value, places))
-
-    def visit_attribute(self, node: ast.Attribute) -> tuple[ast.expr, Marked]:
-        node.value, value = self.visit(node.value)
-        if node.attr == "T" and value.shape is not None and len(value.shape) >= 2:
-            places = [*range(len(value.shape) - 2), len(value.shape) - 1, len(value.shape) - 2]
-            return node, keep_zero(value, rearranged(value, places))
-        return node, UNKNOWN
-
-    def visit_call(self, node: ast.Call) -> tuple[ast.expr, Marked]:
-        return visit_call(self, node)
-
-    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
-        """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
-        return [
-            self.mask(mark, origin)
-            for mark in with_rank(value).marks
-            if not (but_zero and mark.is_zero)
-        ]
-
-    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
-        """The node for a mark; indices that may have changed since the load are kept from there."""
-        loaded = mark.origin
-        for index, node in enumerate(loaded.tile.indices):
-            if not self.is_stable(node):
-                name = self.draft.fresh(f"{loaded.tile.parameter}_index")
-                self.draft.insert_before(loaded.statement, assign(name, node, node))
-                loaded.tile.indices[index] = read(name, node)
-        return at(Mask(tile=clone(loaded.tile), layout=mark.layout), origin)
-
-    def is_stable(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            return self.draft.counts[node.id] <= 1
-        if isinstance(node, ast.BinOp):
-            return self.is_stable(node.left) and self.is_stable(node.right)
-        return isinstance(node, ast.Constant | SymbolValue)
-
-
-_VISITS: dict[type, Callable[[Analysis, Any], tuple[ast.expr, Marked]]] = {
-    ast.Name: Analysis.visit_name,
-    ast.Constant: Analysis.visit_constant,
-    SymbolValue: Analysis.visit_scalar,
-    TileRef: Analysis.visit_tile,
-    Load: Analysis.visit_load,
-    Forwarded: Analysis.visit_forwarded,
-    Offsets: Analysis.visit_offsets,
-    SourceLoad: Analysis.visit_source_load,
-    ast.BinOp: Analysis.visit_binary,
-    ast.UnaryOp: Analysis.visit_unary,
-    ast.Compare: Analysis.visit_compare,
-    ast.BoolOp: Analysis.visit_bool,
-    ast.IfExp: Analysis.visit_choice,
-    ast.Tuple: Analysis.visit_tuple,
-    ast.Subscript: Analysis.visit_subscript,
-    ast.Attribute: Analysis.visit_attribute,
-    ast.Call: Analysis.visit_call,
-}
+def _as_branches(statement: ast.stmt) -> ast.If:
+    """``v = a if c else b`` as a statement that chooses."""
+    assert isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp)
+    choice = statement.value
+    blocks: list[list[ast.stmt]] = []
+    for value in (choice.body, choice.orelse):
+        targets = [clone(target) for target in statement.targets]
+        blocks.append([at(ast.Assign(targets=targets, value=value), statement)])
+    return at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
 
 
 def _differ(one: Marked | None, other: Marked | None) -> bool:
     places = [{mark.place for mark in known.marks} if known else None for known in (one, other)]
     return None not in places and places[0] != places[1]
-
-
-def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
-    return (
-        value.shape is not None
-        and len(value.shape) == len(shape)
-        and all(
-            a is not None and (a is b or (isinstance(a, int) and a == b))
-            for a, b in zip(value.shape, shape)
-        )
-    )
-
-
-def _size_node(size: Any, origin: ast.AST) -> ast.expr:
-    if isinstance(size, int):
-        return at(ast.Constant(value=widened(size)), origin)
-    return at(Widened(value=at(SymbolValue(symbol=size), origin)), origin)
-
-
-def _fits(index: ast.Constant, items: tuple[Marked, ...]) -> bool:
-    return isinstance(index.value, int) and -len(items) <= index.value < len(items)

@@ -19,6 +19,23 @@ from ninetoothed.program import DTypeRef, ElementType, SymbolValue, TileRef, Wid
 Shape = tuple[Any, ...]
 
 
+#: Which zero operands make an operator's result zero; see `joined`.
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "all",
+    ast.Sub: "all",
+    ast.Mult: "product",
+    ast.Div: "first",
+    ast.FloorDiv: "first",
+    ast.Mod: "first",
+    ast.BitOr: "all",
+    ast.BitXor: "all",
+    ast.BitAnd: "all",
+    ast.Pow: "none",
+    ast.LShift: "first",
+    ast.RShift: "first",
+}
+
+
 @dataclass(frozen=True)
 class Mark:
     """The mask of a loaded tile.

@@ -24,7 +24,7 @@ from ninetoothed.passes.marks import (
 from ninetoothed.program import Excluded, ExternRef, LanguageRef, Widened, at, clone
 
 if TYPE_CHECKING:
-    from ninetoothed.passes.exclude_padding import Analysis
+    from ninetoothed.passes.padding_values import Values
 
 #: Reductions: the identity, and where the arguments stand: axis, keep_dims, return_indices.
 _REDUCTIONS: dict[str, tuple[str, dict[str, int]]] = {
@@ -62,7 +62,7 @@ _ELEMENTWISE: dict[str, str] = {
 _OF_FIRST = frozenset("cast to multiple_of max_contiguous max_constancy".split())
 
 
-def visit_call(analysis: Analysis, node: ast.Call) -> tuple[ast.expr, Marked]:
+def visit_call(analysis: Values, node: ast.Call) -> tuple[ast.expr, Marked]:
     name = called_name(node)
     arguments = Arguments(analysis, node, name)
     if isinstance(node.func, ExternRef) or not name:
@@ -118,7 +118,7 @@ def _elementwise(name: str, arguments: Arguments) -> Marked:
 class Arguments:
     """The arguments of a call, a method's own value first, and what is known of each."""
 
-    def __init__(self, analysis: Analysis, node: ast.Call, name: str) -> None:
+    def __init__(self, analysis: Values, node: ast.Call, name: str) -> None:
         self.name = name
         self.analysis = analysis
         self.node = node
@@ -201,7 +201,7 @@ class Arguments:
             self.put(index, at(excluded, node))
 
 
-def _dot(analysis: Analysis, arguments: Arguments) -> Marked:
+def _dot(analysis: Values, arguments: Arguments) -> Marked:
     arguments.exclude(0, "zero")
     arguments.exclude(1, "zero")
     shapes = arguments.known(0).shape, arguments.known(1).shape
@@ -210,12 +210,12 @@ def _dot(analysis: Analysis, arguments: Arguments) -> Marked:
     return Marked((*shapes[0][:-1], shapes[1][-1]))
 
 
-def _device_assert(analysis: Analysis, arguments: Arguments) -> Marked:
+def _device_assert(analysis: Values, arguments: Arguments) -> Marked:
     arguments.exclude(0, "one")
     return UNKNOWN
 
 
-def _histogram(analysis: Analysis, arguments: Arguments) -> Marked:
+def _histogram(analysis: Values, arguments: Arguments) -> Marked:
     """Padding is not counted."""
     node, counted = arguments.node, arguments.get(0)
     marks = with_rank(arguments.known(0)).marks
@@ -233,7 +233,7 @@ def _histogram(analysis: Analysis, arguments: Arguments) -> Marked:
     return UNKNOWN
 
 
-def _sorted(analysis: Analysis, arguments: Arguments) -> Marked:
+def _sorted(analysis: Values, arguments: Arguments) -> Marked:
     """Padding comes last. What is reduced after that is no longer told from the padding."""
     descending = arguments.constant("descending", 2)
     if arguments.name == "topk":
@@ -248,7 +248,7 @@ def _sorted(analysis: Analysis, arguments: Arguments) -> Marked:
     return Marked(shape, marks).changed()
 
 
-def _trans(analysis: Analysis, arguments: Arguments) -> Marked:
+def _trans(analysis: Values, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     if value.shape is None:
         return UNKNOWN
@@ -261,7 +261,7 @@ def _trans(analysis: Analysis, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, dims))
 
 
-def _expand_dims(analysis: Analysis, arguments: Arguments) -> Marked:
+def _expand_dims(analysis: Values, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     axes = _numbers(arguments, 1, "axis")
     if value.shape is None or not axes:
@@ -273,7 +273,7 @@ def _expand_dims(analysis: Analysis, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, places))
 
 
-def _broadcast_to(analysis: Analysis, arguments: Arguments) -> Marked:
+def _broadcast_to(analysis: Values, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     shape = _shape_given(arguments)
     if shape is None:
@@ -281,27 +281,27 @@ def _broadcast_to(analysis: Analysis, arguments: Arguments) -> Marked:
     return keep_zero(value, with_rank(Marked(shape, value.marks)))
 
 
-def _reshape(analysis: Analysis, arguments: Arguments) -> Marked:
+def _reshape(analysis: Values, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     return keep_zero(value, reshaped(value, _shape_given(arguments)))
 
 
-def _created(analysis: Analysis, arguments: Arguments) -> Marked:
+def _created(analysis: Values, arguments: Arguments) -> Marked:
     node = arguments.keywords.get("shape") or arguments.get(0)
     if isinstance(node, ast.Tuple):
         return Marked(tuple(size_of(item) for item in node.elts))
     return UNKNOWN
 
 
-def _like(analysis: Analysis, arguments: Arguments) -> Marked:
+def _like(analysis: Values, arguments: Arguments) -> Marked:
     return Marked(arguments.known(0).shape)
 
 
-def _arange(analysis: Analysis, arguments: Arguments) -> Marked:
+def _arange(analysis: Values, arguments: Arguments) -> Marked:
     return Marked((None,))
 
 
-_CALLS: dict[str, Callable[[Analysis, Arguments], Marked]] = {
+_CALLS: dict[str, Callable[[Values, Arguments], Marked]] = {
     "dot": _dot,
     "device_assert": _device_assert,
     "histogram": _histogram,

@@ -1,13 +1,20 @@
-"""Runs every application on both backends: ``python -m tests.agreement``; a line of JSON tells.
+"""Runs applications on both backends and compares: a line of JSON tells.
+
+``python -m tests.agreement`` runs those of `kernels`, ``python -m tests.agreement SEED COUNT`` so
+many made at random.
 
 A program of its own, since ``TRITON_INTERPRET`` must be set before Triton is imported.
 """
 
 from __future__ import annotations
 
+import atexit
+import importlib.util
 import inspect
 import json
+import os
 import sys
+import tempfile
 
 from tests.examples.interpreter import Interpreter  # isort: skip; before Triton is imported
 
@@ -15,6 +22,7 @@ import torch
 
 from ninetoothed import plugins
 from tests.agreement.kernels import APPLICATIONS, kernel_of
+from tests.agreement.random_applications import Maker
 
 #: Sizes of the tensors, and of the tiles.
 SIZES = [((5, 7), (4, 4)), ((6, 5), (3, 5)), ((8, 4), (4, 4)), ((1, 1), (2, 4))]
@@ -54,23 +62,35 @@ def disagreement(application, shape, tile):
     return ""
 
 
-def main(names):
-    """Compare the named applications, by default all; whether one disagrees."""
+def random_applications(seed, count):
+    """Applications made at random, from a file that is there as long as the process."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+        file.write(Maker(seed).module(count))
+    atexit.register(os.unlink, file.name)
+    spec = importlib.util.spec_from_file_location("random_applications", file.name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [getattr(module, f"application_{number}") for number in range(count)]
+
+
+def main(seed=None, count=0):
+    """Compare all applications, or so many made at random."""
+    applications = APPLICATIONS if seed is None else random_applications(int(seed), int(count))
+    sizes = SIZES if seed is None else SIZES[:2]
     ran, failures = 0, {}
-    for application in APPLICATIONS:
-        if names and application.__name__ not in names:
-            continue
-        for shape, tile in SIZES:
+    for application in applications:
+        for shape, tile in sizes:
             ran += 1
             try:
                 found = disagreement(application, shape, tile)
             except Exception as error:
                 found = f"{type(error).__name__}: {error}"
             if found:
-                failures[f"{application.__name__}, {shape}, {tile}"] = found
+                source = "" if seed is None else inspect.getsource(application)
+                failures[f"{application.__name__}, {shape}, {tile}"] = f"{source}{found}"
     print(json.dumps({"ran": ran, "failures": failures}))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

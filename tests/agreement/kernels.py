@@ -213,6 +213,11 @@ def compile_time_expression(x, FLAG, y):
     y = ntl.max(v - 6)
 
 
+def compile_time_choice(x, FLAG, y):
+    v = x + 1 if not FLAG else ntl.full(x.shape, 0.5, ntl.float32)
+    y = ntl.max(v - 6) + ntl.sum(v)
+
+
 def index_that_changes(row, n, y):
     i = n - 3
     v = row[i]

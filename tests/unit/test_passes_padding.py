@@ -253,6 +253,21 @@ def test_a_compile_time_if_with_equal_marks_is_left_alone():
     ]
 
 
+def test_a_compile_time_choice_keeps_the_marks_of_what_is_chosen():
+    def application(x, y, FLAG):
+        v = x + 1 if FLAG else ntl.zeros(x.shape, x.dtype)
+        y = ntl.max(v)
+
+    assert excluded(application).splitlines() == [
+        "if FLAG:",
+        "    v = x + 1",
+        "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+        "else:",
+        "    v = ntl.zeros((widened(M), widened(N)), x.dtype)",
+        "    store y = ntl.max(v)",
+    ]
+
+
 def test_an_index_that_changes_is_kept_for_the_mask():
     def application(many, y, n):
         i = n

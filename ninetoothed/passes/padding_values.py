@@ -1,0 +1,289 @@
+"""What is known of the values in a program: the expressions' part of ``exclude_padding``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ninetoothed.passes.marks import (
+    OPERATORS,
+    SCALAR,
+    UNKNOWN,
+    Mark,
+    Marked,
+    Origin,
+    joined,
+    keep_zero,
+    number,
+    rearranged,
+    widened,
+    with_rank,
+)
+from ninetoothed.passes.padding_calls import visit_call
+from ninetoothed.passes.rewriting import Draft, assign, key_of, language, read
+from ninetoothed.program import (
+    ElementType,
+    Excluded,
+    Forwarded,
+    Load,
+    Mask,
+    Offsets,
+    SourceLoad,
+    SymbolValue,
+    TileRef,
+    Widened,
+    at,
+    clone,
+)
+
+
+class Values:
+    """Visits expressions: each becomes what it is to be, and tells what is known of it.
+
+    Attributes:
+        known: what is known of each variable.
+        statement: the statement that the expressions belong to.
+        constants: the names whose values are known at compile time.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.helpers = dict(draft.program.helpers)
+        self.known: dict[str, Marked] = {}
+        self.statement: ast.stmt = ast.Pass()
+        self.tensors: dict[str, Any] = {}
+        self.constants: set[str] = set()
+        for parameter in draft.program.parameters:
+            if parameter.kind == "tensor":
+                self.tensors[parameter.name] = parameter
+            else:
+                self.known[parameter.name] = SCALAR
+                if parameter.kind == "constexpr":
+                    self.constants.add(parameter.name)
+
+    def fields(self, node: Any) -> Marked:
+        """Visit what a node is made of; what is known of its ``value``."""
+        result = UNKNOWN
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, list):
+                for index, item in enumerate(child):
+                    if isinstance(item, ast.expr):
+                        child[index], _ = self.visit(item)
+            elif isinstance(child, ast.expr) and name not in ("target", "annotation"):
+                new, known = self.visit(child)
+                setattr(node, name, new)
+                if name == "value":
+                    result = known
+        return result
+
+    def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+        """The expression as it is to be, and what is known of it."""
+        method = _VISITS.get(type(node))
+        if method is not None:
+            return method(self, node)
+        self.fields(node)
+        return node, UNKNOWN
+
+    def visit_name(self, node: ast.Name) -> tuple[ast.expr, Marked]:
+        return node, self.known.get(node.id, UNKNOWN)
+
+    def visit_constant(self, node: ast.Constant) -> tuple[ast.expr, Marked]:
+        return node, number(node.value)
+
+    def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+        return node, SCALAR
+
+    def visit_tile(self, node: TileRef) -> tuple[ast.expr, Marked]:
+        """A tile as an index is its one element: an address is a number, not a tile."""
+        for index, item in enumerate(node.indices):
+            item, known = self.visit(item)
+            if known.shape:
+                method = at(ast.Attribute(value=item, attr="item", ctx=ast.Load()), item)
+                item = at(ast.Call(func=method, args=[], keywords=[]), item)
+            node.indices[index] = item
+        return node, UNKNOWN
+
+    def visit_load(self, node: Load) -> tuple[ast.expr, Marked]:
+        self.visit_tile(node.tile)
+        return node, self.loaded(node.tile, is_zero=True)
+
+    def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
+        parameter = self.tensors[tile.parameter]
+        shape = tuple(widened(size) for size in parameter.tile_shape)
+        if parameter.source.other is not None:
+            return Marked(shape)
+        layout = tuple(range(len(shape)))
+        mark = Mark(key_of(tile), Origin(tile, self.statement), layout, is_zero)
+        return Marked(shape, (mark,))
+
+    def visit_forwarded(self, node: Forwarded) -> tuple[ast.expr, Marked]:
+        """The stored value as memory would give it back."""
+        node.value, value = self.visit(node.value)
+        parameter = self.tensors[node.tile.parameter]
+        element = at(ElementType(parameter=parameter.name), node)
+        result: ast.expr = language("cast", [node.value, element], node)
+        shape = tuple(widened(size) for size in parameter.tile_shape)
+        if shape and not _has_shape(value, shape):
+            sizes = [_size_node(size, node) for size in parameter.tile_shape]
+            dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
+            result = language("broadcast_to", [result, dims], node)
+        known = self.loaded(node.tile, is_zero=True)
+        masks = self.masks(known, node, but_zero=False)
+        return at(Excluded(value=result, masks=masks, identity="zero"), node), known
+
+    def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
+        self.visit_tile(node.tile)
+        if node.dim is not None:
+            # It has the dimensions that it depends on, which only the access knows.
+            return node, UNKNOWN
+        parameter = self.tensors[node.tile.parameter]
+        return node, Marked(tuple(widened(size) for size in parameter.tile_shape))
+
+    def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Marked]:
+        known = []
+        for index, item in enumerate(node.indices):
+            node.indices[index], value = self.visit(item)
+            known.append(value)
+        # It reads where its indices are real.
+        return node, joined(known)
+
+    def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
+        node.left, left = self.visit(node.left)
+        node.right, right = self.visit(node.right)
+        return node, joined([left, right], OPERATORS.get(type(node.op), "none"))
+
+    def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Marked]:
+        node.operand, value = self.visit(node.operand)
+        if isinstance(node.op, ast.USub | ast.UAdd):
+            return node, value
+        return node, value.changed()
+
+    def visit_compare(self, node: ast.Compare) -> tuple[ast.expr, Marked]:
+        node.left, left = self.visit(node.left)
+        node.comparators[0], right = self.visit(node.comparators[0])
+        return node, joined([left, right])
+
+    def visit_bool(self, node: ast.BoolOp) -> tuple[ast.expr, Marked]:
+        known = []
+        for index, item in enumerate(node.values):
+            node.values[index], value = self.visit(item)
+            known.append(value)
+        return node, joined(known)
+
+    def visit_choice(self, node: ast.IfExp) -> tuple[ast.expr, Marked]:
+        node.test, _ = self.visit(node.test)
+        node.body, one = self.visit(node.body)
+        node.orelse, other = self.visit(node.orelse)
+        same = {mark.place for mark in one.marks} == {mark.place for mark in other.marks}
+        return node, joined([one, other], "all") if same else Marked(one.shape)
+
+    def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Marked]:
+        known = []
+        for index, item in enumerate(node.elts):
+            node.elts[index], value = self.visit(item)
+            known.append(value)
+        return node, Marked(items=tuple(known))
+
+    def visit_subscript(self, node: ast.Subscript) -> tuple[ast.expr, Marked]:
+        node.value, value = self.visit(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if value.items is not None:
+            index = parts[0]
+            if len(parts) == 1 and isinstance(index, ast.Constant) and _fits(index, value.items):
+                return node, value.items[index.value]  # type: ignore[index]
+            return node, UNKNOWN
+        kept = sum(isinstance(part, ast.Slice) for part in parts)
+        is_view = all(
+            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is None)
+            for part in parts
+        )
+        if not is_view or (value.shape is not None and len(value.shape) < kept):
+            return node, UNKNOWN
+        rank = kept if value.shape is None else len(value.shape)
+        if value.shape is None:
+            value = with_rank(Marked((None,) * rank, value.marks))
+        places: list[int | None] = []
+        for part in parts:
+            is_slice = isinstance(part, ast.Slice)
+            places.append(sum(place is not None for place in places) if is_slice else None)
+        places += range(kept, rank)
+        return node, keep_zero(value, rearranged(value, places))
+
+    def visit_attribute(self, node: ast.Attribute) -> tuple[ast.expr, Marked]:
+        node.value, value = self.visit(node.value)
+        if node.attr == "T" and value.shape is not None and len(value.shape) >= 2:
+            places = [*range(len(value.shape) - 2), len(value.shape) - 1, len(value.shape) - 2]
+            return node, keep_zero(value, rearranged(value, places))
+        return node, UNKNOWN
+
+    def visit_call(self, node: ast.Call) -> tuple[ast.expr, Marked]:
+        return visit_call(self, node)
+
+    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
+        """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
+        return [
+            self.mask(mark, origin)
+            for mark in with_rank(value).marks
+            if not (but_zero and mark.is_zero)
+        ]
+
+    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
+        """The node for a mark; indices that may have changed since the load are kept from there."""
+        loaded = mark.origin
+        for index, node in enumerate(loaded.tile.indices):
+            if not self.is_stable(node):
+                name = self.draft.fresh(f"{loaded.tile.parameter}_index")
+                self.draft.insert_before(loaded.statement, assign(name, node, node))
+                loaded.tile.indices[index] = read(name, node)
+        return at(Mask(tile=clone(loaded.tile), layout=mark.layout), origin)
+
+    def is_stable(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return self.draft.counts[node.id] <= 1
+        if isinstance(node, ast.BinOp):
+            return self.is_stable(node.left) and self.is_stable(node.right)
+        return isinstance(node, ast.Constant | SymbolValue)
+
+
+_VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
+    ast.Name: Values.visit_name,
+    ast.Constant: Values.visit_constant,
+    SymbolValue: Values.visit_scalar,
+    TileRef: Values.visit_tile,
+    Load: Values.visit_load,
+    Forwarded: Values.visit_forwarded,
+    Offsets: Values.visit_offsets,
+    SourceLoad: Values.visit_source_load,
+    ast.BinOp: Values.visit_binary,
+    ast.UnaryOp: Values.visit_unary,
+    ast.Compare: Values.visit_compare,
+    ast.BoolOp: Values.visit_bool,
+    ast.IfExp: Values.visit_choice,
+    ast.Tuple: Values.visit_tuple,
+    ast.Subscript: Values.visit_subscript,
+    ast.Attribute: Values.visit_attribute,
+    ast.Call: Values.visit_call,
+}
+
+
+def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
+    return (
+        value.shape is not None
+        and len(value.shape) == len(shape)
+        and all(
+            a is not None and (a is b or (isinstance(a, int) and a == b))
+            for a, b in zip(value.shape, shape)
+        )
+    )
+
+
+def _size_node(size: Any, origin: ast.AST) -> ast.expr:
+    if isinstance(size, int):
+        return at(ast.Constant(value=widened(size)), origin)
+    return at(Widened(value=at(SymbolValue(symbol=size), origin)), origin)
+
+
+def _fits(index: ast.Constant, items: tuple[Marked, ...]) -> bool:
+    return isinstance(index.value, int) and -len(items) <= index.value < len(items)
