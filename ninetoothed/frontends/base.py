@@ -160,9 +160,17 @@ class Frontend:
         """
         return self._compiled(field)(x)
 
-    def current_stream(self, index: int) -> int:
-        """The handle of the current stream on the device ``index``."""
-        return self._compiled("stream")(index)
+    @functools.cached_property
+    def current_stream(self) -> Callable[[int], int]:
+        """Gives the handle of the current stream on the device of an index.
+
+        Where the expression is just a call of one of the `names`, it is that function itself: it
+        is called at every launch.
+        """
+        for name, function in self.names.items():
+            if callable(function) and self.stream == f"{name}({{index}})":
+                return function
+        return self._compiled("stream")
 
     @functools.cached_property
     def names(self) -> Mapping[str, object]:
