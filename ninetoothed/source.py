@@ -137,7 +137,9 @@ def _find(code: CodeType, text: str) -> ast.FunctionDef | None:
         return None
     if code.co_name == "<lambda>":
         return _as_definition(_choose_lambda(code, lambdas.get(code.co_firstlineno, [])))
-    return definitions.get((code.co_name, code.co_firstlineno))
+    found = definitions.get((code.co_name, code.co_firstlineno))
+    # A file that was edited since may have another function in its place.
+    return found if found is not None and _parameter_names(found.args) == _varnames(code) else None
 
 
 @functools.lru_cache(maxsize=_FILES_KEPT)

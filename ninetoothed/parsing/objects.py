@@ -61,9 +61,13 @@ def comes_from(package: str, item: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] == package
 
 
+#: The types that ``triton.jit`` gives, the interpreter's among them.
+_JIT_TYPES = frozenset({"JITFunction", "JITCallable", "InterpretedFunction"})
+
+
 def is_triton_function(item: Any) -> bool:
     """Whether ``item`` was decorated with ``triton.jit``."""
-    return type(item).__name__ in ("JITFunction", "JITCallable") and comes_from("triton", item)
+    return type(item).__name__ in _JIT_TYPES and comes_from("triton", item)
 
 
 def is_inlined(item: Any) -> bool:

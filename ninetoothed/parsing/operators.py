@@ -59,6 +59,9 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+_EQUALITY: dict[type[ast.cmpop], ast.cmpop] = {ast.Is: ast.Eq(), ast.IsNot: ast.NotEq()}
+
+
 class OperatorFrame(ExpressionFrame):
     """A frame that evaluates operators and comparisons."""
 
@@ -237,6 +240,9 @@ class OperatorFrame(ExpressionFrame):
             if equal is not None:
                 return equal if isinstance(op, ast.Eq) else self._negated(equal, node)
         nodes = self.expression(left, node), self.expression(right, node)
+        if any(map(_is_value, nodes)):
+            # What was one object in Python, an enum's member, is a number or a text here.
+            op = _EQUALITY.get(type(op), op)
         return Runtime(self.at(ast.Compare(left=nodes[0], ops=[op], comparators=[nodes[1]]), node))
 
     def _negated(self, value: Value, node: ast.AST) -> Value:
@@ -290,6 +296,11 @@ class OperatorFrame(ExpressionFrame):
             return Known(isinstance(op, ast.NotIn))
         found = Runtime(self._all_of(ast.Or(), results, node))
         return found if isinstance(op, ast.In) else self._negated(found, node)
+
+
+def _is_value(node: ast.expr) -> bool:
+    """Whether a node is a literal of which there may be several equal objects."""
+    return isinstance(node, ast.Constant) and not isinstance(node.value, bool | None)
 
 
 def is_symbolic(value: Value) -> bool:

@@ -62,6 +62,21 @@ def test_enum_members():
     assert parsed(application) == "store y = x * 7"
 
 
+def test_a_member_given_at_the_call_is_compared_by_its_value():
+    def application(x, y, MODE):
+        if MODE is Kind.SUM:
+            y = x
+        if MODE is not Mode.FAST and MODE is not None:
+            y = x + 1
+
+    assert parsed(application) == expected("""
+        if MODE == 'sum':
+            store y = x
+        if MODE != 7 and MODE is not None:
+            store y = x + 1
+    """)
+
+
 def test_a_default_argument_is_a_constant():
     def application(x, y, scale=2.0):
         y = x * scale

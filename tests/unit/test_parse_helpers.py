@@ -473,9 +473,7 @@ def fake_triton(monkeypatch):
         "dtype", (), {"__module__": "triton.language.core", "__str__": lambda self: "fp16"}
     )
     constexpr = type("constexpr", (), {"__module__": "triton.language.core", "value": 5})
-    JITFunction = type("JITFunction", (), {"__module__": "triton.runtime.jit", "__name__": "own"})
     module.exp, module.float16, module.five = exp, dtype(), constexpr()
-    module.jitted = JITFunction()
     monkeypatch.setitem(sys.modules, "triton.language", module)
     return module
 
@@ -489,8 +487,9 @@ def test_objects_of_triton_are_known_by_identity(fake_triton):
     assert parsed(application) == "store y = ntl.exp(x).to(float16) + 5"
 
 
-def test_a_jit_function_is_an_extern(fake_triton):
-    own = fake_triton.jitted
+@pytest.mark.parametrize("kind", ["JITFunction", "InterpretedFunction"])
+def test_a_jit_function_is_an_extern(kind):
+    own = type(kind, (), {"__module__": "triton.runtime", "__name__": "own"})()
 
     def application(x, y):
         y = own(x, scale=2) + own(y)

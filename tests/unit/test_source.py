@@ -130,6 +130,17 @@ def test_no_source_is_a_located_error():
     assert caught.value.location.file == "<string>"
 
 
+def test_a_file_that_has_changed_since_is_noticed(tmp_path):
+    path = tmp_path / "edited.py"
+    path.write_text("def function(x):\n    return x\n")
+    namespace = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    path.write_text("def function(other, parameters):\n    return parameters\n")
+
+    with pytest.raises(ApplicationError, match="has not changed since"):
+        source.read(namespace["function"])
+
+
 def test_what_is_no_python_function_is_refused():
     with pytest.raises(ApplicationError, match="written in Python"):
         source.read(len)
