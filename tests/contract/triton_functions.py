@@ -1,8 +1,9 @@
 """Functions decorated with `triton.jit`, for the contract's tests."""
 
 import triton
+import triton.language as tl
 
 
 @triton.jit
 def plus_product(x, y, factor):
-    return x + y * factor
+    return x + tl.cast(y, x.dtype) * factor

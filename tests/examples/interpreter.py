@@ -7,6 +7,7 @@ tensors go through emission here, and not to the NumPy backend: a second opinion
 from __future__ import annotations
 
 import ctypes
+import enum
 import json
 import math
 import os
@@ -33,6 +34,8 @@ _TORCH_DTYPES = {
     "float32": torch.float32,
     "float64": torch.float64,
     "int64": torch.int64,
+    "int32": torch.int32,
+    "int8": torch.int8,
 }
 
 
@@ -86,7 +89,10 @@ def _by_parameter(kernel: Any, call: Call, values: tuple[Any, ...]) -> dict[tupl
         elif parameter.kind == "scalar":
             given["scalar", parameter.name] = next(rest)
         elif parameter.kind == "constexpr":
-            given["constexpr", parameter.name] = call.constants.get(parameter.name, parameter.value)
+            value = call.constants.get(parameter.name, parameter.value)
+            # The emitted source knows an enumeration by its values.
+            value = value.value if isinstance(value, enum.Enum) else value
+            given["constexpr", parameter.name] = value
     return given
 
 

@@ -1,0 +1,43 @@
+"""The contract's tests with the emitted source in Triton's interpreter in the NumPy backend's place.
+
+``python -m tests.contract.on_interpreter [specialised] [pytest's arguments]``. A program of its own,
+since ``TRITON_INTERPRET`` must be set before Triton is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.examples.interpreter import Interpreter  # isort: skip; before Triton is imported
+
+import pytest
+
+from ninetoothed import plugins
+
+#: The sections whose kernels run; the others have tests of names, of shapes and of what is emitted.
+MODULES = "application metaops make numbers padding rule symbol tensor".split()
+
+#: What the interpreter cannot do, by a part of the test's name.
+IMPOSSIBLE = {
+    "test_libdevice": "it has no libdevice",
+    "bfloat16": "its arithmetic on bfloat16 is that of the bits",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Pytest's exit status."""
+    is_specialised = "specialised" in arguments
+    backend = Interpreter(is_specialised)
+    plugins.backend_for = lambda kind: backend
+    chosen = " and ".join(f"not {name}" for name in IMPOSSIBLE)
+    return pytest.main(
+        [
+            *(f"tests/contract/test_{module}.py" for module in MODULES),
+            *("-k", chosen, "-q", "-p", "no:cacheprovider", "--tb=short"),
+            *(argument for argument in arguments if argument != "specialised"),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
