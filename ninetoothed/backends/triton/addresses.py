@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import Access, is_power_of_two
+from ninetoothed.backends.triton import order
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import TileRef
-from ninetoothed.simplify import product, simplify
+from ninetoothed.simplify import simplify
 
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
@@ -94,16 +95,11 @@ class Addresses:
         if len(grid) == 1:
             return [assign(self._program_names[0], program)]
         whole = self._emitter.fresh("program")
-        result = [assign(whole, program)]
-        for dim, target in sorted(self._program_names.items()):
-            position = name(whole)
-            later = product(grid[dim + 1 :])
-            if later != 1:
-                position = ast.BinOp(position, ast.FloorDiv(), self._emitter.tree(later))
-            if dim > 0:
-                position = ast.BinOp(position, ast.Mod(), self._emitter.tree(grid[dim]))
-            result.append(assign(target, position))
-        return result
+        first, tree = assign(whole, program), self._emitter.tree
+        if order.is_grouped(self._emitter.kernel.arrangement):
+            fresh = self._emitter.fresh
+            return [first, *order.grouped(whole, self._program_names, grid, tree, fresh)]
+        return [first, *order.plain(whole, self._program_names, grid, tree)]
 
     # Accesses of tiles.
 

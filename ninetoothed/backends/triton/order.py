@@ -1,0 +1,108 @@
+"""The order of programs: which element of the grid each one is.
+
+Programs run roughly in order of their number. Where one operand follows the rows of the grid and
+another its columns, as in a product of matrices, neighbours in plain row-major order share the rows'
+tile and read every column's anew. Numbering them in groups of several rows, column by column, lets
+the programs that run together share both, so that more of what they read is in the second-level
+cache. This is the grouped order of Triton's matrix multiplication tutorial.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.expr import Expression, Symbol
+from ninetoothed.simplify import product
+
+if TYPE_CHECKING:
+    from ninetoothed.arrange import Arrangement
+
+#: Rows of tiles in a group.
+GROUP = 8
+
+
+def is_grouped(arrangement: Arrangement) -> bool:
+    """Whether one operand follows the grid's rows and another its columns, and neither both."""
+    if len(arrangement.grid) < 2:
+        return False
+    row, column = arrangement.programs[-2:]
+    follows = [_leaves(access.indices) for access in arrangement.accesses.values()]
+    return any(row in leaves and column not in leaves for leaves in follows) and any(
+        column in leaves and row not in leaves for leaves in follows
+    )
+
+
+def _leaves(indices: tuple[Symbol, ...]) -> set[Symbol]:
+    return {leaf for index in indices for leaf in index.leaves()}
+
+
+def plain(
+    whole: str,
+    targets: Mapping[int, str],
+    grid: tuple[Expression, ...],
+    tree: Callable[[Any], ast.expr],
+) -> list[ast.stmt]:
+    """Positions in the grid, row-major, from a program's number.
+
+    Args:
+        whole: the name of the number.
+        targets: the name of each position that is needed, by dimension.
+        tree: gives a size as an expression of the kernel.
+    """
+    result = []
+    for dim, target in sorted(targets.items()):
+        position: ast.expr = _name(whole)
+        later = product(grid[dim + 1 :])
+        if later != 1:
+            position = ast.BinOp(position, ast.FloorDiv(), tree(later))
+        if dim > 0 and product(grid[:dim]) != 1:
+            position = ast.BinOp(position, ast.Mod(), tree(grid[dim]))
+        result.append(_assign(target, position))
+    return result
+
+
+def grouped(
+    whole: str,
+    targets: Mapping[int, str],
+    grid: tuple[Expression, ...],
+    tree: Callable[[Any], ast.expr],
+    fresh: Callable[[str], str],
+) -> list[ast.stmt]:
+    """The same with the last two dimensions in groups of `GROUP` rows, column by column."""
+    rows, columns = grid[-2:]
+    names = {
+        what: fresh(what) for what in ("num_rows", "num_columns", "within", "first_row", "height")
+    }
+    outer = {dim: target for dim, target in targets.items() if dim < len(grid) - 2}
+    lines = [
+        f"{names['num_rows']} = {_text(tree(rows))}",
+        f"{names['num_columns']} = {_text(tree(columns))}",
+    ]
+    plane = whole
+    if len(grid) > 2:
+        plane = fresh("plane")
+        lines.append(f"{plane} = {whole} % ({names['num_rows']} * {names['num_columns']})")
+    per_group = f"({GROUP} * {names['num_columns']})"
+    row, column = (targets.get(len(grid) - 2 + n) or fresh("program") for n in range(2))
+    lines += [
+        f"{names['first_row']} = {plane} // {per_group} * {GROUP}",
+        f"{names['height']} = min({names['num_rows']} - {names['first_row']}, {GROUP})",
+        f"{names['within']} = {plane} % {per_group}",
+        f"{row} = {names['first_row']} + {names['within']} % {names['height']}",
+        f"{column} = {names['within']} // {names['height']}",
+    ]
+    return [*plain(whole, outer, grid, tree), *ast.parse("\n".join(lines)).body]
+
+
+def _text(tree: ast.expr) -> str:
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _name(identifier: str) -> ast.expr:
+    return ast.Name(identifier, ast.Load())
+
+
+def _assign(target: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(target, ast.Store())], value)

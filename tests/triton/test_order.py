@@ -1,0 +1,64 @@
+"""The order of programs: every element of the grid once, and neighbours that share what they read."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+
+import pytest
+
+from ninetoothed.backends.triton import order
+from ninetoothed.expr import as_symbol
+from tests.golden.kernels import TEN
+
+
+def positions(make, grid, *extra):
+    """The grid position of each program, computed by the emitted statements."""
+    targets = {dim: f"program_{dim}" for dim in range(len(grid))}
+    tree = lambda size: as_symbol(size).ast()  # noqa: E731
+    body = make("program", targets, grid, tree, *extra)
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    code = compile(module, "<order>", "exec")
+    result = []
+    for program in range(math.prod(grid)):
+        names = {"program": program}
+        exec(code, names)
+        result.append(tuple(names[target] for target in targets.values()))
+    return result
+
+
+@pytest.mark.parametrize(
+    "grid", [(1, 1), (3, 5), (8, 4), (9, 7), (17, 3), (2, 9, 4), (2, 3, 10, 2)]
+)
+def test_grouped_order_visits_every_element_once(grid):
+    found = positions(order.grouped, grid, lambda wanted: f"_{wanted}")
+
+    assert sorted(found) == list(itertools.product(*map(range, grid)))
+
+
+@pytest.mark.parametrize("grid", [(7,), (3, 5), (2, 3, 4)])
+def test_plain_order_is_row_major(grid):
+    assert positions(order.plain, grid) == list(itertools.product(*map(range, grid)))
+
+
+def test_a_group_goes_down_its_rows_first():
+    found = positions(order.grouped, (16, 4), lambda wanted: f"_{wanted}")
+
+    assert found[: order.GROUP + 1] == [*((row, 0) for row in range(order.GROUP)), (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "grouped"),
+    [
+        ("mm", True),
+        ("addmm", True),
+        ("bmm", True),
+        ("conv2d", True),
+        ("add", False),
+        ("softmax", False),
+        ("sdpa", False),
+    ],
+)
+def test_products_are_grouped_and_nothing_else(name, grouped):
+    assert order.is_grouped(TEN[name].arrangement) is grouped
