@@ -41,9 +41,15 @@ class Location:
 
 
 def caller_location() -> Location | None:
-    """Where the user's code called into the package: the innermost frame outside of it."""
+    """Where the user's code called into the package: the innermost frame outside of it.
+
+    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either.
+    """
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ")):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith((_PACKAGE, "<launch of "))
+        or frame.f_globals.get("__name__", "").startswith("ninetoothed_")
+    ):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return None
