@@ -1,0 +1,331 @@
+"""Launch functions: exact keys, bounded plans, checks once a key; with a frontend of NumPy arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import threading
+
+import numpy as np
+import pluggy
+import pytest
+
+import ninetoothed
+from ninetoothed import Symbol, Tensor, dtypes, launch, plugins
+from ninetoothed.backends.base import Device
+from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
+from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.hookspecs import CONTRACT_VERSION, hookimpl
+from ninetoothed.kernel import Kernel
+
+B = Symbol("B", constexpr=True)
+
+
+class Array:
+    """A tensor of a framework that there is not."""
+
+    def __init__(self, data, place="cpu"):
+        self.data = np.asarray(data)
+        self.place = place
+
+    @property
+    def shape(self):
+        return self.data.shape
+
+
+class Other:
+    """A tensor of another one."""
+
+    shape = (5,)
+
+
+def frontend(name, type_):
+    return Frontend(
+        name=name,
+        owns=owns_types((type_.__module__, type_.__qualname__)),
+        dtypes=lambda: {
+            name: dtypes.by_name(name) for name in ("float32", "float64", "int32", "int64")
+        },
+        device_of=lambda place: Device(place, 0),
+        empty=lambda shape, dtype, device: Array(np.empty(shape, dtype.numpy)),
+        device_guard=lambda index: contextlib.nullcontext(),
+        synchronize=lambda index: None,
+        strides="tuple(stride // {x}.data.itemsize for stride in {x}.data.strides)",
+        pointer="{x}.data.ctypes.data",
+        dtype="{x}.data.dtype.name",
+        device="{x}.place",
+    )
+
+
+class Plugin:
+    NINETOOTHED_CONTRACT = CONTRACT_VERSION
+
+    @staticmethod
+    @hookimpl
+    def ninetoothed_frontends():
+        return (frontend("arrays", Array), frontend("others", Other))
+
+
+@pytest.fixture(autouse=True)
+def arrays():
+    plugins.register(Plugin)
+    yield
+    plugins.unregister(Plugin)
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """The calls that were planned, one for each new key."""
+    calls = []
+    original = Kernel.new_plan
+
+    def new_plan(kernel, frontend, given, values):
+        plan = original(kernel, frontend, given, values)
+        calls.append(given)
+        return plan
+
+    monkeypatch.setattr(Kernel, "new_plan", new_plan)
+    return calls
+
+
+def scaled(x, scale, flag, y):
+    y = x * scale if flag else x  # noqa: F841
+
+
+def make(application=scaled, tensors=None, size=B):
+    tensors = tensors or (Tensor(1), Tensor(0), Tensor(0, constexpr=True), Tensor(1))
+
+    def arrangement(*tensors):
+        return tuple(t.tile((size,)) if t.ndim else t for t in tensors)
+
+    return ninetoothed.make(arrangement, application, tensors)
+
+
+def floats(count=5, dtype=np.float32):
+    return Array(np.arange(count, dtype=dtype))
+
+
+def called(kernel, x=None, scale=2.0, flag=True, block=4):
+    x = floats() if x is None else x
+    y = Array(np.zeros(x.shape, x.data.dtype))
+    kernel(x, scale, flag, y, B=block)
+    np.testing.assert_array_equal(y.data, x.data * scale if flag else x.data)
+
+
+def test_runs(planned):
+    called(make())
+
+    assert len(planned) == 1
+
+
+def test_what_was_planned_is_not_planned_again(planned):
+    kernel = make()
+    for _ in range(5):
+        called(kernel)
+    called(kernel, scale=3.0)
+    called(kernel, Array(np.arange(10, 15, dtype=np.float32)))
+
+    assert len(planned) == 1
+
+
+def strided():
+    return Array(np.arange(10, dtype=np.float32)[::2])
+
+
+def unaligned():
+    return Array(np.arange(6, dtype=np.float32)[1:])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"x": floats(6)},
+        {"x": floats(dtype=np.float64)},
+        {"x": strided()},
+        {"x": unaligned()},
+        {"scale": 2},
+        {"scale": True},
+        {"flag": False},
+        {"flag": 1},
+        {"flag": "yes"},
+        {"block": 8},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_whatever_a_plan_may_depend_on_makes_a_new_key(planned, changed):
+    kernel = make()
+    called(kernel)
+    for _ in range(2):
+        called(kernel, **changed)
+    called(kernel)
+
+    assert len(planned) == 2
+
+
+def test_an_integer_past_32_bits_is_another_key(planned):
+    kernel = make()
+    x = floats(dtype=np.int64)
+    for scale in (3, -7, 2**31 - 1, -(2**31)):
+        called(kernel, x, scale)
+    assert len(planned) == 1
+    for scale in (2**31, -(2**40)):
+        called(kernel, x, scale)
+    assert len(planned) == 2
+
+
+def test_a_known_call_asks_no_plugin_and_makes_no_check(monkeypatch):
+    kernel = make()
+    called(kernel)
+
+    def forbidden(*arguments, **keywords):
+        raise AssertionError("on the way of a known call")
+
+    with monkeypatch.context() as patch:
+        for name in ("frontend_of", "find_frontend", "frontend_of_arguments", "backend_for"):
+            patch.setattr(plugins, name, forbidden)
+        patch.setattr(kernel, "bind", forbidden)
+        # pytest's own hooks go through pluggy too, but not within a test.
+        patch.setattr(pluggy.HookCaller, "__call__", forbidden)
+        called(kernel)
+
+
+def test_keywords_positions_and_defaults_make_the_same_key(planned):
+    tensors = (Tensor(1), Tensor(0), Tensor(0, constexpr=True, value=True), Tensor(1))
+    kernel = make(tensors=tensors)
+    x, y = floats(), floats()
+    kernel(x, 2.0, True, y, 4)
+    kernel(x, 2.0, True, y, B=4)
+    kernel(B=4, y=y, flag=True, scale=2.0, x=x)
+    kernel(x, 2.0, y, 4)
+    kernel(x, 2.0, y=y, B=4)
+
+    assert len(planned) == 1
+    np.testing.assert_array_equal(y.data, x.data * 2)
+
+
+def test_plans_are_bounded(monkeypatch, planned):
+    monkeypatch.setattr(launch, "MOST_PLANS", 3)
+    kernel = make()
+    for count in range(1, 6):
+        called(kernel, floats(count))
+    assert len(planned) == 5
+    called(kernel, floats(5))
+    assert len(planned) == 5
+    called(kernel, floats(1))
+    assert len(planned) == 6
+
+
+def test_a_call_that_fails_is_not_remembered(planned):
+    kernel = make()
+    for _ in range(2):
+        with pytest.raises(ArrangementError, match="outermost"):
+            kernel(floats(5), 2.0, True, floats(9), B=4)
+    assert planned == []
+    called(kernel)
+
+
+def test_a_scalar_may_be_a_tensor_of_no_dimensions(planned):
+    class Held:
+        ndim = 0
+
+        def item(self):
+            return 3.0
+
+    kernel, y = make(), floats()
+    kernel(floats(), Held(), True, y, B=4)
+    np.testing.assert_array_equal(y.data, floats().data * 3)
+    kernel(floats(), np.float32(4), True, y, B=4)
+    np.testing.assert_array_equal(y.data, floats().data * 4)
+    assert len(planned) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"scale": "2"}, "`scale` is passed by value.*'2'"),
+        ({"scale": None}, "`scale` is passed by value.*None"),
+        ({"flag": [1]}, "`flag` is a compile-time constant.*hashable"),
+        ({"block": 0}, "`B` is 0.*1 to"),
+        ({"block": None}, "`B` is an integer constant"),
+        ({"x": Array(np.zeros((5, 1), np.float32))}, "`x` has 2 dimensions.*declared with 1"),
+        ({"x": Array(np.zeros(5, np.complex64))}, "`x`.*complex64"),
+        ({"x": Array(np.zeros(5, np.float32), "cuda")}, "`x` is on cuda:0 and `y` on cpu"),
+        ({"x": Array(np.zeros(5, np.float32), "moon")}, "serves devices of kind 'moon'"),
+    ],
+    ids=str,
+)
+def test_arguments_that_do_not_fit_are_errors_known_kernel_or_not(changed, words):
+    arguments = {"x": floats(), "scale": 2.0, "flag": True, "block": 4} | changed
+    kernel = make()
+    for _ in range(2):
+        with pytest.raises((ArgumentError, DeviceError), match=words):
+            kernel(
+                arguments["x"],
+                arguments["scale"],
+                arguments["flag"],
+                floats(),
+                B=arguments["block"],
+            )
+        called(kernel)
+
+
+def test_two_frameworks_in_one_call_are_an_error_that_names_both():
+    kernel = make()
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="`x` is a tensor of arrays and `y` one of others"):
+            kernel(floats(), 2.0, True, Other(), B=4)
+        called(kernel)
+
+
+def double(key, plan, run, stream, error, extra, unknown, index, key_pointer, missing_):
+    missing_ = key * 2 + plan + run + stream + error + extra + unknown + index  # noqa: F841
+    key_pointer = missing_  # noqa: F841
+
+
+def test_parameters_may_be_called_as_the_launch_functions_own_variables():
+    kernel = make(double, tuple(Tensor(1) for _ in range(10)), size=4)
+    arrays = [floats() for _ in range(10)]
+    for _ in range(2):
+        kernel(*arrays)
+        np.testing.assert_array_equal(arrays[-1].data, floats().data * 9)
+
+
+def test_the_text_is_readable_and_is_what_a_traceback_shows():
+    kernel = make()
+    called(kernel)
+    text = launch.source_of(kernel, plugins.frontend_named("arrays"))
+
+    assert "def launch(x=missing_, scale=missing_, flag=missing_, y=missing_, B=missing_" in text
+    assert "x.data.ctypes.data" in text
+    assert linecache.getline("<launch of scaled for arrays>", 1).startswith("def launch(")
+
+
+def test_many_threads_plan_a_key_and_all_get_right_results(planned):
+    kernel, errors, start = make(), [], threading.Barrier(8)
+
+    def work(number):
+        try:
+            start.wait()
+            for count in range(1, 12):
+                called(kernel, floats(count), scale=float(number))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_two_frontends_of_one_kernel_alternate():
+    class Third(Array):
+        """Read as an Array is."""
+
+    kernel = make()
+    for _ in range(3):
+        called(kernel)
+        x, y = Third(np.arange(5, dtype=np.float32)), Third(np.zeros(5, np.float32))
+        kernel(x, 2.0, True, y, B=4)
+        np.testing.assert_array_equal(y.data, x.data * 2)
