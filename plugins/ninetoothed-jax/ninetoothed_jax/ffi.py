@@ -1,0 +1,212 @@
+"""XLA's foreign function interface, as far as a custom call needs it, through ctypes.
+
+The structures are those of ``xla/ffi/api/c_api.h``, which comes with jaxlib
+(`jax.ffi.include_dir()`): they are a stable binary interface and grow at their ends only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, NamedTuple
+
+_METADATA = 1
+_EXECUTE = 3
+_INTERNAL_ERROR = 13
+
+#: The interface that this file is written to; XLA takes handlers of this one and of newer ones.
+_MAJOR, _MINOR = 0, 1
+
+
+class _Version(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("major", c_int),
+        ("minor", c_int),
+    ]
+
+
+class _Metadata(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("version", _Version), ("traits", ctypes.c_uint32)]
+
+
+class _Extension(ctypes.Structure):
+    """The head of any extension; of the metadata's also its one field."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("type", c_int),
+        ("next", c_void_p),
+        ("metadata", POINTER(_Metadata)),
+    ]
+
+
+_FUNCTIONS = """
+    create_error error_message destroy_error register_handler stream register_type context_get
+    state_set state_get allocate free schedule num_threads create_future set_available set_error
+    run_id device_ordinal
+""".split()
+
+
+class _Api(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("version", _Version),
+        ("internal", c_void_p),
+        *((name, c_void_p) for name in _FUNCTIONS),
+    ]
+
+
+class _Values(ctypes.Structure):
+    """Arguments, or results: pointers to `_Buffer`."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("size", c_int64),
+        ("types", c_void_p),
+        ("values", POINTER(c_void_p)),
+    ]
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("dtype", c_int),
+        ("data", c_void_p),
+    ]
+
+
+class _Scalar(ctypes.Structure):
+    _fields_ = [("dtype", c_int), ("value", POINTER(c_int64))]
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("size", c_int64),
+        ("types", c_void_p),
+        ("names", c_void_p),
+        ("values", POINTER(POINTER(_Scalar))),
+    ]
+
+
+class _Frame(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", POINTER(_Extension)),
+        ("api", POINTER(_Api)),
+        ("context", c_void_p),
+        ("stage", c_int),
+        ("arguments", _Values),
+        ("results", _Values),
+        ("attributes", _Attributes),
+    ]
+
+
+class _GetStream(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("context", c_void_p),
+        ("value", c_void_p),
+    ]
+
+
+class _GetOrdinal(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("context", c_void_p),
+        ("value", c_int32),
+    ]
+
+
+class _CreateError(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("extension", c_void_p),
+        ("message", c_char_p),
+        ("code", c_int),
+    ]
+
+
+_Function = ctypes.CFUNCTYPE(c_void_p, c_void_p)
+_Handler = ctypes.CFUNCTYPE(c_void_p, POINTER(_Frame))
+
+
+class Invocation(NamedTuple):
+    """One execution of a custom call.
+
+    Attributes:
+        identity: the call's one attribute.
+        arguments, results: the addresses of the buffers.
+        stream: the handle of XLA's stream; 0 on the CPU.
+        index: the device's index.
+    """
+
+    identity: int
+    arguments: list[int]
+    results: list[int]
+    stream: int
+    index: int
+
+
+def handler(run: Callable[[Invocation], None], has_stream: bool) -> Any:
+    """A handler for `jax.ffi.register_ffi_target`; the caller keeps it alive.
+
+    Args:
+        run: runs one execution. What it raises becomes XLA's error.
+        has_stream: whether the platform has streams.
+    """
+
+    def handle(pointer: Any) -> int | None:
+        frame = pointer.contents
+        if frame.extension and frame.extension.contents.type == _METADATA:
+            version = frame.extension.contents.metadata.contents.version
+            version.major, version.minor = _MAJOR, _MINOR
+            frame.extension.contents.metadata.contents.traits = 0
+            return None
+        if frame.stage != _EXECUTE:
+            return None
+        try:
+            run(_invocation(frame, has_stream))
+        except BaseException as error:  # Nothing may pass through XLA's own frames.
+            return _create_error(frame, f"{type(error).__name__}: {error}")
+        return None
+
+    return _Handler(handle)
+
+
+def _invocation(frame: Any, has_stream: bool) -> Invocation:
+    stream = _get(frame, "stream", _GetStream) if has_stream else 0
+    index = _get(frame, "device_ordinal", _GetOrdinal) if has_stream else 0
+    identity = frame.attributes.values[0].contents.value[0]
+    return Invocation(
+        identity, _addresses(frame.arguments), _addresses(frame.results), stream, index
+    )
+
+
+def _addresses(values: Any) -> list[int]:
+    pointers = values.values
+    return [_Buffer.from_address(pointers[place]).data or 0 for place in range(values.size)]
+
+
+def _get(frame: Any, what: str, structure: Any) -> int:
+    request = structure(ctypes.sizeof(structure), None, frame.context, 0)
+    function = _Function(getattr(frame.api.contents, what))
+    if function(ctypes.addressof(request)):
+        raise RuntimeError(f"XLA does not tell the {what.replace('_', ' ')} of a custom call")
+    return request.value or 0
+
+
+def _create_error(frame: Any, message: str) -> int | None:
+    request = _CreateError(
+        ctypes.sizeof(_CreateError), None, message.encode(errors="replace"), _INTERNAL_ERROR
+    )
+    return _Function(frame.api.contents.create_error)(ctypes.addressof(request))
