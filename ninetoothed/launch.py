@@ -252,10 +252,13 @@ def _check_constants(kernel: Kernel, bound: Mapping[str, Any]) -> None:
             ) from None
 
 
-def _number(kernel: Kernel, name: str, value: Any) -> Any:
+def _number(kernel: Kernel, frontend: Frontend, name: str, value: Any) -> Any:
     """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds."""
-    if not isinstance(value, (bool, int, float)) and hasattr(value, "item"):
-        if getattr(value, "ndim", 0) == 0:
+    if not isinstance(value, (bool, int, float)):
+        if frontend.owns(type(value)):
+            is_scalar = len(frontend.evaluate("shape", value)) == 0
+            value = frontend.evaluate("item", value) if is_scalar else value
+        elif hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
             value = value.item()
     if not isinstance(value, (bool, int, float)):
         raise ArgumentError(
@@ -282,7 +285,7 @@ def described(
     for parameter in kernel.call_parameters:
         name, value = parameter.name, bound[parameter.name]
         if parameter.kind == "scalar":
-            value = _number(kernel, name, value)
+            value = _number(kernel, frontend, name, value)
             given[name] = parameter.dtype or _scalar_dtype(value)
             values.append(value)
         if parameter.kind != "tensor":
