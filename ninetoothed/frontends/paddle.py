@@ -48,7 +48,10 @@ def _native_dtypes() -> dict[dtypes.DType, Any]:
 def _dtypes() -> Mapping[Any, dtypes.DType]:
     natives = _native_dtypes()
     # The expression `dtype` gives our own objects: they are hashed in no time.
-    return {**{native: ours for ours, native in natives.items()}, **{ours: ours for ours in natives}}
+    return {
+        **{native: ours for ours, native in natives.items()},
+        **{ours: ours for ours in natives},
+    }
 
 
 @functools.cache
