@@ -17,6 +17,7 @@ _CACHE = tempfile.TemporaryDirectory(prefix="ninetoothed-tests-")
 os.environ["NINETOOTHED_CACHE_DIR"] = _CACHE.name
 
 import pytest  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # The same examples at every run, so that a failure is the change's and can be had again;
@@ -43,3 +44,12 @@ def _test_device() -> Iterator[None]:
         yield
     finally:
         torch.set_default_device(previous)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names that differ between two processes: pytest-xdist's workers must agree on them."""
+    addressed = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if addressed:
+        raise pytest.UsageError(
+            f"a test's name holds an object's address; give its parameters ids: {addressed[0]}"
+        )

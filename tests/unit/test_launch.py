@@ -32,6 +32,9 @@ class Array:
     def shape(self):
         return self.data.shape
 
+    def __repr__(self):
+        return f"Array({self.data.dtype}{list(self.shape)}, {self.place!r})"
+
 
 class Other:
     """A tensor of another one."""
