@@ -17,7 +17,6 @@ _CACHE = tempfile.TemporaryDirectory(prefix="ninetoothed-tests-")
 os.environ["NINETOOTHED_CACHE_DIR"] = _CACHE.name
 
 import pytest  # noqa: E402
-import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # The same examples at every run, so that a failure is the change's and can be had again;
