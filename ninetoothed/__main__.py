@@ -1,0 +1,162 @@
+"""The command line: ``python -m ninetoothed plugins``, ``doctor`` and ``inspect FILE:KERNEL``.
+
+It ends with status 0, with 1 where something is broken or an error was told, and with 2 where it
+was called wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ninetoothed.errors import NineToothedError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; gives the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+        return status
+    except NineToothedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:
+    """A table of text; no column is wider than what is in it."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    from ninetoothed import __version__
+
+    parser = argparse.ArgumentParser("python -m ninetoothed", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"ninetoothed {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name, run, text in (
+        ("plugins", _plugins, "the frontends and backends, where they come from and their state"),
+        ("doctor", _doctor, "what this machine can run, and what to install"),
+        ("inspect", _inspect, "a kernel: arranged shapes, program, source, launch function"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(run=run)
+        command.add_argument("--json", action="store_true", help="print JSON, for programs")
+        if name == "inspect":
+            command.add_argument(
+                "kernel", metavar="FILE:KERNEL", help="as in examples/mm.py:kernel"
+            )
+            command.add_argument(
+                "--frontend", default="torch", help="whose launch function is shown (torch)"
+            )
+    return parser
+
+
+def _plugins(options: argparse.Namespace) -> int:
+    from ninetoothed import plugins
+    from ninetoothed.hookspecs import CONTRACT_VERSION
+
+    found = _listing(plugins.MANAGER)
+    broken = [listed for listed in found if listed.why]
+    if options.json:
+        _print_json({"contract": CONTRACT_VERSION, "plugins": [_as_json(each) for each in found]})
+        return 1 if broken else 0
+    rows = [
+        (
+            listed.name,
+            listed.version or "-",
+            listed.origin,
+            "broken" if listed.why else "works",
+            ", ".join(listed.frontends) or "-",
+            ", ".join(listed.backends) or "-",
+        )
+        for listed in found
+    ]
+    print(table(rows, ("plugin", "version", "origin", "state", "frontends", "backends")))
+    for listed in broken:
+        print(f"\n{listed.name} is broken: {listed.why}")
+    return 1 if broken else 0
+
+
+def _listing(manager: Any) -> Any:
+    """What the manager lists; what it warns of is in the list too."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return manager.listing()
+
+
+def _as_json(listed: Any) -> dict[str, Any]:
+    return {**listed._asdict(), "state": "broken" if listed.why else "works"}
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from ninetoothed import plugins
+    from ninetoothed.doctor import examine
+
+    examined = examine(_listing(plugins.MANAGER))
+    is_ill = any(finding.state == "broken" for finding in examined.findings)
+    if options.json:
+        _print_json(
+            {
+                "findings": [finding._asdict() for finding in examined.findings],
+                "runs_on": examined.runs_on,
+            }
+        )
+        return 1 if is_ill else 0
+    print(table([finding[:3] for finding in examined.findings], ("what", "state", "found")))
+    advice = [finding for finding in examined.findings if finding.advice]
+    if advice:
+        print("\nWhat to do:")
+        for finding in advice:
+            print(f"  {finding.what}: {finding.advice}")
+    print("\nKernels run here on:")
+    for where in examined.runs_on or ["nothing"]:
+        print(f"  {where}")
+    return 1 if is_ill else 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from ninetoothed.inspection import inspect_kernel, load_kernel
+
+    inspected = inspect_kernel(load_kernel(options.kernel), options.frontend)
+    if options.json:
+        _print_json(inspected._asdict())
+        return 0
+    print(f"kernel {inspected.name}({', '.join(inspected.arguments)})")
+    print(f"grid {inspected.grid}\n")
+    print(table(_levels(inspected.parameters), ("parameter", "kind", "level", "shape")))
+    for title, text in (
+        ("program", inspected.program),
+        ("source for Triton", inspected.source),
+        (f"launch function for {options.frontend}", inspected.launch),
+    ):
+        print(f"\n== {title}\n\n{text.strip()}")
+    return 0
+
+
+def _levels(parameters: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
+    """A row for each level of each parameter, the source first."""
+    for parameter in parameters:
+        yield parameter["name"], parameter["kind"], "source", parameter["source"]
+        levels = parameter["levels"]
+        for place, level in enumerate(levels):
+            inner = "tile" if place == len(levels) - 1 else f"level {place}"
+            yield "", "", "programs" if place == 0 else inner, level
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
