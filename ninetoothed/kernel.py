@@ -282,6 +282,11 @@ class Kernel:
 
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
+        if self.caller is not None and frontend.name != self.caller:
+            raise ArgumentError(
+                f"kernel `{self.name}` was made with caller={self.caller!r}, but got tensors of "
+                f"{frontend.name}"
+            )
         launch = self.launch_function(frontend)
         with self._plan_lock:
             for type_ in {type(bound[p.name]) for p in self.tensor_parameters}:
@@ -405,11 +410,6 @@ class Kernel:
         frontend = plugins.frontend_of_arguments(tensors)
         if frontend is None:
             raise ArgumentError(self._takes("at least one of them must be a tensor that is used"))
-        if self.caller is not None and frontend.name != self.caller:
-            raise ArgumentError(
-                f"kernel `{self.name}` was made with caller={self.caller!r}, but got tensors of "
-                f"{frontend.name}"
-            )
         return frontend
 
     def _takes(self, found: str) -> str:

@@ -73,7 +73,7 @@ def _taken_over(
         bound = kernel.bind(arguments, keywords)
         owner = kernel.frontend_of(bound)
         if owner is not frontend:
-            return kernel.launch_function(owner)(**bound)
+            return kernel.dispatch(**bound)
         return run(bound)
 
     return launch

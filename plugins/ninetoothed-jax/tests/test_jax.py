@@ -255,6 +255,19 @@ def test_a_kernel_may_be_called_with_one_framework_after_another(add, x):
         assert np.array_equal(output, add(x, x, like(x), BLOCK_SIZE=32))
 
 
+def test_a_kernel_made_for_jax_takes_nothing_else(x):
+    def arrangement(x, output):
+        return x.tile((64,)), output.tile((64,))
+
+    def application(x, output):
+        output = x
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)), caller="jax")
+    assert np.array_equal(kernel(x, like(x)), x)
+    with pytest.raises(ArgumentError, match="caller='jax', but got tensors of numpy"):
+        kernel(np.zeros(3, np.float32), np.zeros(3, np.float32))
+
+
 def test_the_frontend_reads_an_array(x):
     frontend = plugins.frontend_of(type(x))
     y = jnp.zeros((2, 3, 4), jnp.bfloat16)
