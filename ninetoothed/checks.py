@@ -81,6 +81,9 @@ def check_choices(option: str, value: Any) -> None:
 
 def _neutral(frontend: Frontend, constant: Any) -> Any:
     """A constant as it is, or our element type where it is one of the framework's."""
+    # A number may equal one of a framework's element types, as 4 does Paddle 2.6's float16.
+    if isinstance(constant, (int, float, str)):
+        return constant
     try:
         return frontend.dtype_of(constant)
     except ArgumentError:

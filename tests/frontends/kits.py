@@ -114,6 +114,4 @@ class PaddleGpuKit(PaddleKit):
     def streams(self):
         import paddle
 
-        return tuple(
-            paddle.device.stream_guard(paddle.device.Stream(self.place)) for _ in range(2)
-        )
+        return tuple(paddle.device.stream_guard(paddle.device.Stream(self.place)) for _ in range(2))
