@@ -98,7 +98,19 @@ def _store(target: ast.expr, value: ast.expr) -> ast.stmt:
     return ast.Expr(value=ast.Name(id=f"store {ast.unparse(target)} = {ast.unparse(value)}"))
 
 
+def _assignment(node: ast.Assign) -> ast.stmt:
+    """Tuples of targets without parentheses, which Python 3.10 would write."""
+    targets = [
+        ast.Name(id=", ".join(map(ast.unparse, target.elts)))
+        if isinstance(target, ast.Tuple) and len(target.elts) > 1
+        else target
+        for target in node.targets
+    ]
+    return ast.copy_location(ast.Assign(targets=targets, value=node.value), node)
+
+
 _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
+    ast.Assign: _assignment,
     TileRef: lambda node: _subscript(node.parameter, node.indices),
     Load: lambda node: node.tile,
     Store: lambda node: _store(node.tile, node.value),

@@ -172,7 +172,20 @@ def _choose_lambda(code: CodeType, candidates: list[ast.Lambda]) -> ast.Lambda |
                 for column in columns
             )
         ]
+    elif len(fitting) > 1:  # Python 3.10 keeps no columns.
+        fitting = [node for node in fitting if _contents(_compiled(node)) == _contents(code)]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _compiled(node: ast.Lambda) -> CodeType:
+    code = compile(ast.Expression(node), "<lambda>", "eval")
+    return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
+
+
+def _contents(code: CodeType) -> tuple[list[Any], list[str]]:
+    """The constants and the names of a function; whether a name is a closure's is left open."""
+    constants = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+    return constants, sorted(code.co_names + code.co_freevars)
 
 
 def _as_definition(node: ast.Lambda | None) -> ast.FunctionDef | None:
