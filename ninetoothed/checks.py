@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.errors import ArgumentError
-from ninetoothed.expr import Symbol
+from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.metaops import shape_text
 
 if TYPE_CHECKING:
@@ -150,4 +150,11 @@ def _check_shared_sizes(kernel: Kernel, call: Call) -> None:
                 raise ArgumentError(
                     f"kernel `{kernel.name}`: `{parameter.name}` has size {value} in dimension "
                     f"{dim}, shape {argument.shape}; `{size}` is {needed} in this call"
+                )
+        for stride, value in zip(parameter.source.strides, argument.strides):
+            if environment[as_symbol(stride)] != value:
+                raise ArgumentError(
+                    f"kernel `{kernel.name}`: `{parameter.name}` has strides {argument.strides}, but "
+                    "another parameter was arranged from the same Tensor and has others; give each "
+                    "parameter a Tensor of its own"
                 )

@@ -145,8 +145,13 @@ class Addresses:
         result: ast.expr | None = None
         for number, condition in enumerate(positions.access.conditions):
             condition = positions.compact(condition)
-            if (positions.parameter.name, number) in holding or condition.op == "const":
+            if (positions.parameter.name, number) in holding:
                 continue
+            if condition.op == "const":
+                if condition.operands[0]:
+                    continue
+                # No element exists: every position is padding.
+                return ast.Constant(False)
             leaves = set(condition.leaves())
             wanted = {lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves}
             if not wanted <= present:
@@ -175,7 +180,11 @@ class Addresses:
         if not missing and (lanes or not positions.access.lanes):
             return tree
         shape = ast.Tuple([self.width(s) for s in positions.parameter.tile_shape], ast.Load())
-        return language("broadcast_to", tree, shape)
+        if lanes:
+            return language("broadcast_to", tree, shape)
+        # One position for all: it may be a plain number, which cannot be broadcast.
+        integer = ast.Attribute(name("tl"), "int64" if self._wide else "int32", ast.Load())
+        return language("full", shape, tree, integer)
 
     def width(self, size: Any) -> ast.expr:
         """A tile's size, widened to a power of two."""
