@@ -63,7 +63,7 @@ def _dtype_key() -> Callable[[Any], int]:
     """
     import paddle
 
-    tensor = paddle.zeros([1])
+    tensor = paddle.to_tensor([0.0], place=paddle.CPUPlace())
     return id if tensor.dtype is paddle.float32 and tensor.dtype is tensor.dtype else int
 
 
