@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fresh import figures
+from benchmarks.frontends import report, too_slow
 from benchmarks.report import table, write
 from benchmarks.spread import Spread, ratios
 
@@ -60,6 +61,22 @@ def test_a_fresh_process_that_fails_is_reported() -> None:
     assert figures("print([1, 2])") == [1, 2]
     with pytest.raises(RuntimeError, match="no such thing"):
         figures("raise SystemExit('no such thing')")
+
+
+def test_the_frontends_are_compared_in_processes_of_their_own() -> None:
+    pytest.importorskip("torch", reason="needs PyTorch")
+    times = figures(
+        "import json; from benchmarks.frontends import measure\n"
+        "print(json.dumps([measure(name, 'cpu', 2) for name in ('torch', 'numpy')]))"
+    )
+    assert [len(rounds) for rounds in times] == [2, 2]
+    assert all(0 < time < 1000 for rounds in times for time in rounds)
+
+
+def test_a_frontend_that_costs_more_than_is_allowed_is_named() -> None:
+    times = {"torch": [4.0, 5.0, 6.0], "cupy": [6.4, 6.4, 6.4], "paddle": [6.6, 6.6, 6.6]}
+    assert too_slow(times) == ["paddle"]
+    assert "| paddle     |   6.60 |  6.60 |      +1.60 |" in report(times)
 
 
 def test_the_tasks_say_what_they_need() -> None:

@@ -1,0 +1,195 @@
+"""What one call costs the host on the tensors of each framework: add on 1024 elements.
+
+Each frontend is measured in fresh processes of its own, in turns, so that none sees another's
+allocator or threads. On the CPU no kernel is run: nothing is left of a call but the launch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.fresh import figures
+from benchmarks.report import table
+from benchmarks.spread import Spread
+
+#: The most that a frontend's call may cost over one with PyTorch's tensors, in microseconds.
+ALLOWED = 1.5
+
+_CALLS = 500
+_SIZE = 1024
+_PROCESSES = 3
+_ROUNDS = 7
+_PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
+
+#: The frontends, with the module and the folder of the plugin that some come with.
+_FRONTENDS = {
+    "torch": None,
+    "paddle": None,
+    "cupy": ("ninetoothed_cupy", "ninetoothed-cupy", "cupy"),
+    "numpy": ("ninetoothed_numpy", "ninetoothed-numpy", "numpy-arrays"),
+    "jax": ("ninetoothed_jax", "ninetoothed-jax", "jax"),
+}
+
+_PROGRAM = """
+import json, sys
+from benchmarks.frontends import measure
+print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
+"""
+
+
+def measure(name: str, kind: str, rounds: int) -> list[float]:
+    """Microseconds of the host's time for one call, a round each; in a process of its own.
+
+    Args:
+        name: the frontend's name.
+        kind: ``"cuda"`` or ``"cpu"``.
+    """
+    from examples import add
+
+    _register(name)
+    if kind == "cpu":
+        _run_nothing_on_the_cpu()
+    call, synchronize = _MAKERS[name](add.kernel, kind, _SIZE)
+    for _ in range(20):
+        call()
+    times = []
+    for _ in range(rounds):
+        synchronize()
+        start = time.perf_counter()
+        for _ in range(_CALLS):
+            call()
+        times.append(1e6 * (time.perf_counter() - start) / _CALLS)
+    synchronize()
+    return times
+
+
+def available(kind: str) -> list[str]:
+    """The frontends whose framework is installed, and has tensors on such a device."""
+    wrong = "numpy" if kind == "cuda" else "cupy"
+    return [
+        name for name in _FRONTENDS if name != wrong and importlib.util.find_spec(name) is not None
+    ]
+
+
+def compare(kind: str, names: Sequence[str]) -> dict[str, list[float]]:
+    """The times of each frontend; its processes take turns with the others'."""
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(_PROCESSES):
+        for name in names:
+            times[name] += figures(_PROGRAM, name, kind, str(_ROUNDS))
+    return times
+
+
+def report(times: dict[str, list[float]]) -> str:
+    """A table of the times, each beside PyTorch's where that is among them."""
+    spreads = {name: Spread.of(values) for name, values in times.items()}
+    torch = spreads.get("torch")
+    rows = []
+    for name, spread in spreads.items():
+        over = "-" if torch is None else f"{spread.median - torch.median:+.2f}"
+        rows.append((name, f"{spread.median:.2f}", f"{spread.least:.2f}", over))
+    return table(("tensors of", "median", "least", "over torch"), rows)
+
+
+def too_slow(times: dict[str, list[float]]) -> list[str]:
+    """The frontends whose calls cost more over PyTorch's than is allowed."""
+    if "torch" not in times:
+        return []
+    most = Spread.of(times["torch"]).median + ALLOWED
+    return [name for name, values in times.items() if Spread.of(values).median > most]
+
+
+def _register(name: str) -> None:
+    from ninetoothed import plugins
+
+    plugin = _FRONTENDS[name]
+    if plugin is None or plugin[2] in {listed.name for listed in plugins.listing()}:
+        return
+    sys.path.insert(0, str(_PLUGINS / plugin[1]))
+    plugins.register(importlib.import_module(plugin[0]), plugin[2])
+
+
+def _run_nothing_on_the_cpu() -> None:
+    """The NumPy backend takes far longer than a launch, and is not what is measured."""
+    from ninetoothed import plugins
+    from ninetoothed.backends.base import Plan, run_nothing
+
+    plugins.backend_for("cpu").plan = lambda *arguments: Plan(run_nothing)  # type: ignore[method-assign]
+
+
+Made = tuple[Callable[[], object], Callable[[], object]]
+
+
+def _torch(kernel: Any, kind: str, size: int) -> Made:
+    import torch
+
+    x, y = (torch.ones(size, dtype=torch.float16, device=kind) for _ in range(2))
+    output = torch.empty_like(x)
+    synchronize = torch.cuda.synchronize if kind == "cuda" else _nothing
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), synchronize
+
+
+def _paddle(kernel: Any, kind: str, size: int) -> Made:
+    import numpy as np
+    import paddle
+
+    place = paddle.CPUPlace() if kind == "cpu" else paddle.CUDAPlace(0)
+    array = np.ones(size, np.float16)
+    x, y, output = (paddle.to_tensor(array, place=place) for _ in range(3))
+    synchronize = paddle.device.synchronize if kind == "cuda" else _nothing
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), synchronize
+
+
+def _cupy(kernel: Any, kind: str, size: int) -> Made:
+    import cupy
+
+    x, y = (cupy.ones(size, cupy.float16) for _ in range(2))
+    output = cupy.empty_like(x)
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), cupy.cuda.Device().synchronize
+
+
+def _numpy(kernel: Any, kind: str, size: int) -> Made:
+    import numpy as np
+
+    x, y = (np.ones(size, np.float16) for _ in range(2))
+    output = np.empty_like(x)
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), _nothing
+
+
+def _jax(kernel: Any, kind: str, size: int) -> Made:
+    import jax
+    import jax.numpy as jnp
+
+    device = jax.devices("cpu" if kind == "cpu" else "cuda")[0]
+    x, y = (jax.device_put(jnp.ones(size, jnp.float16), device) for _ in range(2))
+    output = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    results: list[Any] = [x]
+
+    def call() -> None:
+        results[0] = kernel(x, y, output, BLOCK_SIZE=1024)
+
+    return call, lambda: results[0].block_until_ready()
+
+
+def _nothing() -> None:
+    """The CPU has nothing pending."""
+
+
+_MAKERS = {"torch": _torch, "paddle": _paddle, "cupy": _cupy, "numpy": _numpy, "jax": _jax}
+
+
+def main() -> int:
+    """Measures what is installed here, on the CPU unless ``cuda`` is given; gives the status."""
+    kind = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    print(report(compare(kind, available(kind))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
