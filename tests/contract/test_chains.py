@@ -85,7 +85,8 @@ def test_a_program_is_given_what_eval_says(first, sizes):
 
         touched = np.zeros(x.numel(), dtype=bool)
         touched[expected.data[expected.data >= 0]] = True
-        wanted = torch.where(torch.from_numpy(touched.reshape(shape)), x, torch.tensor(-99.0))
+        is_touched = torch.from_numpy(touched.reshape(shape)).to(x.device)
+        wanted = torch.where(is_touched, x, torch.tensor(-99.0))
         chain = f"chain {seed}: Tensor(shape={shape})" + "".join(map(str, steps))
         assert torch.equal(y, wanted), chain
     assert ran >= GROUP // 3

@@ -21,12 +21,13 @@ def test_dot_accumulates_in_float32():
     def application(x, y, out):
         out = ntl.dot(x, y)  # noqa: F841
 
-    # In float16 the sum would stand still at 2048.
-    x = torch.ones(16, 4096, dtype=torch.float16)
-    y = torch.ones(4096, 16, dtype=torch.float16)
+    # In float16 the sum would stand still at 2048, its first term.
+    x = torch.ones(16, 1024, dtype=torch.float16)
+    y = torch.ones(1024, 16, dtype=torch.float16)
+    x[:, 0] = 2048
     out = empty(16, 16)
     ninetoothed.make(products, application, matrices(3))(x, y, out)
-    assert torch.equal(out, torch.full((16, 16), 4096.0))
+    assert torch.equal(out, torch.full((16, 16), 2048.0 + 1023.0))
 
 
 def test_dots_result_is_float32():
