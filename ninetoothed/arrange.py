@@ -142,7 +142,7 @@ def pair(arranged: Sequence[Any], application: Callable[..., Any]) -> Arrangemen
         raise ArrangementError(
             f"`{application.__name__}` has no arranged tensor; at least one is needed", location
         )
-    _check_outermost(tensors)
+    _check_outermost(tensors, location)
     grid = tuple(
         min((parameter.levels[0][dim] for parameter in tensors), key=lambda size: len(str(size)))
         for dim in range(len(tensors[0].levels[0]))
@@ -190,7 +190,7 @@ def _parameter(name: str, value: Any) -> Parameter:
     return Parameter(name, "tensor", value)
 
 
-def _check_outermost(tensors: Sequence[Parameter]) -> None:
+def _check_outermost(tensors: Sequence[Parameter], location: Location) -> None:
     first = tensors[0].levels[0]
     for parameter in tensors[1:]:
         shape = parameter.levels[0]
@@ -199,15 +199,18 @@ def _check_outermost(tensors: Sequence[Parameter]) -> None:
             low, high = interval(difference(a, b))
             differs = differs or low > 0 or high < 0
         if differs:
-            raise mismatch({p.name: p.levels[0] for p in tensors})
+            raise mismatch({p.name: p.levels[0] for p in tensors}, location)
 
 
-def mismatch(shapes: Mapping[str, Sequence[Any]]) -> ArrangementError:
+def mismatch(
+    shapes: Mapping[str, Sequence[Any]], location: Location | None = None
+) -> ArrangementError:
     """The error that the outermost shapes are not the same, naming each."""
     lines = "\n".join(f"  {name}: {shape_text(shape)}" for name, shape in shapes.items())
     return ArrangementError(
         "the outermost shapes of the arranged tensors must be the same, one program for each "
-        f"element, but they are\n{lines}\nTile or expand the tensors until they match."
+        f"element, but they are\n{lines}\nTile or expand the tensors until they match.",
+        location,
     )
 
 
