@@ -17,7 +17,13 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/index.md", "docs/language.md"]
+PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/language.md",
+    "docs/plugins.md",
+    "docs/write-a-frontend.md",
+]
 FENCE = re.compile(r"^```(.*)$")
 
 
