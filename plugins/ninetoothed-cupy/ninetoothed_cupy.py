@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -74,10 +75,19 @@ class _Event:
         return cupy.cuda.get_elapsed_time(self._event, end._event)
 
 
+@functools.lru_cache(maxsize=4096)
+def _element_strides(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """CuPy's are in bytes, and always multiples of an element: it has no structured arrays."""
+    return tuple(stride // itemsize for stride in strides)
+
+
 def _namespace() -> Mapping[str, object]:
     import cupy
 
-    return {"get_current_stream": cupy.cuda.get_current_stream}
+    return {
+        "element_strides": _element_strides,
+        "get_current_stream": cupy.cuda.get_current_stream,
+    }
 
 
 FRONTEND = Frontend(
@@ -89,8 +99,7 @@ FRONTEND = Frontend(
     device_guard=_device_guard,
     synchronize=_synchronize,
     namespace=_namespace,
-    # CuPy's are in bytes, and always multiples of an element: it has no structured arrays.
-    strides="tuple(map({x}.itemsize.__rfloordiv__, {x}.strides))",
+    strides="element_strides({x}.strides, {x}.itemsize)",
     pointer="{x}.data.ptr",
     # The index alone: it costs less to make and to compare than CuPy's object for a device.
     device="{x}.data.device_id",

@@ -50,12 +50,15 @@ def test_arrays_and_what_derives_from_them_are_owned(module):
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
 def test_strides_are_in_elements(dtype):
+    from ninetoothed_cupy import _element_strides
+
     # NumPy's arrays have these attributes with the same meaning.
     expression = plugins.frontend_named("cupy").strides.format(x="x")
+    names = {"element_strides": _element_strides}
     x = np.zeros((4, 6), dtype)
-    assert eval(expression, {"x": x}) == (6, 1)
-    assert eval(expression, {"x": x.T[::-2, 1:]}) == (-2, 6)
-    assert eval(expression, {"x": np.zeros((), dtype)}) == ()
+    assert eval(expression, names, {"x": x}) == (6, 1)
+    assert eval(expression, names, {"x": x.T[::-2, 1:]}) == (-2, 6)
+    assert eval(expression, names, {"x": np.zeros((), dtype)}) == ()
 
 
 def test_the_plugin_imports_no_cupy_until_an_array_arrives():

@@ -120,6 +120,12 @@ def test_a_subclass_is_owned(double):
     assert np.array_equal(output, 2 * np.arange(10))
 
 
+def test_an_address_is_numpys_own(frontend):
+    base = np.zeros((6, 8), np.float16)
+    for array in (base, base[2:, 3:], base[::-1], base.T, base[:0], np.zeros(()), np.empty(0)):
+        assert frontend.evaluate("pointer", array) == array.ctypes.data
+
+
 def test_empty_arrays_are_made_on_the_cpu_only(frontend):
     made = frontend.empty((2, 3), dtypes.bfloat16, Device("cpu"))
     assert (made.shape, made.dtype) == ((2, 3), dtypes.bfloat16.numpy)
