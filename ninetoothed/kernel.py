@@ -297,10 +297,11 @@ class Kernel:
 
     def _launch_by_type(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the launch function of the first tensor, where several frameworks call."""
-        for value in (*arguments, *keywords.values()):
-            launch = self._launchers_by_type.get(type(value))
-            if launch is not None:
-                return launch(*arguments, **keywords)
+        known = self._launchers_by_type
+        for values in (arguments, keywords.values()):
+            for value in values:
+                if value.__class__ in known:
+                    return known[value.__class__](*arguments, **keywords)
         return self.dispatch(*arguments, **keywords)
 
     def launch_function(self, frontend: Any) -> Callable[..., Any]:

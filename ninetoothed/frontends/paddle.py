@@ -7,6 +7,7 @@ the launch functions know them by something cheaper: see `_dtype_key` and `_plac
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -79,10 +80,13 @@ def _element_types() -> dict[int, Any]:
 
 @functools.cache
 def _place_key() -> Callable[[Any], Any]:
-    """What tells Paddle's places apart: their hash, which in 2.6 they do not have."""
-    import paddle
-
-    return hash if _generic(paddle.CPUPlace()) == _generic(paddle.CPUPlace()) else _place_parts
+    """What tells this machine's places apart in the least time."""
+    places = [_generic(place) for _, place in _devices()]
+    if _generic(_devices()[0][1]) == places[0]:
+        return hash
+    # In 2.6 places have no hash of their own, and each is another object.
+    kinds = [place._type() for place in places]
+    return operator.methodcaller("_type") if len(set(kinds)) == len(kinds) else _place_parts
 
 
 def _place_parts(place: Any) -> tuple[int, int]:
@@ -106,26 +110,37 @@ def _gpu_kind() -> str:
 
 
 @functools.cache
-def _places() -> dict[Any, tuple[Device, Any]]:
-    """The device of each place of this machine, by the place's key, with the place itself."""
+def _devices() -> list[tuple[Device, Any]]:
+    """The devices of this machine that Paddle can use, the CPU first, each with its place."""
     import paddle
 
     from ninetoothed.backends.base import Device
 
-    places = [(Device("cpu", 0), paddle.CPUPlace())]
+    found = [(Device("cpu", 0), paddle.CPUPlace())]
     if paddle.is_compiled_with_cuda():
         count = paddle.device.cuda.device_count()
-        places += [(Device(_gpu_kind(), index), paddle.CUDAPlace(index)) for index in range(count)]
+        found += [(Device(_gpu_kind(), index), paddle.CUDAPlace(index)) for index in range(count)]
     for name in paddle.device.get_available_custom_device() or ():
         kind, _, index = name.partition(":")
-        places.append((Device(kind, int(index or 0)), paddle.CustomPlace(kind, int(index or 0))))
+        found.append((Device(kind, int(index or 0)), paddle.CustomPlace(kind, int(index or 0))))
+    return found
+
+
+def _only_place() -> Any:
+    """The key of every tensor's place where there is one place, so that no tensor is asked."""
+    (_, place), *others = _devices()
+    return None if others else _place_key()(_generic(place))
+
+
+@functools.cache
+def _devices_by_key() -> dict[Any, Device]:
     key = _place_key()
-    return {key(_generic(place)): (device, place) for device, place in places}
+    return {key(_generic(place)): device for device, place in _devices()}
 
 
 def _device_of(key: Any) -> Device:
     try:
-        return _places()[key][0]
+        return _devices_by_key()[key]
     except KeyError:
         raise DeviceError(
             "The tensor is on a place of Paddle that kernels cannot run on, such as pinned memory. "
@@ -134,10 +149,10 @@ def _device_of(key: Any) -> Device:
 
 
 def _place_of(device: Device) -> Any:
-    for known, place in _places().values():
+    for known, place in _devices():
         if known == device:
             return place
-    listed = ", ".join(str(known) for known, _ in _places().values())
+    listed = ", ".join(str(known) for known, _ in _devices())
     raise DeviceError(f"Paddle has no device {device} here; it has {listed}.")
 
 
@@ -211,6 +226,7 @@ def _namespace() -> Mapping[str, object]:
         "element_types": _element_types(),
         "dtype_key": _dtype_key(),
         "place_key": _place_key(),
+        "only_place": _only_place(),
         "no_pointer": _no_pointer,
         "current_stream": raw_stream or _current_stream,
     }
@@ -230,7 +246,7 @@ FRONTEND = Frontend(
     strides="tuple({x}.strides)",
     pointer="({x}.data_ptr() or no_pointer({x}))",
     dtype="element_types[dtype_key({x}.dtype)]",
-    device="place_key({x}.place)",
+    device="(only_place or place_key({x}.place))",
     stream="current_stream({index})",
     event=_event,
 )
