@@ -69,11 +69,18 @@ def _taken_over(
 ) -> Callable[..., Any]:
     """A launch function that binds the arguments and leaves the rest to the frontend."""
 
+    names = [parameter.name for parameter in kernel.tensor_parameters]
+    known: set[tuple[type, ...]] = set()
+
     def launch(*arguments: Any, **keywords: Any) -> Any:
         bound = kernel.bind(arguments, keywords)
-        owner = kernel.frontend_of(bound)
-        if owner is not frontend:
-            return kernel.dispatch(**bound)
+        types = tuple([type(bound[name]) for name in names])
+        if types not in known:
+            if kernel.frontend_of(bound) is not frontend:
+                return kernel.dispatch(**bound)
+            # A tensor of nobody's may stand where it is not touched; that is asked each time.
+            if all(frontend.owns(type_) for type_ in types):
+                known.add(types)
         return run(bound)
 
     return launch

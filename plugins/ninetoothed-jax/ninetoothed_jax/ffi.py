@@ -7,6 +7,7 @@ The structures are those of ``xla/ffi/api/c_api.h``, which comes with jaxlib
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, NamedTuple
@@ -99,8 +100,8 @@ class _Attributes(ctypes.Structure):
 class _Frame(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_size_t),
-        ("extension", POINTER(_Extension)),
-        ("api", POINTER(_Api)),
+        ("extension", c_void_p),
+        ("api", c_void_p),
         ("context", c_void_p),
         ("stage", c_int),
         ("arguments", _Values),
@@ -137,7 +138,6 @@ class _CreateError(ctypes.Structure):
 
 
 _Function = ctypes.CFUNCTYPE(c_void_p, c_void_p)
-_Handler = ctypes.CFUNCTYPE(c_void_p, POINTER(_Frame))
 
 
 class Invocation(NamedTuple):
@@ -165,14 +165,13 @@ def handler(run: Callable[[Invocation], None], has_stream: bool) -> Any:
         has_stream: whether the platform has streams.
     """
 
-    def handle(pointer: Any) -> int | None:
-        frame = pointer.contents
-        if frame.extension and frame.extension.contents.type == _METADATA:
-            version = frame.extension.contents.metadata.contents.version
-            version.major, version.minor = _MAJOR, _MINOR
-            frame.extension.contents.metadata.contents.traits = 0
-            return None
-        if frame.stage != _EXECUTE:
+    def handle(frame: int) -> int | None:
+        if extension := _word(frame + _EXTENSION):
+            head = _Extension.from_address(extension)
+            if head.type == _METADATA:
+                _describe(head.metadata.contents)
+                return None
+        if c_int.from_address(frame + _STAGE).value != _EXECUTE:
             return None
         try:
             run(_invocation(frame, has_stream))
@@ -180,33 +179,73 @@ def handler(run: Callable[[Invocation], None], has_stream: bool) -> Any:
             return _create_error(frame, f"{type(error).__name__}: {error}")
         return None
 
-    return _Handler(handle)
+    return _Function(handle)
 
 
-def _invocation(frame: Any, has_stream: bool) -> Invocation:
-    stream = _get(frame, "stream", _GetStream) if has_stream else 0
-    index = _get(frame, "device_ordinal", _GetOrdinal) if has_stream else 0
-    identity = frame.attributes.values[0].contents.value[0]
+# Fields are read by their places: an object for each structure on the way would cost a launch more
+# than all else that it does.
+
+_EXTENSION = _Frame.extension.offset
+_API = _Frame.api.offset
+_CONTEXT = _Frame.context.offset
+_STAGE = _Frame.stage.offset
+_ARGUMENTS = _Frame.arguments.offset
+_RESULTS = _Frame.results.offset
+_ATTRIBUTES = _Frame.attributes.offset + _Attributes.values.offset
+_SIZE = _Values.size.offset
+_VALUES = _Values.values.offset
+_DATA = _Buffer.data.offset
+_VALUE = _Scalar.value.offset
+_POINTER = ctypes.sizeof(c_void_p)
+
+
+def _word(address: int) -> int:
+    """The word, an integer or an address, that is kept at an address."""
+    return ctypes.c_uint64.from_address(address).value
+
+
+def _invocation(frame: int, has_stream: bool) -> Invocation:
+    attribute = _word(_word(frame + _ATTRIBUTES))
     return Invocation(
-        identity, _addresses(frame.arguments), _addresses(frame.results), stream, index
+        _word(_word(attribute + _VALUE)),
+        _addresses(frame + _ARGUMENTS),
+        _addresses(frame + _RESULTS),
+        _get(frame, "stream", _GetStream) if has_stream else 0,
+        _get(frame, "device_ordinal", _GetOrdinal) if has_stream else 0,
     )
 
 
-def _addresses(values: Any) -> list[int]:
-    pointers = values.values
-    return [_Buffer.from_address(pointers[place]).data or 0 for place in range(values.size)]
+def _addresses(values: int) -> list[int]:
+    count, buffers = _word(values + _SIZE), _word(values + _VALUES)
+    return [_word(_word(buffers + _POINTER * place) + _DATA) for place in range(count)]
 
 
-def _get(frame: Any, what: str, structure: Any) -> int:
-    request = structure(ctypes.sizeof(structure), None, frame.context, 0)
-    function = _Function(getattr(frame.api.contents, what))
-    if function(ctypes.addressof(request)):
+def _describe(metadata: Any) -> None:
+    metadata.version.major, metadata.version.minor = _MAJOR, _MINOR
+    metadata.traits = 0
+
+
+def _get(frame: int, what: str, structure: Any) -> int:
+    request = structure(ctypes.sizeof(structure), None, _word(frame + _CONTEXT), 0)
+    if _call(frame, what, request):
         raise RuntimeError(f"XLA does not tell the {what.replace('_', ' ')} of a custom call")
     return request.value or 0
 
 
-def _create_error(frame: Any, message: str) -> int | None:
+def _create_error(frame: int, message: str) -> int | None:
     request = _CreateError(
         ctypes.sizeof(_CreateError), None, message.encode(errors="replace"), _INTERNAL_ERROR
     )
-    return _Function(frame.api.contents.create_error)(ctypes.addressof(request))
+    return _call(frame, "create_error", request)
+
+
+def _call(frame: int, what: str, request: Any) -> int | None:
+    """Calls one of XLA's functions; what it returns is an error, or None."""
+    address = _word(_word(frame + _API) + getattr(_Api, what).offset)
+    return _function_at(address)(ctypes.addressof(request))
+
+
+@functools.cache
+def _function_at(address: int) -> Any:
+    # They are called for a word or two: letting go of the interpreter would cost more.
+    return ctypes.PYFUNCTYPE(c_void_p, c_void_p)(address)
