@@ -111,8 +111,14 @@ class Addresses:
         mask = self.mask(tile, lanes)
         if mask is None:
             return language("load", pointer)
-        other = positions.parameter.source.other
-        return language("load", pointer, mask=mask, other=number(0 if other is None else other))
+        return language("load", pointer, mask=mask, other=self.filler(tile.parameter))
+
+    def filler(self, parameter: str) -> ast.expr:
+        """What stands where a tensor has no element: ``other``, or 0."""
+        other = self._emitter.kernel.program.parameter(parameter).source.other
+        if other is None:
+            other = 0.0 if parameter in self._emitter.variant.float8 else 0
+        return number(other)
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name, number
+from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name
 from ninetoothed.expr import as_symbol
 from ninetoothed.program import (
     DTypeRef,
@@ -168,8 +168,7 @@ class Lowering(ast.NodeTransformer):
 
     def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
         pointer, mask = self._element(node.parameter, node.indices)
-        other = self._emitter.kernel.program.parameter(node.parameter).source.other
-        filler = number(0 if other is None else other)
+        filler = self._addresses.filler(node.parameter)
         return at(language("load", pointer, mask=mask, other=filler), node)
 
     def visit_SourceStore(self, node: SourceStore) -> ast.stmt:

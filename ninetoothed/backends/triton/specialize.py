@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
@@ -87,7 +87,12 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
             f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
             f"{_MOST_PROGRAMS}. Use larger tiles."
         )
-    emitted = _emitted(kernel, variant_of(kernel, environment, grid))
+    float8 = frozenset(
+        name
+        for name, argument in call.arguments.items()
+        if argument.dtype.is_floating() and argument.dtype.bits == 8
+    )
+    emitted = _emitted(kernel, replace(variant_of(kernel, environment, grid), float8=float8))
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     divisible: set[str] = set()

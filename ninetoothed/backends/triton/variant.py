@@ -31,6 +31,7 @@ class Variant:
         unit_strides: the strides that are 1.
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
         empty: tile sizes that are 0.
+        float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         wide: whether some offset or index needs 64 bits.
     """
 
@@ -38,6 +39,7 @@ class Variant:
     unit_strides: frozenset[Symbol] = frozenset()
     powers_of_two: frozenset[Symbol] = frozenset()
     empty: frozenset[Symbol] = frozenset()
+    float8: frozenset[str] = frozenset()
     wide: bool = False
 
 
@@ -70,7 +72,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
         frozenset(units),
         frozenset(powers),
         frozenset(empty),
-        largest > _LARGEST_INT32,
+        wide=largest > _LARGEST_INT32,
     )
 
 
