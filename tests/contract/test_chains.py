@@ -13,7 +13,7 @@ import ninetoothed
 from ninetoothed import Tensor
 from tests.unit.gather import random_chain
 
-CHAINS = 400
+CHAINS = 200
 GROUP = 50
 
 
