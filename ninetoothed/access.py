@@ -216,7 +216,7 @@ def _implies(stronger: Symbol, weaker: Symbol) -> bool:
     """Whether one condition's holding shows that the other holds."""
     if stronger.op != "<" or weaker.op != "<":
         return False
-    if _names(stronger).isdisjoint(_names(weaker)):
+    if not _names(weaker) <= _names(stronger):
         return False
     (a, b), (c, d) = stronger.operands, weaker.operands
     # a < b shows c < d where d - c is at least b - a.

@@ -410,7 +410,8 @@ def make(op: str, *operands: Any) -> Symbol:
 
 
 def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
-    key = (op, *((type(o), o) if op == "const" else o for o in operands))
+    # True and 1 are equal, and not the same.
+    key = (op, type(operands[0]), operands[0]) if op == "const" else (op, *operands)
     found = _interned.get(key)
     if found is None:
         found = object.__new__(Symbol)
