@@ -92,6 +92,27 @@ def test_num_warps_and_num_stages_take_an_int_or_several(fixed):
     assert torch.equal(out, arange(5) * 2)
 
 
+def test_what_the_tuner_may_choose_from():
+    """`num_warps` and `num_stages` …, `max_num_configs`"""
+    pytest.importorskip("triton")
+    from ninetoothed.backends.triton.planning import configurations
+
+    def chosen(**options):
+        def arrangement(*tensors, BLOCK=block_size(32, 128)):
+            return tuple(tensor.tile((BLOCK,)) for tensor in tensors)
+
+        kernel = ninetoothed.make(arrangement, add, vectors(3), **options)
+        return configurations(kernel, kernel.call_of(arange(99), arange(99), empty(99)))
+
+    fixed = chosen(num_warps=2, num_stages=1)
+    assert {(config.num_warps, config.num_stages) for config in fixed} == {(2, 1)}
+    assert {config["BLOCK"] for config in fixed} == {32, 64, 128}
+    several = chosen(num_warps=(4, 8), num_stages=(1, 2))
+    assert {config.num_warps for config in several} == {4, 8}
+    assert {config.num_stages for config in several} == {1, 2}
+    assert len(chosen(num_warps=(4, 8), num_stages=(1, 2), max_num_configs=3)) == 3
+
+
 @pytest.mark.parametrize("option", ["num_warps", "num_stages"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, "4", (), (4, "8")], ids=str)
 def test_num_warps_and_num_stages_take_nothing_else(option, value):
