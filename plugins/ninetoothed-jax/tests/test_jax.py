@@ -1,4 +1,4 @@
-"""Kernels on JAX's arrays, on the CPU: through XLA's custom calls, in and out of jax.jit."""
+"""Kernels on JAX's arrays, where JAX makes them: through XLA's custom calls, in and out of jax.jit."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ jax = pytest.importorskip("jax", reason="needs JAX")
 import jax.numpy as jnp  # noqa: E402
 
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
+
+#: Where JAX makes its arrays here.
+DEVICE = Device("cuda" if jax.default_backend() == "gpu" else "cpu", 0)
 
 
 def elementwise(application, count, block=BLOCK_SIZE):
@@ -209,7 +212,7 @@ def test_an_error_within_the_custom_call_comes_out_as_it_was(monkeypatch, x):
         output = x
 
     kernel = elementwise(application, 2)
-    backend = plugins.backend_for("cpu")
+    backend = plugins.backend_for(DEVICE.kind)
     original = backend.plan
 
     def plan(kernel, call, values=None):
@@ -275,8 +278,8 @@ def test_the_frontend_reads_an_array(x):
     assert tuple(frontend.evaluate("shape", y)) == (2, 3, 4)
     assert frontend.evaluate("strides", y) == (12, 4, 1)
     assert frontend.dtype_of(frontend.evaluate("dtype", y)) is dtypes.bfloat16
-    assert frontend.device_of(frontend.evaluate("device", y)) == Device("cpu", 0)
-    empty = frontend.empty((2, 3), dtypes.float16, Device("cpu", 0))
+    assert frontend.device_of(frontend.evaluate("device", y)) == DEVICE
+    empty = frontend.empty((2, 3), dtypes.float16, DEVICE)
     assert (empty.shape, empty.dtype) == ((2, 3), jnp.float16)
 
 
