@@ -19,6 +19,7 @@ from ninetoothed.checks import check_choices, checked_call
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
 from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
+from ninetoothed.parsing import parse
 from ninetoothed.program import Program
 from ninetoothed.tensor import Tensor, owner_of
 
@@ -117,8 +118,6 @@ class Kernel:
         num_stages: Integers = None,
         max_num_configs: int | None = None,
     ) -> None:
-        from ninetoothed.parsing import parse
-
         if not name.isidentifier():
             raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
         check_choices("num_warps", num_warps)
