@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 import ninetoothed
 from ninetoothed import Tensor
 
+torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 
