@@ -10,7 +10,7 @@ from typing import Any
 
 from ninetoothed import metaops
 from ninetoothed.access import Access, access_of, positions
-from ninetoothed.errors import ArrangementError, Location, near
+from ninetoothed.errors import ArrangementError, Location
 from ninetoothed.expr import Expression, Symbol, as_symbol
 from ninetoothed.metaops import Shape, shape_text
 from ninetoothed.simplify import difference, interval
@@ -251,15 +251,3 @@ def symbols_of(arrangement: Arrangement) -> tuple[Symbol, ...]:
             if symbol.leaf.role != "index":
                 seen.setdefault(symbol)
     return tuple(seen)
-
-
-__all__ = [
-    "NO_VALUE",
-    "Arrangement",
-    "Parameter",
-    "arrange",
-    "mismatch",
-    "near",
-    "pair",
-    "symbols_of",
-]

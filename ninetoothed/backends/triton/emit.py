@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.addresses import Addresses
+from ninetoothed.backends.triton.lowering import Lowering
 from ninetoothed.backends.triton.variant import Variant
 from ninetoothed.errors import Location
 from ninetoothed.expr import Symbol, as_symbol
@@ -81,7 +82,7 @@ class _Emitter:
 
     def emit(self) -> Emitted:
         addresses = Addresses(self)
-        lowering = _lowering(self, addresses)
+        lowering = Lowering(self, addresses)
         body = [lowering.statement(statement) for statement in map(clone, self._program.body)]
         helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
         prologue = addresses.prologue()
@@ -248,12 +249,6 @@ def _symbols_in(tree: ast.AST) -> Iterable[Symbol]:
     for node in ast.walk(tree):
         if isinstance(node, SymbolValue):
             yield from as_symbol(node.symbol).leaves()
-
-
-def _lowering(emitter: _Emitter, addresses: Addresses) -> Any:
-    from ninetoothed.backends.triton.lowering import Lowering
-
-    return Lowering(emitter, addresses)
 
 
 def _text_of(statement: ast.stmt, width: int) -> list[str]:
