@@ -40,21 +40,31 @@ _EFFORTS = ("none", "quick", "full")
 
 @dataclass(frozen=True)
 class Config:
-    """One choice for everything that is chosen: the meta symbols by name, warps and stages."""
+    """One choice for everything that is chosen.
+
+    Attributes:
+        values: the meta symbols by name.
+        num_warps: warps a program.
+        num_stages: stages of a pipelined loop.
+        options: what of the backend's options differs from their defaults, by name.
+    """
 
     values: tuple[tuple[str, int], ...]
     num_warps: int
     num_stages: int
+    options: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(sorted(self.values)))
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
 
     def __getitem__(self, name: str) -> int:
         return dict(self.values)[name]
 
     def __str__(self) -> str:
         shown = [f"{name}={value}" for name, value in self.values]
-        return ", ".join([*shown, f"num_warps={self.num_warps}", f"num_stages={self.num_stages}"])
+        shown += [f"num_warps={self.num_warps}", f"num_stages={self.num_stages}"]
+        return ", ".join([*shown, *(f"{name}={value}" for name, value in self.options)])
 
 
 @dataclass(frozen=True)
@@ -258,12 +268,21 @@ class Results:
 
 
 def _to_json(config: Config) -> list[Any]:
-    return [[list(value) for value in config.values], config.num_warps, config.num_stages]
+    return [
+        [list(value) for value in config.values],
+        config.num_warps,
+        config.num_stages,
+        [list(value) for value in config.options],
+    ]
 
 
 def _from_json(entry: Any) -> Config:
-    values, num_warps, num_stages = entry
-    return Config(tuple((str(name), int(value)) for name, value in values), num_warps, num_stages)
+    values, num_warps, num_stages, options = entry
+    return Config(_pairs(values), num_warps, num_stages, _pairs(options))
+
+
+def _pairs(entries: Any) -> tuple[tuple[str, int], ...]:
+    return tuple((str(name), int(value)) for name, value in entries)
 
 
 def bucket(size: int) -> int:

@@ -96,9 +96,10 @@ class Addresses:
             return [assign(self._program_names[0], program)]
         whole = self._emitter.fresh("program")
         first, tree = assign(whole, program), self._emitter.tree
-        if order.is_grouped(self._emitter.kernel.arrangement):
+        if self._emitter.options.group > 1 and order.is_grouped(self._emitter.kernel.arrangement):
             fresh = self._emitter.fresh
-            return [first, *order.grouped(whole, self._program_names, grid, tree, fresh)]
+            group = self._emitter.options.group
+            return [first, *order.grouped(whole, self._program_names, grid, group, tree, fresh)]
         return [first, *order.plain(whole, self._program_names, grid, tree)]
 
     # Accesses of tiles.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.addresses import Addresses
 from ninetoothed.backends.triton.lowering import Lowering
+from ninetoothed.backends.triton.options import Options
 from ninetoothed.backends.triton.variant import Variant
 from ninetoothed.errors import Location
 from ninetoothed.expr import Symbol, as_symbol
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _COMPILE_TIME = frozenset({"arange", "static_range", "full", "zeros", "reshape", "broadcast_to"})
 
 _GENERIC = Variant()
+_PLAIN = Options()
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,16 @@ class Emitted:
     externs: dict[str, Any] = field(default_factory=dict)
 
 
-def emit(kernel: Kernel, variant: Variant = _GENERIC) -> Emitted:
-    """The source of a kernel, for calls that the variant describes."""
-    return _Emitter(kernel, variant).emit()
+def emit(kernel: Kernel, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
+    """The source of a kernel, for calls that the variant describes, with these options."""
+    return _Emitter(kernel, variant, options).emit()
 
 
 class _Emitter:
-    def __init__(self, kernel: Kernel, variant: Variant) -> None:
+    def __init__(self, kernel: Kernel, variant: Variant, options: Options) -> None:
         self._kernel = kernel
         self._variant = variant
+        self.options = options
         self._program = kernel.optimized
         self._constexpr = constexpr_symbols(kernel)
         self._taken = {*self._program.names, *kernel.names.values()}

@@ -19,7 +19,7 @@ from ninetoothed.simplify import product
 if TYPE_CHECKING:
     from ninetoothed.arrange import Arrangement
 
-#: Rows of tiles in a group.
+#: Rows of tiles in a group, where nothing else is chosen.
 GROUP = 8
 
 
@@ -67,10 +67,11 @@ def grouped(
     whole: str,
     targets: Mapping[int, str],
     grid: tuple[Expression, ...],
+    group: int,
     tree: Callable[[Any], ast.expr],
     fresh: Callable[[str], str],
 ) -> list[ast.stmt]:
-    """The same with the last two dimensions in groups of `GROUP` rows, column by column."""
+    """The same with the last two dimensions in groups of ``group`` rows, column by column."""
     rows, columns = grid[-2:]
     names = {
         what: fresh(what) for what in ("num_rows", "num_columns", "within", "first_row", "height")
@@ -84,11 +85,11 @@ def grouped(
     if len(grid) > 2:
         plane = fresh("plane")
         lines.append(f"{plane} = {whole} % ({names['num_rows']} * {names['num_columns']})")
-    per_group = f"({GROUP} * {names['num_columns']})"
+    per_group = f"({group} * {names['num_columns']})"
     row, column = (targets.get(len(grid) - 2 + n) or fresh("program") for n in range(2))
     lines += [
-        f"{names['first_row']} = {plane} // {per_group} * {GROUP}",
-        f"{names['height']} = min({names['num_rows']} - {names['first_row']}, {GROUP})",
+        f"{names['first_row']} = {plane} // {per_group} * {group}",
+        f"{names['height']} = min({names['num_rows']} - {names['first_row']}, {group})",
         f"{names['within']} = {plane} % {per_group}",
         f"{row} = {names['first_row']} + {names['within']} % {names['height']}",
         f"{column} = {names['within']} // {names['height']}",

@@ -6,12 +6,12 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import tuning
 from ninetoothed.backends.base import Argument, Call, Plan, run_nothing
-from ninetoothed.backends.triton import driver, versions
+from ninetoothed.backends.triton import driver, options, versions
 from ninetoothed.backends.triton.compile import Target, compile_source
 from ninetoothed.backends.triton.facts import facts_of
 from ninetoothed.backends.triton.runtime import runtime
@@ -312,6 +312,8 @@ def compile_for_target(
         )
     warps = num_warps or _usual_warps(kernel, call, chosen)
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
+    first, *_ = options.choices(kernel, call, environment_of(kernel, call, config))
+    config = replace(config, options=first)
     return compiled_for(kernel, specialize(kernel, call, config), Target.parse(target), config)
 
 
@@ -329,6 +331,14 @@ def configurations(kernel: Kernel, call: Call) -> list[Config]:
         num_stages = 3
     configs = tuning.space(symbols, num_warps, num_stages, kernel.max_num_configs)
     fitting = [config for config in configs if _fits(kernel, call, config)]
+    known: dict[Any, Any] = {}
+    for config in fitting:
+        if config.values not in known:
+            environment = environment_of(kernel, call, config)
+            known[config.values] = options.choices(kernel, call, environment)
+    fitting = [
+        replace(config, options=chosen) for config in fitting for chosen in known[config.values]
+    ]
     if not fitting:
         # The first says what is too large.
         specialize(kernel, call, configs[0])

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
-from ninetoothed.backends.triton.variant import variant_of
+from ninetoothed.backends.triton.options import Options
+from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.dtypes import DType
 from ninetoothed.errors import ArgumentError
 from ninetoothed.expr import Symbol, as_symbol
@@ -92,7 +93,8 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         for name, argument in call.arguments.items()
         if argument.dtype.is_floating() and argument.dtype.bits == 8
     )
-    emitted = _emitted(kernel, replace(variant_of(kernel, environment, grid), float8=float8))
+    variant = replace(variant_of(kernel, environment, grid), float8=float8)
+    emitted = _emitted(kernel, variant, Options.of(config))
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     divisible: set[str] = set()
@@ -114,11 +116,11 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     return Specialized(emitted, signature, constants, frozenset(divisible), integers, num_programs)
 
 
-def _emitted(kernel: Kernel, variant: Any) -> Emitted:
+def _emitted(kernel: Kernel, variant: Variant, options: Options) -> Emitted:
     known: dict[Any, Emitted] = kernel.memory.setdefault("emitted", {})
-    if variant not in known:
-        known[variant] = emit(kernel, variant)
-    return known[variant]
+    if (variant, options) not in known:
+        known[variant, options] = emit(kernel, variant, options)
+    return known[variant, options]
 
 
 def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:

@@ -1,0 +1,93 @@
+"""What the generator may do beyond the plain translation of a kernel: the options of a configuration.
+
+Each option is an integer, or 0 and 1 for off and on. It says where it applies; what is applicable
+joins the space that is searched, so that an option is on where it was measured to pay.
+`$NINETOOTHED_OPTIONS` fixes some of them, as in ``NINETOOTHED_OPTIONS=group=1``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton import order
+from ninetoothed.errors import NineToothedError, near
+from ninetoothed.expr import Symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.kernel import Kernel
+    from ninetoothed.tuning import Config
+
+_VARIABLE = "NINETOOTHED_OPTIONS"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one configuration; each default is the plain translation.
+
+    Attributes:
+        group: rows of tiles in a group of programs, where programs are grouped (`order`).
+    """
+
+    group: int = order.GROUP
+
+    @classmethod
+    def of(cls, config: Config | None) -> Options:
+        """The options of a configuration."""
+        return cls(**dict(config.options)) if config is not None else cls()
+
+
+#: What a kernel's values are known to be in one call under one configuration's meta symbols.
+Environment = Mapping[Symbol, int]
+
+
+def _group(
+    kernel: Kernel, call: Call, environment: Environment, chosen: Options
+) -> tuple[int, ...]:
+    return (1,) if order.is_grouped(kernel.arrangement) else ()
+
+
+#: For each option, the values worth trying besides its default, the most promising first. They are
+#: asked in this order, each with the options that were chosen before it.
+_VALUES: dict[str, Callable[[Kernel, Call, Environment, Options], Sequence[int]]] = {
+    "group": _group,
+}
+
+
+def choices(
+    kernel: Kernel, call: Call, environment: Environment
+) -> list[tuple[tuple[str, int], ...]]:
+    """The options to try, as `Config.options`: what differs from the defaults."""
+    fixed = _fixed()
+    found: list[dict[str, int]] = [{}]
+    for name, values in _VALUES.items():
+        default = getattr(Options, name)
+        extended = []
+        for chosen in found:
+            possible = [default, *values(kernel, call, environment, Options(**chosen))]
+            if name in fixed:
+                # What does not apply to this kernel stays as it is.
+                possible = [fixed[name]] if fixed[name] in possible else [default]
+            extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]
+        found = extended
+    return [
+        tuple(sorted((n, v) for n, v in chosen.items() if v != getattr(Options, n)))
+        for chosen in found
+    ]
+
+
+def _fixed() -> dict[str, int]:
+    """What ``$NINETOOTHED_OPTIONS`` fixes."""
+    fixed = {}
+    for entry in filter(None, os.environ.get(_VARIABLE, "").replace(" ", "").split(",")):
+        name, _, value = entry.partition("=")
+        if name not in _VALUES or not value.isdigit():
+            raise NineToothedError(
+                f"{_VARIABLE}: {entry!r} is no option. Give NAME=NUMBER, separated by commas, of "
+                f"{', '.join(_VALUES)}.{near(name, list(_VALUES))}"
+            )
+        fixed[name] = int(value)
+    return fixed
