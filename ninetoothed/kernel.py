@@ -96,6 +96,10 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
 class Kernel:
     """A kernel, called with tensors; see `make`.
 
+    A call takes tensors and scalars in order, then constexpr symbols. It writes in place and returns
+    None, except where the arguments' framework cannot be written to: then its frontend says what
+    comes back.
+
     Attributes:
         name: the kernel's name.
         application: the user's function.
@@ -105,6 +109,10 @@ class Kernel:
         meta_symbols: the symbols that the tuner chooses.
         names: how each symbol, size and stride is called in generated code.
     """
+
+    # A slot, so that a call reaches the launch function with no step of ours between.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
 
     def __init__(
         self,
@@ -153,16 +161,8 @@ class Kernel:
         self._plan_lock = threading.RLock()
         self._launchers: dict[str, Callable[..., Any]] = {}
         self._launchers_by_type: dict[type, Callable[..., Any]] = {}
-        self._launch: Callable[..., Any] = self.dispatch
+        self.__call__ = self.dispatch
         functools.update_wrapper(self, application, assigned=("__module__", "__doc__"), updated=())
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Runs the kernel: tensors and scalars in order, then constexpr symbols.
-
-        It writes in place and returns None, except where the arguments' framework cannot be
-        written to: then its frontend says what comes back.
-        """
-        return self._launch(*arguments, **keywords)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.call_names)})>"
@@ -291,7 +291,7 @@ class Kernel:
             for type_ in {type(bound[p.name]) for p in self.tensor_parameters}:
                 if find_frontend(type_) is frontend:
                     self._launchers_by_type[type_] = launch
-            self._launch = launch if len(self._launchers) == 1 else self._launch_by_type
+            self.__call__ = launch if len(self._launchers) == 1 else self._launch_by_type
         return launch(**bound)
 
     def _launch_by_type(self, *arguments: Any, **keywords: Any) -> Any:

@@ -1,8 +1,9 @@
 """Launch functions: generated Python that takes a call to its plan.
 
 The function reads the tensors through the frontend's own expressions, inlined, makes one exact key
-of what a plan may depend on and calls the plan found under it. What is not found there, and what
-goes wrong, goes the slow way, where everything is checked.
+of what a plan may depend on and calls the plan found under it. Where the frontend can compare whole
+tensors with those of an earlier call (`Frontend.guard`), a call like the last one needs no key. What
+is not found, and what goes wrong, goes the slow way, where everything is checked.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 import linecache
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
@@ -28,7 +30,10 @@ MOST_PLANS = 4096
 _ALIGNMENT = 16
 
 #: The variables of a launch function that are not its parameters.
-_OWN_NAMES = ("extra", "unknown", "error", "key", "plan", "run", "stream", "index")
+_OWN_NAMES = (
+    *("extra", "unknown", "error", "key", "plan", "run", "stream", "index"),
+    *("last", "alike", "others"),
+)
 
 
 class _Missing:
@@ -37,6 +42,9 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
+
+#: What stands for the last call before there was one.
+_NO_PLAN = [None] * 5
 
 
 def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
@@ -50,11 +58,14 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     text = source_of(kernel, frontend)
     file = f"<launch of {kernel.name} for {frontend.name}>"
     namespace = {
+        "__name__": __name__,
         **frontend.names,
         **{f"default_of_{name}": value for name, value in kernel.defaults.items()},
         "missing_": MISSING,
         "plans_": slow.plans,
         "slow_path_": slow,
+        "last_": [_NO_PLAN],
+        "guard_": frontend.guard,
     }
     exec(compile(text, file, "exec"), namespace)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -86,6 +97,28 @@ def _taken_over(
     return launch
 
 
+@dataclass
+class _Reading:
+    """How the arguments of a call are read, in lines and expressions of the launch function.
+
+    Attributes:
+        lines: what is computed first.
+        key: what a plan may depend on.
+        others: what of it the frontend's guard does not tell.
+        values: what a plan is called with, after the stream.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    key: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+
+    def depends_on(self, *expressions: str, guarded: bool = False) -> None:
+        """A plan may depend on these."""
+        self.key += expressions
+        self.others += () if guarded else expressions
+
+
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
     names = kernel.call_names
@@ -93,40 +126,70 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
         f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing_'}"
         for name in names
     ]
-    read: list[str] = []
-    key: list[str] = []
-    values: list[str] = []
+    reading = _Reading()
     for parameter in kernel.call_parameters:
-        _read(parameter, frontend, names, read, key, values)
+        _read(parameter, frontend, names, reading)
         if _must_be_writable(kernel, frontend, parameter):
             assert frontend.read_only is not None
-            key.append(frontend.read_only.format(x=parameter.name))
-    key += [kernel.names[symbol] for symbol in kernel.symbols]
-    listed = "".join(f"{name}, " for name in names)
-    key_text = "(\n" + "".join(f"            {part},\n" for part in key) + "        )"
-    reading = "".join(f"        {line}\n" for line in read)
-    arguments = "".join(f", {value}" for value in values)
+            reading.depends_on(frontend.read_only.format(x=parameter.name))
+    reading.depends_on(*(kernel.names[symbol] for symbol in kernel.symbols))
     # The function's own names end in underscores until they are none of the parameters'.
     own = {name: _apart(name, names) for name in _OWN_NAMES}
+    listed = "".join(f"{name}, " for name in names)
+    lines = "".join(f"        {line}\n" for line in reading.lines)
+    arguments = "".join(f", {value}" for value in reading.values)
     head = f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
     return (
         f"def launch({head}):\n"
         "    try:\n"
-        f"{reading}"
-        f"        {own['key']} = {key_text}\n"
-        f"        {own['plan']} = plans_.get({own['key']})\n"
+        f"{lines}"
+        f"{_finding(kernel, frontend, reading, own)}"
         f"    except Exception as {own['error']}:\n"
         f"        return slow_path_(({listed}), {own['extra']}, {own['unknown']}, {own['error']})\n"
-        f"    if {own['plan']} is None or {own['extra']} or {own['unknown']}:\n"
+        f"    if {own['extra']} or {own['unknown']}:\n"
         f"        return slow_path_(({listed}), {own['extra']}, {own['unknown']})\n"
-        f"    {own['run']}, {own['stream']}, {own['index']} = {own['plan']}\n"
         f"    {own['run']}({own['stream']}({own['index']}){arguments})\n"
         "\n\n"
         f"def key_of({listed}):\n"
         "    if True:\n"
-        f"{reading}"
-        f"        return {key_text}\n"
+        f"{lines}"
+        f"        return {_tuple(reading.key, 8)}\n"
     )
+
+
+def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping[str, str]) -> str:
+    """Finds the plan: under its key, or that of the last call if all is as it was then."""
+    plan = f"{own['run']}, {own['stream']}, {own['index']}"
+    key = own["key"]
+    if not is_guarded(kernel, frontend):
+        return f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = plans_[{key}]\n"
+    plan = f"{plan}, {own['alike']}, {own['others']}"
+    tensors = ", ".join(p.name for p in kernel.call_parameters if p.kind == "tensor")
+    others = "".join(f"{part}, " for part in reading.others)
+    # What guards a plan is made when it serves two calls in turn.
+    return (
+        f"        {own['last']} = last_[0]\n"
+        f"        {plan} = {own['last']}\n"
+        f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
+        f"            {key} = {_tuple(reading.key, 12)}\n"
+        f"            {own['plan']} = plans_[{key}]\n"
+        f"            if {own['plan']} is {own['last']}:\n"
+        f"                {own['plan']}[3:] = guard_({tensors}), ({others})\n"
+        f"            last_[0] = {own['plan']}\n"
+        f"            {plan} = {own['plan']}\n"
+    )
+
+
+def is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
+    """Whether the frontend compares the kernel's tensors with those of an earlier call."""
+    tensors = [p for p in kernel.call_parameters if p.kind == "tensor"]
+    is_jagged = any(p.source.jagged_dim is not None for p in tensors)
+    return frontend.guard is not None and bool(tensors) and not is_jagged
+
+
+def _tuple(parts: list[str], indent: int) -> str:
+    space = " " * indent
+    return "(\n" + "".join(f"{space}    {part},\n" for part in parts) + f"{space})"
 
 
 def _apart(name: str, names: tuple[str, ...]) -> str:
@@ -136,44 +199,40 @@ def _apart(name: str, names: tuple[str, ...]) -> str:
 
 
 def _read(
-    parameter: Parameter,
-    frontend: Frontend,
-    names: tuple[str, ...],
-    read: list[str],
-    key: list[str],
-    values: list[str],
+    parameter: Parameter, frontend: Frontend, names: tuple[str, ...], reading: _Reading
 ) -> None:
-    """How one parameter is read, what of it goes into the key, what the plan is called with."""
+    """How one parameter is read."""
     name = parameter.name
     if parameter.kind == "constexpr":
-        key += [f"{name}.__class__", name]
+        reading.depends_on(f"{name}.__class__", name)
         return
     if parameter.kind == "scalar":
-        key.append(f"{name}.__class__")
+        reading.depends_on(f"{name}.__class__")
         if parameter.dtype is None:
-            key.append(f"{name}.__class__ is int and -0x80000000 <= {name} <= 0x7FFFFFFF")
-        values.append(name)
+            reading.depends_on(f"{name}.__class__ is int and -0x80000000 <= {name} <= 0x7FFFFFFF")
+        reading.values.append(name)
         return
     source, shape, strides = name, frontend.shape, frontend.strides
     if parameter.source.jagged_dim is not None and frontend.jagged is not None:
         source = _apart(f"{name}_values", names)
         offsets = _apart(f"{name}_offsets", names)
-        read.append(f"{source} = {frontend.jagged.values.format(x=name)}")
-        read.append(f"{offsets} = {frontend.jagged.offsets.format(x=name)}")
+        reading.lines.append(f"{source} = {frontend.jagged.values.format(x=name)}")
+        reading.lines.append(f"{offsets} = {frontend.jagged.offsets.format(x=name)}")
         shape, strides = frontend.jagged.shape, frontend.jagged.strides
     pointer = _apart(f"{name}_pointer", names)
-    read.append(f"{pointer} = {frontend.pointer.format(x=source)}")
-    key += [
+    reading.lines.append(f"{pointer} = {frontend.pointer.format(x=source)}")
+    reading.depends_on(
         f"{name}.__class__",
         shape.format(x=name),
         strides.format(x=name),
         frontend.dtype.format(x=source),
         frontend.device.format(x=source),
-        f"{pointer} & {_ALIGNMENT - 1} == 0",
-    ]
-    values.append(pointer)
+        guarded=True,
+    )
+    reading.depends_on(f"{pointer} & {_ALIGNMENT - 1} == 0")
+    reading.values.append(pointer)
     if source != name:
-        values.append(frontend.pointer.format(x=offsets))
+        reading.values.append(frontend.pointer.format(x=offsets))
 
 
 class _SlowPath:
@@ -215,7 +274,7 @@ class _SlowPath:
                 while len(self.plans) >= MOST_PLANS:
                     self.plans.pop(next(iter(self.plans)), None)
                 self.plans[key] = entry
-        run, stream, index = entry
+        run, stream, index, *_ = entry
         return run(stream(index), *values)
 
     @functools.cached_property
@@ -243,7 +302,9 @@ class _SlowPath:
         backend_for(devices[0].kind)
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
         plan, device = self._kernel.new_plan(frontend, given, (stream(devices[0].index), *values))
-        return plan.run, stream, device.index
+        # What guards it is put in by the launch function.
+        unguarded = [None, None] if is_guarded(self._kernel, frontend) else []
+        return [plan.run, stream, device.index, *unguarded]
 
 
 def _check_constants(kernel: Kernel, bound: Mapping[str, Any]) -> None:

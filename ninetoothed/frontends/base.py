@@ -73,6 +73,9 @@ class Frontend:
             such tensors.
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
+        guard: makes, of some tensors, a function of as many that says whether they have the class,
+            shape, strides, dtype and device of the first, or None where the framework has no
+            quicker way to compare them than the expressions. It may say no too often.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
         launch: takes over the launches of a kernel, for a framework whose arrays cannot be written
             to: it is given the kernel, once, and gives a function of the arguments by name whose
@@ -96,6 +99,7 @@ class Frontend:
     read_only: str | None = None
     stream: str = "0"
     jagged: JaggedExpressions | None = None
+    guard: Callable[..., Callable[..., bool]] | None = None
     event: Callable[[], Any] | None = None
     launch: Callable[[Kernel], Callable[[Mapping[str, Any]], Any]] | None = None
 

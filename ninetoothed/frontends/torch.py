@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,18 @@ def _current_stream(index: int) -> int:
     return torch.cuda.current_stream(index).cuda_stream
 
 
+def _guard(*tensors: Any) -> Callable[..., bool]:
+    """What guards the code that `torch.compile` makes: the tensors are compared in one C call."""
+    return _tensor_guards()(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=1)
+def _tensor_guards() -> Any:
+    from torch._C._dynamo.guards import TensorGuards
+
+    return TensorGuards
+
+
 def _jagged_offsets(tensor: Any) -> Any:
     """The offsets of a jagged tensor, once it is seen that they tell all about the sequences."""
     import torch
@@ -144,6 +157,7 @@ FRONTEND = Frontend(
         shape="jagged_shape({x})",
         strides="(0, *{x}._values.stride())",
     ),
+    guard=_guard,
     event=_event,
 )
 

@@ -48,7 +48,9 @@ def calls_during(function) -> Counter:
 def launch():
     # Empty tensors: all of the launch is made but the kernel's own work.
     kernel, x, y = make(), torch.ones(0), torch.empty(0)
-    kernel(x, 2.0, y, BLOCK_SIZE=4)
+    # The first call plans; what guards its plan is made when it serves a second one in turn.
+    for _ in range(3):
+        kernel(x, 2.0, y, BLOCK_SIZE=4)
 
     def launch():
         for _ in range(LAUNCHES):
@@ -72,7 +74,7 @@ def test_no_hook_is_called_in_a_thousand_launches(launch) -> None:
 
 def test_nothing_of_pluggy_the_manager_or_a_frontend_runs_in_a_thousand_launches(launch) -> None:
     calls = calls_during(launch)
-    assert calls["ninetoothed.kernel"] >= LAUNCHES, "the launches were not seen"
+    assert calls["ninetoothed.launch"] >= LAUNCHES, "the launches were not seen"
     asked = {
         name: count
         for name, count in calls.items()
