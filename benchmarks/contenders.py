@@ -10,12 +10,17 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks import triton_kernels
+from benchmarks import best_kernels as best
+from benchmarks import triton_kernels as idiomatic
+from benchmarks.search import fastest_of
 from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
 from tests.examples.cases import Maker
 from tests.examples.references import rms_norm_reference, rope_reference, sdpa_reference
 
-OURS, TRITON, TORCH = "ours", "Triton", "PyTorch"
+OURS, IDIOMATIC, BEST, TORCH = "ours", "idiomatic", "best", "PyTorch"
+
+#: In the order of the tables. Ours is set against each of the others.
+NAMES = (OURS, IDIOMATIC, BEST, TORCH)
 
 
 @dataclass(frozen=True)
@@ -64,17 +69,35 @@ def _torch_rms_norm(input: torch.Tensor) -> torch.Tensor:
     return F.rms_norm(input, input.shape[-1:], eps=1e-6)
 
 
-def _torch_sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    # The faster of the two on Hopper; PyTorch itself may choose the slower one.
-    backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]
-    with sdpa_kernel(backends, set_priority=True):
-        return F.scaled_dot_product_attention(query, key, value)
+def _torch_attention(backend: SDPBackend) -> Callable[..., torch.Tensor]:
+    def attention(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_causal: bool = False
+    ) -> torch.Tensor:
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
+
+    attention.__name__ = backend.name
+    return attention
+
+
+#: PyTorch itself does not always choose the quickest of them.
+torch_sdpa = fastest_of(
+    "PyTorch's sdpa",
+    _torch_attention(SDPBackend.CUDNN_ATTENTION),
+    _torch_attention(SDPBackend.FLASH_ATTENTION),
+)
 
 
 def _contenders(
-    ours: Callable[..., Any], triton: Callable[..., Any], torch_: Callable[..., Any]
+    ours: Callable[..., Any], name: str, torch_: Callable[..., Any]
 ) -> dict[str, Callable[..., torch.Tensor]]:
-    return {OURS: ours, TRITON: triton, TORCH: torch_}
+    """Ours, the hand-written kernels of one name, and PyTorch's."""
+    return {
+        OURS: ours,
+        IDIOMATIC: getattr(idiomatic, name),
+        BEST: getattr(best, name),
+        TORCH: torch_,
+    }
 
 
 _ELEMENTS = 16_777_216
@@ -84,14 +107,14 @@ TASKS = (
         "add",
         f"{_ELEMENTS}",
         _normal((_ELEMENTS,), (_ELEMENTS,)),
-        _contenders(add.add, triton_kernels.add, torch.add),
+        _contenders(add.add, "add", torch.add),
         torch.add,
     ),
     Task(
         "addmm",
         "4096³",
         _normal((4096, 4096), (4096, 4096), (4096, 4096)),
-        _contenders(addmm.addmm, triton_kernels.addmm, torch.addmm),
+        _contenders(addmm.addmm, "addmm", torch.addmm),
         torch.addmm,
         reduction=4096,
     ),
@@ -99,7 +122,7 @@ TASKS = (
         "bmm",
         "4 × 2048³",
         _normal((4, 2048, 2048), (4, 2048, 2048)),
-        _contenders(bmm.bmm, triton_kernels.bmm, torch.bmm),
+        _contenders(bmm.bmm, "bmm", torch.bmm),
         torch.bmm,
         reduction=2048,
     ),
@@ -107,7 +130,7 @@ TASKS = (
         "conv2d",
         "(4, 512, 14, 14) * (512, 512, 3, 3)",
         _normal((4, 512, 14, 14), (512, 512, 3, 3)),
-        _contenders(conv2d.conv2d, triton_kernels.conv2d, F.conv2d),
+        _contenders(conv2d.conv2d, "conv2d", F.conv2d),
         F.conv2d,
         reduction=512 * 9,
     ),
@@ -115,7 +138,7 @@ TASKS = (
         "mm",
         "4096³",
         _normal((4096, 4096), (4096, 4096)),
-        _contenders(mm.mm, triton_kernels.mm, torch.mm),
+        _contenders(mm.mm, "mm", torch.mm),
         torch.mm,
         reduction=4096,
     ),
@@ -123,7 +146,7 @@ TASKS = (
         "rms_norm",
         "(4096, 4096)",
         _normal((4096, 4096)),
-        _contenders(rms_norm.rms_norm, triton_kernels.rms_norm, _torch_rms_norm),
+        _contenders(rms_norm.rms_norm, "rms_norm", _torch_rms_norm),
         rms_norm_reference,
         reduction=4096,
     ),
@@ -131,7 +154,7 @@ TASKS = (
         "rope",
         "(4, 1024, 48, 64), cloned",
         _build_rope,
-        _contenders(rope.rope, triton_kernels.rope, rope_reference),
+        _contenders(rope.rope, "rope", rope_reference),
         rope_reference,
         rounds_intermediates=True,
     ),
@@ -139,7 +162,7 @@ TASKS = (
         "rope_",
         "(4, 1024, 48, 64), in place",
         _build_rope,
-        _contenders(rope.rope_, triton_kernels.rope_, _torch_rope_),
+        _contenders(rope.rope_, "rope_", _torch_rope_),
         rope_reference,
         rounds_intermediates=True,
     ),
@@ -147,7 +170,7 @@ TASKS = (
         "sdpa",
         "(4, 48, 1024, 64)",
         _normal(*[(4, 48, 1024, 64)] * 3),
-        _contenders(sdpa.sdpa, triton_kernels.sdpa, _torch_sdpa),
+        _contenders(sdpa.sdpa, "sdpa", torch_sdpa),
         sdpa_reference,
         reduction=1024,
         rounds_intermediates=True,
@@ -156,14 +179,14 @@ TASKS = (
         "silu",
         f"{_ELEMENTS}",
         _normal((_ELEMENTS,)),
-        _contenders(silu.silu, triton_kernels.silu, F.silu),
+        _contenders(silu.silu, "silu", F.silu),
         F.silu,
     ),
     Task(
         "softmax",
         "(4096, 4096)",
         _normal((4096, 4096)),
-        _contenders(softmax.softmax, triton_kernels.softmax, lambda x: torch.softmax(x, -1)),
+        _contenders(softmax.softmax, "softmax", lambda x: torch.softmax(x, -1)),
         lambda x: torch.softmax(x, -1),
         reduction=4096,
     ),

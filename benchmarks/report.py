@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.spread import Spread
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -37,6 +39,49 @@ def write(
     readable.write_text(text + "\n")
 
     return [raw, readable]
+
+
+def figure(path: Path, results: Sequence[dict[str, Any]]) -> Path:
+    """Draw how fast each task's contenders are as bars, PyTorch's speed being 1. It needs matplotlib.
+
+    The results are those of `benchmarks.tasks`; the whiskers are the least and greatest of the rounds.
+    """
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for result in results for name in result["milliseconds"]))
+    drawn = Figure(figsize=(1.0 + 1.1 * len(results), 4.0), layout="constrained")
+    axes = drawn.add_subplot()
+    width = 0.8 / len(names)
+    for index, name in enumerate(names):
+        speeds = [
+            Spread.of(speeds_over(result["milliseconds"], name, names[-1])) for result in results
+        ]
+        axes.bar(
+            [place + (index - (len(names) - 1) / 2) * width for place in range(len(results))],
+            [speed.median for speed in speeds],
+            width,
+            label=name,
+            yerr=[
+                [speed.median - speed.least for speed in speeds],
+                [speed.greatest - speed.median for speed in speeds],
+            ],
+            error_kw={"elinewidth": 0.7},
+        )
+    axes.axhline(1.0, color="black", linewidth=0.5)
+    axes.set_xticks(range(len(results)), [result["task"] for result in results])
+    axes.set_ylabel(f"speed, {names[-1]} = 1")
+    axes.legend(ncols=len(names), frameon=False)
+    drawn.savefig(path)
+    return path
+
+
+def speeds_over(milliseconds: Mapping[str, Sequence[float]], name: str, peer: str) -> list[float]:
+    """How many times as fast as the peer one contender was in each round; zero where it failed."""
+    if name not in milliseconds or peer not in milliseconds:
+        return [0.0]
+    return [
+        theirs / its for its, theirs in zip(milliseconds[name], milliseconds[peer], strict=True)
+    ]
 
 
 def describe(environment: dict[str, str]) -> str:

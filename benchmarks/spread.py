@@ -20,6 +20,9 @@ class Spread:
         """The spread of at least one figure."""
         return cls(statistics.median(figures), min(figures), max(figures))
 
+    def __str__(self) -> str:
+        return f"{self.median:.3f} ({self.least:.3f}–{self.greatest:.3f})"
+
 
 def ratios(times: Mapping[str, list[float]], name: str, peer: str) -> Spread:
     """The times of one contender over another's, round by round."""

@@ -1,15 +1,21 @@
-"""The ten tasks of the paper: ours, hand-written Triton and PyTorch, in one process, in turns.
+"""The ten tasks of the paper: ours, two sets of hand-written Triton and PyTorch, in turns.
 
-    python -m benchmarks.tasks [--tasks mm,sdpa] [--rounds 7] [--dtype float16] [--output FOLDER]
+    python -m benchmarks.tasks [--tasks mm,sdpa] [--rounds 7] [--dtype float16]
+        [--configs RESULTS.json] [--output FOLDER]
 
 Every contender's result is compared with float64 before anything is timed. A ratio is taken round
 by round, for the clocks move; its median is printed, and its least and greatest beside it.
+`--configs` takes the hand-written kernels' configurations from an earlier run's results.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
+import json
+import os
+import statistics
 import sys
 import time
 from dataclasses import asdict
@@ -18,26 +24,28 @@ from typing import Any
 
 import torch
 
-from benchmarks.contenders import BY_NAME, OURS, TASKS, TORCH, TRITON, Task
+from benchmarks import search
+from benchmarks.contenders import BY_NAME, NAMES, OURS, TASKS, TORCH, Task
 from benchmarks.measure import Timer, environment, first_call
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.report import RESULTS, describe, figure, table, write
 from benchmarks.spread import Spread, ratios
 from tests.examples.cases import Maker
 from tests.examples.compare import assert_matches
 
 
-def verify(task: Task, maker: Maker) -> dict[str, float]:
-    """Compare every contender with float64; give the seconds that each one's first call took."""
+def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
+    """Compare every contender with float64: the seconds of each one's first call, and what is wrong."""
     arguments = task.build(maker)
     expected = task.reference(*(argument.double() for argument in arguments))
-    seconds = {}
+    seconds: dict[str, float] = {}
+    wrong: dict[str, str] = {}
 
     for name, function in task.contenders.items():
         fresh = tuple(argument.clone() for argument in arguments)
-        # The first call of a contender that works in place may run it several times, to tune it.
-        seconds[name] = first_call(functools.partial(function, *fresh))
-        fresh = tuple(argument.clone() for argument in arguments)
         try:
+            # The first call of a contender that works in place may run it several times, to tune it.
+            seconds[name] = first_call(functools.partial(function, *fresh))
+            fresh = tuple(argument.clone() for argument in arguments)
             assert_matches(
                 function(*fresh),
                 expected,
@@ -45,21 +53,24 @@ def verify(task: Task, maker: Maker) -> dict[str, float]:
                 # PyTorch composes some tasks from several kernels, and rounds in between.
                 task.rounds_intermediates or name == TORCH,
             )
-        except AssertionError as error:
-            raise AssertionError(f"{task.name}: the result of {name} is wrong: {error}") from None
+        except Exception as error:  # One contender's failure does not hide the others.
+            wrong[name] = f"{task.name}, {name}: {type(error).__name__}: {error}"
 
-    return seconds
+    return seconds, wrong
 
 
-def run(task: Task, dtype: torch.dtype, rounds: int) -> dict[str, Any]:
-    """Verify and time one task; gives its raw figures."""
+def run(task: Task, dtype: torch.dtype, rounds: int) -> tuple[dict[str, Any], list[str]]:
+    """Verify and time one task; gives its raw figures and what was wrong."""
     maker = Maker(dtype, "cuda")
-    seconds = verify(task, maker)
+    seconds, wrong = verify(task, maker)
     arguments = task.build(maker)
     functions = {
-        name: functools.partial(function, *arguments) for name, function in task.contenders.items()
+        name: functools.partial(function, *arguments)
+        for name, function in task.contenders.items()
+        if name not in wrong
     }
     times = Timer().rounds(functions, rounds)
+    peers = [name for name in functions if name != OURS] if OURS in functions else []
 
     return {
         "task": task.name,
@@ -67,44 +78,114 @@ def run(task: Task, dtype: torch.dtype, rounds: int) -> dict[str, Any]:
         "dtype": str(dtype),
         "first_call_seconds": seconds,
         "milliseconds": times,
-        "ratios": {peer: asdict(ratios(times, OURS, peer)) for peer in (TRITON, TORCH)},
-    }
+        "ratios": {peer: asdict(ratios(times, OURS, peer)) for peer in peers},
+    }, list(wrong.values())
 
 
 def as_table(results: list[dict[str, Any]]) -> str:
-    """The table of the tasks that ran."""
-    header = ("task", OURS, TRITON, TORCH, "ours / Triton", "ours / PyTorch", "first call", "size")
+    """The table of the tasks that ran, and the geometric means of the ratios over the ten."""
+    names = [name for name in NAMES if any(name in result["milliseconds"] for result in results)]
+    peers = [name for name in names if name != OURS]
+    header = ("task", *names, *(f"ours / {peer}" for peer in peers), "first call", "size")
     rows = []
 
     for result in results:
-        times = {name: Spread.of(values) for name, values in result["milliseconds"].items()}
-        spreads = (Spread(**result["ratios"][peer]) for peer in (TRITON, TORCH))
+        times = {
+            name: f"{1000 * Spread.of(values).median:.2f}"
+            for name, values in result["milliseconds"].items()
+        }
+        spreads = {peer: Spread(**spread) for peer, spread in result["ratios"].items()}
+        first = result["first_call_seconds"].get(OURS)
         rows.append(
             (
                 result["task"],
-                *(f"{times[name].median:.4f}" for name in (OURS, TRITON, TORCH)),
-                *(f"{s.median:.3f} ({s.least:.3f}–{s.greatest:.3f})" for s in spreads),
-                f"{result['first_call_seconds'][OURS]:.1f} s",
+                *(times.get(name, "–") for name in names),
+                *(str(spreads[peer]) if peer in spreads else "–" for peer in peers),
+                "–" if first is None else f"{first:.1f} s",
                 result["size"],
             )
         )
 
+    means = geometric_means(results)
+    rows.append(
+        (
+            "geometric mean",
+            *("" for _ in names),
+            *(f"{means[peer]:.3f}" if peer in means else "–" for peer in peers),
+            "",
+            f"of {sum(is_of_the_ten(result) for result in results)} tasks",
+        )
+    )
+
     return table(header, rows)
 
 
+def is_of_the_ten(result: dict[str, Any]) -> bool:
+    """Whether a task is the paper's; rope in place, without the clone, is shown beside it."""
+    return bool(result["task"] != "rope_")
+
+
+def geometric_means(results: list[dict[str, Any]]) -> dict[str, float]:
+    """The geometric mean over the paper's tasks of ours over each peer."""
+    found: dict[str, list[float]] = {}
+    for result in filter(is_of_the_ten, results):
+        for peer, spread in result["ratios"].items():
+            found.setdefault(peer, []).append(spread["median"])
+    return {peer: statistics.geometric_mean(values) for peer, values in found.items()}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        "python -m benchmarks.tasks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--tasks", default=",".join(BY_NAME), help="names, separated by commas")
+    made.add_argument("--contenders", default=",".join(NAMES), help="names, separated by commas")
+    made.add_argument("--rounds", type=int, default=7, help="rounds of each contender")
+    made.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
+    made.add_argument("--configs", type=Path, help="results whose configurations are used again")
+    made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
+    made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
+    made.add_argument("--output", type=Path, default=RESULTS, help="the folder of the results")
+    return made
+
+
+def chosen_tasks(options: argparse.Namespace, fail: Any) -> list[Task]:
+    """The tasks of `--tasks` with the contenders of `--contenders`."""
+    names, contenders = options.tasks.split(","), options.contenders.split(",")
+    for given, known, what in ((names, BY_NAME, "task"), (contenders, NAMES, "contender")):
+        if unknown := [name for name in given if name not in known]:
+            fail(f"no {what} is called {', '.join(unknown)}; there are {', '.join(known)}")
+    return [
+        dataclasses.replace(
+            task,
+            contenders={
+                name: function for name, function in task.contenders.items() if name in contenders
+            },
+        )
+        for task in TASKS
+        if task.name in names
+    ]
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    parser = argparse.ArgumentParser("python -m benchmarks.tasks", description=__doc__)
-    parser.add_argument("--tasks", default=",".join(BY_NAME), help="names, separated by commas")
-    parser.add_argument("--rounds", type=int, default=7, help="rounds of each contender")
-    parser.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
-    parser.add_argument("--output", type=Path, default=RESULTS, help="the folder of the results")
-    options = parser.parse_args(arguments)
-    names = options.tasks.split(",")
+    """Measure, print and write; gives the exit status."""
+    commands = parser()
+    options = commands.parse_args(arguments)
+    tasks = chosen_tasks(options, commands.error)
+    if options.configs is not None:
+        search.recall(json.loads(options.configs.read_text())["tasks"]["configurations"])
+    search.start_compilers(options.processes)  # Before CUDA is touched.
 
-    if unknown := [name for name in names if name not in BY_NAME]:
-        parser.error(f"no task is called {', '.join(unknown)}; there are {', '.join(BY_NAME)}")
+    try:
+        return _run(tasks, options)
+    finally:
+        search.stop_compilers()
 
+
+def _run(tasks: list[Task], options: argparse.Namespace) -> int:
     if not torch.cuda.is_available():
         print("The tasks are timed on a CUDA device, and PyTorch finds none here.")
         return 1
@@ -113,34 +194,41 @@ def main(arguments: list[str] | None = None) -> int:
     print(describe(here), flush=True)
     results, wrong = [], []
 
-    for task in TASKS:
-        if task.name not in names:
-            continue
+    for task in tasks:
         start = time.perf_counter()
         print(f"{task.name} … ", end="", flush=True)
         try:
-            results.append(run(task, getattr(torch, options.dtype), options.rounds))
+            result, failures = run(task, getattr(torch, options.dtype), options.rounds)
         except Exception as error:  # One task's failure is reported and does not hide the others.
             wrong.append(f"{task.name}: {type(error).__name__}: {error}")
             print(f"FAILED: {error}", flush=True)
         else:
-            ratio = results[-1]["ratios"][TRITON]["median"]
-            print(f"{time.perf_counter() - start:.0f} s, {ratio:.3f} of Triton's time", flush=True)
+            results.append(result)
+            wrong += failures
+            shown = ", ".join(f"{s['median']:.3f} of {p}" for p, s in result["ratios"].items())
+            seconds = ", ".join(f"{s:.1f}" for s in result["first_call_seconds"].values())
+            print(f"{time.perf_counter() - start:.0f} s ({seconds}): {shown}", flush=True)
+        torch.cuda.empty_cache()
 
     lines = (
         f"# Ten tasks, {options.dtype}",
         "",
         describe(here),
         "",
-        f"Medians of {options.rounds} rounds, in milliseconds; ratios with their least and greatest. "
-        "The first call is ours: it compiles and tunes.",
+        f"Medians of {options.rounds} rounds, in microseconds; ratios with their least and "
+        "greatest. The first call is ours: it compiles and tunes.",
         "",
         as_table(results) if results else "No task ran.",
         *(f"\nFAILED: {line}" for line in wrong),
     )
     text = "\n".join(lines)
     print("\n" + text)
-    for path in write("tasks", here, text, {"results": results, "failed": wrong}, options.output):
+    configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
+    data = {"results": results, "failed": wrong, "configurations": configurations}
+    written = write("tasks", here, text, data, options.output)
+    if options.figure and results:
+        written.append(figure(written[0].with_suffix(".svg"), results))
+    for path in written:
         print(f"written: {path}")
 
     return 1 if wrong else 0

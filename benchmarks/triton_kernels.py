@@ -1,14 +1,18 @@
 """The ten tasks in hand-written Triton, as its tutorials would have them: the peers of our kernels.
 
-Masked pointers, a grouped order of the products' tiles, and `triton.autotune` over the
-configurations known to be good. Each launcher takes contiguous tensors and returns a new one.
+Masked pointers, a grouped order of the products' tiles, and a search over as many configurations
+as a patient user would give `triton.autotune`. Each launcher takes contiguous tensors and returns a new one.
 """
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 import triton
 import triton.language as tl
+
+from benchmarks.search import autotune
 
 
 def _configs(names, *rows):
@@ -19,54 +23,40 @@ def _configs(names, *rows):
     ]
 
 
+def _product_configs():
+    """Every shape of a tile that fits the shared memory and the registers, with 2 to 5 stages."""
+    sizes, depths = (32, 64, 128, 256), (32, 64, 128)
+    rows = []
+    for m, n, k, stages in itertools.product(sizes, sizes, depths, (2, 3, 4, 5)):
+        if 2 * (m + n) * k * stages > SHARED_MEMORY:
+            continue
+        # Elements of the accumulator for each thread, which has 255 registers.
+        rows += [(m, n, k, 8, w, stages) for w in (4, 8) if 16 <= m * n / (32 * w) <= 128]
+    names = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M")
+    return _configs(names, *rows)
+
+
+#: Bytes that one block of threads can have on the cards with the most, such as the H200.
+SHARED_MEMORY = 227 * 1024
+
 ELEMENTWISE_CONFIGS = _configs(
     ("BLOCK_SIZE",), *((size, warps, 1) for size in (512, 1024, 2048, 4096) for warps in (4, 8))
 )
 ROW_CONFIGS = [triton.Config({}, num_warps=warps) for warps in (2, 4, 8, 16)]
-PRODUCT_CONFIGS = _configs(
-    ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M"),
-    (128, 256, 64, 8, 8, 3),
-    (256, 128, 64, 8, 8, 3),
-    (128, 256, 64, 8, 8, 4),
-    (128, 256, 32, 8, 8, 4),
-    (128, 128, 64, 8, 4, 3),
-    (128, 128, 64, 8, 4, 4),
-    (128, 128, 64, 8, 8, 3),
-    (128, 128, 32, 8, 4, 4),
-    (128, 64, 64, 8, 4, 4),
-    (64, 128, 64, 8, 4, 4),
-    (64, 64, 64, 8, 4, 4),
-)
-CONVOLUTION_CONFIGS = _configs(
-    ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M"),
-    (128, 128, 64, 8, 8, 3),
-    (128, 64, 64, 8, 4, 3),
-    (64, 128, 64, 8, 4, 3),
-    (64, 128, 64, 8, 4, 4),
-    (64, 64, 64, 8, 4, 3),
-    (64, 64, 64, 8, 4, 4),
-    (64, 64, 128, 8, 4, 3),
-    (64, 32, 64, 8, 4, 4),
-    (32, 64, 64, 8, 4, 4),
-    (32, 64, 128, 8, 4, 3),
-    (32, 32, 128, 8, 2, 4),
-)
+PRODUCT_CONFIGS = _product_configs()
 ATTENTION_CONFIGS = _configs(
     ("BLOCK_SIZE_M", "BLOCK_SIZE_N"),
-    (64, 32, 4, 3),
-    (64, 64, 4, 2),
-    (64, 64, 4, 3),
-    (64, 128, 4, 2),
-    (128, 32, 4, 3),
-    (128, 64, 4, 2),
-    (128, 64, 4, 3),
-    (128, 64, 8, 3),
-    (128, 128, 8, 2),
-    (128, 128, 8, 3),
+    *(
+        (m, n, warps, stages)
+        for m, n in itertools.product((32, 64, 128, 256), (32, 64, 128))
+        for warps, stages in itertools.product((4, 8), (1, 2, 3, 4, 5))
+        # Of the scores and of the accumulator, for each thread.
+        if m * (n + 64) / (32 * warps) <= 192
+    ),
 )
 
 
-@triton.autotune(ELEMENTWISE_CONFIGS, key=["num_elements"])
+@autotune(ELEMENTWISE_CONFIGS, key=["num_elements"])
 @triton.jit
 def add_kernel(input_ptr, other_ptr, output_ptr, num_elements, BLOCK_SIZE: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
@@ -84,7 +74,7 @@ def add(input, other):
     return output
 
 
-@triton.autotune(ELEMENTWISE_CONFIGS, key=["num_elements"])
+@autotune(ELEMENTWISE_CONFIGS, key=["num_elements"])
 @triton.jit
 def silu_kernel(input_ptr, output_ptr, num_elements, BLOCK_SIZE: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
@@ -101,7 +91,7 @@ def silu(input):
     return output
 
 
-@triton.autotune(ROW_CONFIGS, key=["num_columns"])
+@autotune(ROW_CONFIGS, key=["num_columns"])
 @triton.jit
 def softmax_kernel(
     input_ptr, output_ptr, input_stride, output_stride, num_columns, BLOCK_SIZE: tl.constexpr
@@ -131,7 +121,7 @@ def softmax(input):
     return output
 
 
-@triton.autotune(ROW_CONFIGS, key=["num_columns"])
+@autotune(ROW_CONFIGS, key=["num_columns"])
 @triton.jit
 def rms_norm_kernel(
     input_ptr, output_ptr, input_stride, output_stride, num_columns, eps, BLOCK_SIZE: tl.constexpr
@@ -161,7 +151,7 @@ def rms_norm(input, eps=1e-6):
     return output
 
 
-@triton.autotune(
+@autotune(
     _configs(
         ("BLOCK_SIZE_H",), *((heads, warps, 1) for heads in (1, 2, 4, 8, 16) for warps in (1, 4))
     ),
@@ -274,7 +264,7 @@ def product(
     return accumulator
 
 
-@triton.autotune(PRODUCT_CONFIGS, key=["m", "n", "k"])
+@autotune(PRODUCT_CONFIGS, key=["m", "n", "k"])
 @triton.jit
 def mm_kernel(
     a_ptr,
@@ -345,7 +335,7 @@ def bmm(a, b):
     return output
 
 
-@triton.autotune(PRODUCT_CONFIGS, key=["m", "n", "k"])
+@autotune(PRODUCT_CONFIGS, key=["m", "n", "k"])
 @triton.jit
 def addmm_kernel(
     input_ptr,
@@ -418,7 +408,7 @@ def addmm(input, a, b, beta=1.0, alpha=1.0):
     return output
 
 
-@triton.autotune(CONVOLUTION_CONFIGS, key=["N", "C", "P", "Q", "K"])
+@autotune(PRODUCT_CONFIGS, key=["N", "C", "P", "Q", "K"])
 @triton.jit
 def conv2d_kernel(
     input_ptr,
@@ -492,7 +482,7 @@ def conv2d(input, filter):
     return output
 
 
-@triton.autotune(ATTENTION_CONFIGS, key=["num_queries", "num_keys", "D", "IS_CAUSAL"])
+@autotune(ATTENTION_CONFIGS, key=["num_queries", "num_keys", "D", "IS_CAUSAL"])
 @triton.jit
 def sdpa_kernel(
     query_ptr,

@@ -1,0 +1,847 @@
+"""The ten tasks in the best hand-written Triton we know: what our generated code is to stand beside.
+
+No masks (every launcher takes sizes that its blocks divide, and raises `NotImplementedError` for
+others), tensor descriptors, persistent grids, a split reduction for the convolution, several heads
+a program for the rotary embedding, hints to the caches. Where several ways exist, the quickest is
+taken for the arguments at hand.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from benchmarks.search import autotune, fastest_of
+from benchmarks.triton_kernels import grouped_program
+
+
+def _need(condition, what):
+    if not condition:
+        raise NotImplementedError(f"this kernel needs {what}")
+
+
+@functools.cache
+def _num_processors():
+    return torch.cuda.get_device_properties("cuda").multi_processor_count
+
+
+# Element-wise.
+
+#: How a load and a store treat the caches: eviction policy and cache modifier.
+HINTS = (
+    ("", ""),
+    ("evict_first", ""),
+    ("evict_first", ".cs"),
+    ("evict_last", ""),
+    ("evict_last", ".wt"),
+)
+
+ELEMENTWISE_CONFIGS = [
+    triton.Config({"BLOCK_SIZE": size, "KEEP": keep, "MODIFIER": modifier}, num_warps=warps)
+    for size, warps in (
+        (512, 1), (512, 2), (1024, 2), (1024, 4), (2048, 4), (2048, 8), (4096, 8), (8192, 16)
+    )
+    for keep, modifier in HINTS
+]  # fmt: skip
+
+
+@autotune(ELEMENTWISE_CONFIGS, key=["num_elements"])
+@triton.jit
+def add_kernel(
+    input_ptr,
+    other_ptr,
+    output_ptr,
+    num_elements,
+    BLOCK_SIZE: tl.constexpr,
+    KEEP: tl.constexpr,
+    MODIFIER: tl.constexpr,
+):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    input, other = (
+        tl.load(input_ptr + offsets, eviction_policy=KEEP),
+        tl.load(other_ptr + offsets, eviction_policy=KEEP),
+    )
+    tl.store(output_ptr + offsets, input + other, cache_modifier=MODIFIER)
+
+
+def add(input, other):
+    """``input + other``, for contiguous tensors of one shape."""
+    output = torch.empty_like(input)
+    size = output.numel()
+    _need(size % 8192 == 0, "a multiple of 8192 elements")
+    add_kernel[lambda meta: (size // meta["BLOCK_SIZE"],)](input, other, output, size)
+    return output
+
+
+@autotune(ELEMENTWISE_CONFIGS, key=["num_elements"])
+@triton.jit
+def silu_kernel(
+    input_ptr,
+    output_ptr,
+    num_elements,
+    BLOCK_SIZE: tl.constexpr,
+    KEEP: tl.constexpr,
+    MODIFIER: tl.constexpr,
+):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    input = tl.load(input_ptr + offsets, eviction_policy=KEEP).to(tl.float32)
+    tl.store(output_ptr + offsets, input * tl.sigmoid(input), cache_modifier=MODIFIER)
+
+
+def silu(input):
+    """``input * sigmoid(input)``."""
+    output = torch.empty_like(input)
+    size = output.numel()
+    _need(size % 8192 == 0, "a multiple of 8192 elements")
+    silu_kernel[lambda meta: (size // meta["BLOCK_SIZE"],)](input, output, size)
+    return output
+
+
+# One or several rows a program.
+
+ROW_CONFIGS = [
+    triton.Config({"ROWS": rows, "KEEP": keep, "MODIFIER": modifier}, num_warps=warps)
+    for rows, warps in (
+        (1, 1), (1, 2), (1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)
+    )
+    for keep, modifier in HINTS
+]  # fmt: skip
+
+
+@triton.jit
+def rows_and_offsets(stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The offsets of this program's rows."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    return rows[:, None] * stride + tl.arange(0, COLUMNS)[None, :]
+
+
+@autotune(ROW_CONFIGS, key=["COLUMNS"])
+@triton.jit
+def softmax_kernel(
+    input_ptr,
+    output_ptr,
+    input_stride,
+    output_stride,
+    COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr,
+    KEEP: tl.constexpr,
+    MODIFIER: tl.constexpr,
+):
+    input_ptrs = input_ptr + rows_and_offsets(input_stride, ROWS, COLUMNS)
+    input = tl.load(input_ptrs, eviction_policy=KEEP).to(tl.float32) * 1.4426950408889634
+    numerator = tl.exp2(input - tl.max(input, axis=1)[:, None])
+    output = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
+    output_ptrs = output_ptr + rows_and_offsets(output_stride, ROWS, COLUMNS)
+    tl.store(output_ptrs, output, cache_modifier=MODIFIER)
+
+
+def _launch_rows(kernel, input, *scalars):
+    output = torch.empty_like(input)
+    rows, columns = input.shape
+    _need(rows % 4 == 0 and columns == triton.next_power_of_2(columns), "a power of two of columns")
+    kernel[lambda meta: (rows // meta["ROWS"],)](
+        input, output, input.stride(0), output.stride(0), *scalars, COLUMNS=columns
+    )
+    return output
+
+
+def softmax(input):
+    """Softmax along the last dimension of (rows, columns)."""
+    return _launch_rows(softmax_kernel, input)
+
+
+@autotune(ROW_CONFIGS, key=["COLUMNS"])
+@triton.jit
+def rms_norm_kernel(
+    input_ptr,
+    output_ptr,
+    input_stride,
+    output_stride,
+    eps,
+    COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr,
+    KEEP: tl.constexpr,
+    MODIFIER: tl.constexpr,
+):
+    input_ptrs = input_ptr + rows_and_offsets(input_stride, ROWS, COLUMNS)
+    input = tl.load(input_ptrs, eviction_policy=KEEP).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(input * input, axis=1) * (1.0 / COLUMNS) + eps)
+    output_ptrs = output_ptr + rows_and_offsets(output_stride, ROWS, COLUMNS)
+    tl.store(output_ptrs, input * scale[:, None], cache_modifier=MODIFIER)
+
+
+def rms_norm(input, eps=1e-6):
+    """RMS normalisation along the last dimension of (rows, columns)."""
+    return _launch_rows(rms_norm_kernel, input, eps)
+
+
+# Rotary embedding.
+
+
+@autotune(
+    [
+        triton.Config(
+            {"POSITIONS": positions, "HEADS": heads, "KEEP": keep, "MODIFIER": modifier},
+            num_warps=warps,
+        )
+        for positions, heads in ((1, 8), (1, 16), (2, 8), (2, 16), (4, 4), (4, 16), (8, 4), (16, 1))
+        for warps in (1, 2, 4, 8)
+        for keep, modifier in HINTS[:2]
+        if 2 <= positions * heads * 64 // (32 * warps) <= 64
+    ],
+    key=["HALF", "INTERLEAVED"],
+    restore_value=["tensor_ptr"],
+)
+@triton.jit
+def rope_kernel(
+    tensor_ptr,
+    sin_ptr,
+    cos_ptr,
+    stride_batch,
+    stride_position,
+    stride_head,
+    stride_table,
+    HALF: tl.constexpr,
+    INTERLEAVED: tl.constexpr,
+    POSITIONS: tl.constexpr,
+    HEADS: tl.constexpr,
+    KEEP: tl.constexpr,
+    MODIFIER: tl.constexpr,
+):
+    positions = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
+    heads = tl.program_id(0) * HEADS + tl.arange(0, HEADS)
+    table = positions[:, None, None] * stride_table + tl.arange(0, HALF)[None, None, :]
+    sin = tl.load(sin_ptr + table).to(tl.float32)
+    cos = tl.load(cos_ptr + table).to(tl.float32)
+    rows = tensor_ptr + tl.program_id(2) * stride_batch
+    rows += positions[:, None, None] * stride_position + heads[None, :, None] * stride_head
+
+    if INTERLEAVED:
+        # Neighbours are loaded together, as wide as a thread can, and parted in registers.
+        pointers = rows + tl.arange(0, 2 * HALF)[None, None, :]
+        pairs = tl.reshape(tl.load(pointers, eviction_policy=KEEP), (POSITIONS, HEADS, HALF, 2))
+        first, second = tl.split(pairs.to(tl.float32))
+        turned = tl.join(first * cos - second * sin, first * sin + second * cos)
+        tl.store(
+            pointers, tl.reshape(turned, (POSITIONS, HEADS, 2 * HALF)), cache_modifier=MODIFIER
+        )
+    else:
+        pointers = rows + tl.arange(0, HALF)[None, None, :]
+        first = tl.load(pointers, eviction_policy=KEEP).to(tl.float32)
+        second = tl.load(pointers + HALF, eviction_policy=KEEP).to(tl.float32)
+        tl.store(pointers, first * cos - second * sin, cache_modifier=MODIFIER)
+        tl.store(pointers + HALF, first * sin + second * cos, cache_modifier=MODIFIER)
+
+
+def rope_(tensor, sin, cos, interleaved=True):
+    """Rotary embedding of (batch, sequence, heads, size) in place; tables (sequence, size / 2)."""
+    batch, length, heads, size = tensor.shape
+    _need(length % 16 == 0 and heads % 16 == 0, "multiples of 16 positions and heads")
+    _need(size == triton.next_power_of_2(size), "a power of two for a head")
+    rope_kernel[lambda meta: (heads // meta["HEADS"], length // meta["POSITIONS"], batch)](
+        tensor,
+        sin,
+        cos,
+        *tensor.stride()[:3],
+        sin.stride(0),
+        HALF=size // 2,
+        INTERLEAVED=interleaved,
+    )
+    return tensor
+
+
+def rope(tensor, sin, cos, interleaved=True):
+    """As `rope_`, of a clone."""
+    return rope_(tensor.clone(), sin, cos, interleaved)
+
+
+# Products. One kernel for a batch of them, with or without a matrix that is added.
+
+_PRODUCT_TILES = (
+    (128, 256, 64, 8, 3),
+    (128, 256, 64, 8, 4),
+    (256, 128, 64, 8, 3),
+    (256, 128, 64, 8, 4),
+    (128, 256, 32, 8, 5),
+    (128, 128, 64, 4, 3),
+    (128, 128, 64, 4, 4),
+    (128, 128, 64, 8, 4),
+    (128, 128, 128, 8, 3),
+    (64, 256, 64, 4, 4),
+    (64, 128, 64, 4, 4),
+    (64, 128, 128, 4, 4),
+    (64, 64, 128, 4, 4),
+)
+
+
+def _product_configs(pre_hook=None, **further):
+    names, values = list(further), list(itertools.product(*further.values()))
+    return [
+        triton.Config(
+            {
+                "BLOCK_SIZE_M": m,
+                "BLOCK_SIZE_N": n,
+                "BLOCK_SIZE_K": k,
+                "GROUP_SIZE_M": group,
+                **dict(zip(names, chosen)),
+            },
+            num_warps=warps,
+            num_stages=stages,
+            pre_hook=pre_hook,
+        )
+        for m, n, k, warps, stages in _PRODUCT_TILES
+        for group in (8, 16)
+        for chosen in values
+    ]
+
+
+def _set_product_blocks(arguments):
+    m, n, k = (arguments[f"BLOCK_SIZE_{axis}"] for axis in "MNK")
+    blocks = {"a": [m, k], "b": [k, n], "input": [m, n], "output": [m, n]}
+    for name, block in blocks.items():
+        arguments[name].block_shape = block
+
+
+@triton.jit
+def tile_of(tile, m, n, BLOCK_SIZE_M, BLOCK_SIZE_N, GROUP_SIZE_M):
+    """Batch, row and column of a tile, in groups of rows."""
+    num_rows, num_columns = m // BLOCK_SIZE_M, n // BLOCK_SIZE_N
+    batch, tile = tile // (num_rows * num_columns), tile % (num_rows * num_columns)
+    num_in_group = GROUP_SIZE_M * num_columns
+    first_row = tile // num_in_group * GROUP_SIZE_M
+    group_size = min(num_rows - first_row, GROUP_SIZE_M)
+    row = first_row + tile % num_in_group % group_size
+    return batch, row, tile % num_in_group // group_size
+
+
+@triton.jit
+def described_tile(
+    tile,
+    a,
+    b,
+    input,
+    output,
+    m,
+    n,
+    k,
+    beta,
+    alpha,
+    ADDS: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr,
+):
+    """Computes and stores one tile of a batch of products, whose matrices lie one below the other."""
+    batch, row, column = tile_of(tile, m, n, BLOCK_SIZE_M, BLOCK_SIZE_N, GROUP_SIZE_M)
+    top, left = batch * m + row * BLOCK_SIZE_M, column * BLOCK_SIZE_N
+    accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
+
+    for start in range(0, k, BLOCK_SIZE_K):
+        accumulator = tl.dot(a.load([top, start]), b.load([batch * k + start, left]), accumulator)
+
+    if ADDS:
+        accumulator = beta * input.load([top, left]).to(tl.float32) + alpha * accumulator
+
+    output.store([top, left], accumulator.to(output.dtype))
+
+
+@autotune(_product_configs(_set_product_blocks), key=["batch", "m", "n", "k", "ADDS"])
+@triton.jit
+def described_kernel(
+    a,
+    b,
+    input,
+    output,
+    batch,
+    m,
+    n,
+    k,
+    beta,
+    alpha,
+    ADDS: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr,
+):
+    described_tile(
+        tl.program_id(0),
+        a,
+        b,
+        input,
+        output,
+        m,
+        n,
+        k,
+        beta,
+        alpha,
+        ADDS,
+        BLOCK_SIZE_M,
+        BLOCK_SIZE_N,
+        BLOCK_SIZE_K,
+        GROUP_SIZE_M,
+    )
+
+
+@autotune(_product_configs(_set_product_blocks), key=["batch", "m", "n", "k", "ADDS"])
+@triton.jit
+def persistent_kernel(
+    a,
+    b,
+    input,
+    output,
+    batch,
+    m,
+    n,
+    k,
+    beta,
+    alpha,
+    ADDS: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr,
+):
+    num_tiles = batch * (m // BLOCK_SIZE_M) * (n // BLOCK_SIZE_N)
+
+    for tile in tl.range(tl.program_id(0), num_tiles, tl.num_programs(0)):
+        described_tile(
+            tile,
+            a,
+            b,
+            input,
+            output,
+            m,
+            n,
+            k,
+            beta,
+            alpha,
+            ADDS,
+            BLOCK_SIZE_M,
+            BLOCK_SIZE_N,
+            BLOCK_SIZE_K,
+            GROUP_SIZE_M,
+        )
+
+
+def _needs_product(a, b, m, n, k):
+    _need(m % 256 == 0 and n % 256 == 0 and k % 128 == 0, "sizes that the blocks divide")
+    _need(a.is_contiguous() and b.is_contiguous(), "contiguous matrices")
+
+
+def _described_product(kernel, grid, a, b, input, beta, alpha):
+    batch, (m, k), n = a.shape[0], a.shape[1:], b.shape[2]
+    _needs_product(a, b, m, n, k)
+    output = a.new_empty((batch, m, n))
+    matrices = (a, b, output if input is None else input, output)
+    a_, b_, input_, output_ = (
+        TensorDescriptor.from_tensor(matrix.view(-1, matrix.shape[-1]), [64, 64])
+        for matrix in matrices
+    )
+    kernel[grid(batch * m * n)](
+        a_, b_, input_, output_, batch, m, n, k, beta, alpha, ADDS=input is not None
+    )
+    return output
+
+
+def _one_each(elements):
+    return lambda meta: (elements // (meta["BLOCK_SIZE_M"] * meta["BLOCK_SIZE_N"]),)
+
+
+def _persistent(elements):
+    return lambda meta: (min(_num_processors(), *_one_each(elements)(meta)),)
+
+
+def with_descriptors(a, b, input=None, beta=1.0, alpha=1.0):
+    """A program for each tile, descriptors made on the host."""
+    return _described_product(described_kernel, _one_each, a, b, input, beta, alpha)
+
+
+def with_persistence(a, b, input=None, beta=1.0, alpha=1.0):
+    """The same with as many programs as multiprocessors."""
+    return _described_product(persistent_kernel, _persistent, a, b, input, beta, alpha)
+
+
+@autotune(_product_configs(), key=["batch", "m", "n", "k", "ADDS"])
+@triton.jit
+def pointers_kernel(
+    a_ptr,
+    b_ptr,
+    input_ptr,
+    output_ptr,
+    batch,
+    m,
+    n,
+    k,
+    beta,
+    alpha,
+    ADDS: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr,
+):
+    index, row, column = tile_of(tl.program_id(0), m, n, BLOCK_SIZE_M, BLOCK_SIZE_N, GROUP_SIZE_M)
+    rows = index * m + row * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
+    columns = column * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
+    terms = tl.arange(0, BLOCK_SIZE_K)
+    a_ptrs = a_ptr + rows[:, None] * k + terms[None, :]
+    b_ptrs = b_ptr + (index * k + terms)[:, None] * n + columns[None, :]
+    accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
+
+    for _ in range(0, k, BLOCK_SIZE_K):
+        accumulator = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), accumulator)
+        a_ptrs += BLOCK_SIZE_K
+        b_ptrs += BLOCK_SIZE_K * n
+
+    offsets = rows[:, None] * n + columns[None, :]
+
+    if ADDS:
+        accumulator = beta * tl.load(input_ptr + offsets).to(tl.float32) + alpha * accumulator
+
+    tl.store(output_ptr + offsets, accumulator.to(output_ptr.dtype.element_ty))
+
+
+def with_pointers(a, b, input=None, beta=1.0, alpha=1.0):
+    """A program for each tile, pointers without masks."""
+    batch, (m, k), n = a.shape[0], a.shape[1:], b.shape[2]
+    _needs_product(a, b, m, n, k)
+    output = a.new_empty((batch, m, n))
+    pointers_kernel[_one_each(batch * m * n)](
+        a, b, output if input is None else input, output, batch, m, n, k, beta, alpha,
+        ADDS=input is not None,
+    )  # fmt: skip
+    return output
+
+
+bmm = fastest_of("bmm", with_descriptors, with_persistence, with_pointers)
+_addmm = fastest_of("addmm", with_descriptors, with_persistence, with_pointers)
+
+
+def mm(a, b):
+    """The product of (m, k) and (k, n)."""
+    return bmm(a[None], b[None])[0]
+
+
+def addmm(input, a, b, beta=1.0, alpha=1.0):
+    """``beta * input + alpha * (a @ b)`` for (m, n), (m, k) and (k, n)."""
+    return _addmm(a[None], b[None], input[None], beta, alpha)[0]
+
+
+# Convolution, with its reduction split among programs.
+
+
+@autotune(
+    [
+        triton.Config(
+            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8},
+            num_warps=warps,
+            num_stages=stages,
+        )
+        for m, n, k, warps in (
+            (64, 64, 32, 4), (64, 64, 64, 4), (64, 64, 128, 4), (64, 128, 32, 4), (64, 128, 64, 4),
+            (64, 128, 128, 8), (64, 128, 64, 8), (64, 256, 64, 8), (64, 32, 64, 4), (64, 32, 128, 4),
+        )
+        for stages in (2, 3, 4)
+    ],
+    key=["N", "C", "P", "Q", "K", "SPLIT"],
+)  # fmt: skip
+@triton.jit
+def conv2d_kernel(
+    input_ptr,
+    filter_ptr,
+    output_ptr,
+    stride_in,
+    stride_ic,
+    stride_ih,
+    stride_iw,
+    stride_os,
+    stride_on,
+    stride_ok,
+    stride_op,
+    stride_oq,
+    N: tl.constexpr,
+    C: tl.constexpr,
+    P: tl.constexpr,
+    Q: tl.constexpr,
+    K: tl.constexpr,
+    R: tl.constexpr,
+    S: tl.constexpr,
+    SPLIT: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr,
+):
+    row, column = grouped_program(N * P * Q, K, BLOCK_SIZE_M, BLOCK_SIZE_N, GROUP_SIZE_M)
+    part = tl.program_id(1)
+    rows = row * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
+    filters = column * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
+    n, p, q = rows // (P * Q), rows // Q % P, rows % Q
+    windows = input_ptr + n * stride_in + p * stride_ih + q * stride_iw
+    accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
+    LENGTH: tl.constexpr = C * R * S // SPLIT
+
+    for start in range(part * LENGTH, (part + 1) * LENGTH, BLOCK_SIZE_K):
+        terms = start + tl.arange(0, BLOCK_SIZE_K)
+        c, r, s = terms // (R * S), terms // S % R, terms % S
+        input_ptrs = windows[:, None] + (c * stride_ic + r * stride_ih + s * stride_iw)[None, :]
+        filter_ptrs = filter_ptr + filters[None, :] * (C * R * S) + terms[:, None]
+        accumulator = tl.dot(tl.load(input_ptrs), tl.load(filter_ptrs), accumulator)
+
+    output_ptr += part * stride_os
+    output_rows = output_ptr + n * stride_on + p * stride_op + q * stride_oq
+    output_ptrs = output_rows[:, None] + filters[None, :] * stride_ok
+    tl.store(output_ptrs, accumulator.to(output_ptr.dtype.element_ty))
+
+
+@autotune(
+    [
+        triton.Config({"BLOCK_SIZE": size}, num_warps=warps)
+        for size, warps in ((256, 1), (256, 2), (512, 2), (512, 4), (1024, 4), (1024, 8))
+    ],
+    key=["size", "SPLIT"],
+)
+@triton.jit
+def sum_parts_kernel(parts_ptr, output_ptr, size, SPLIT: tl.constexpr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    total = tl.zeros((BLOCK_SIZE,), dtype=tl.float32)
+
+    for part in tl.static_range(SPLIT):
+        total += tl.load(parts_ptr + part * size + offsets)
+
+    tl.store(output_ptr + offsets, total.to(output_ptr.dtype.element_ty))
+
+
+def _conv2d(input, filter, split):
+    (n, c, h, w), (k, _, r, s) = input.shape, filter.shape
+    p, q = h - r + 1, w - s + 1
+    _need(n * p * q % 64 == 0 and k % 256 == 0, "sizes that the blocks divide")
+    _need(c * r * s % (128 * split) == 0, "a reduction that the parts divide")
+    output = input.new_empty((n, k, p, q))
+    parts = input.new_empty((split, n, k, p, q), dtype=torch.float32) if split > 1 else output[None]
+    conv2d_kernel[
+        lambda meta: (n * p * q // meta["BLOCK_SIZE_M"] * (k // meta["BLOCK_SIZE_N"]), split)
+    ](
+        input,
+        filter.contiguous(),
+        parts,
+        *input.stride(),
+        *parts.stride(),
+        N=n,
+        C=c,
+        P=p,
+        Q=q,
+        K=k,
+        R=r,
+        S=s,
+        SPLIT=split,
+    )
+    if split > 1:
+        size = output.numel()
+        sum_parts_kernel[lambda meta: (size // meta["BLOCK_SIZE"],)](
+            parts, output, size, SPLIT=split
+        )
+    return output
+
+
+def whole(input, filter):
+    """The reduction in one piece."""
+    return _conv2d(input, filter, 1)
+
+
+def split_in_4(input, filter):
+    """The reduction in four."""
+    return _conv2d(input, filter, 4)
+
+
+def split_in_9(input, filter):
+    """The reduction in nine."""
+    return _conv2d(input, filter, 9)
+
+
+conv2d = fastest_of("conv2d", whole, split_in_4, split_in_9)
+
+
+# Attention.
+
+
+def _set_attention_blocks(arguments):
+    if isinstance(arguments["key"], TensorDescriptor):
+        size = arguments["D"]
+        arguments["key"].block_shape = [arguments["BLOCK_SIZE_N"], size]
+        arguments["value"].block_shape = [arguments["BLOCK_SIZE_N"], size]
+
+
+@triton.jit
+def keys_at(
+    source,
+    head,
+    start,
+    length,
+    DESCRIBED: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    D: tl.constexpr,
+):
+    """A block of keys or values, through a descriptor or a pointer, of heads one below the other."""
+    if DESCRIBED:
+        return source.load([head * length + start, 0])
+    else:
+        rows = head * length + start + tl.arange(0, BLOCK_SIZE_N)
+        return tl.load(source + rows[:, None] * D + tl.arange(0, D)[None, :])
+
+
+@triton.jit
+def attend(
+    state,
+    query,
+    key,
+    value,
+    head,
+    num_keys,
+    rows,
+    first,
+    last,
+    scale,
+    MASKED: tl.constexpr,
+    DESCRIBED: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    D: tl.constexpr,
+):
+    """Takes the keys and values of some blocks into the running maximum, total and accumulator."""
+    maximum, total, accumulator = state
+
+    for start in range(first, last, BLOCK_SIZE_N):
+        scores = tl.dot(query, keys_at(key, head, start, num_keys, DESCRIBED, BLOCK_SIZE_N, D).T)
+
+        if MASKED:
+            columns = start + tl.arange(0, BLOCK_SIZE_N)
+            scores = tl.where(columns[None, :] <= rows[:, None], scores, float("-inf"))
+
+        new_maximum = tl.maximum(maximum, tl.max(scores, axis=1))
+        # The scale goes into the exponent's multiply-add.
+        weights = tl.exp2(scores * scale - (new_maximum * scale)[:, None])
+        correction = tl.exp2((maximum - new_maximum) * scale)
+        total = total * correction + tl.sum(weights, axis=1)
+        values = keys_at(value, head, start, num_keys, DESCRIBED, BLOCK_SIZE_N, D)
+        accumulator = accumulator * correction[:, None]
+        accumulator = tl.dot(weights.to(values.dtype), values, accumulator)
+        maximum = new_maximum
+
+    return maximum, total, accumulator
+
+
+@autotune(
+    [
+        triton.Config(
+            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n},
+            num_warps=warps,
+            num_stages=stages,
+            pre_hook=_set_attention_blocks,
+        )
+        for m, n, warps in (
+            (64, 32, 4), (64, 64, 4), (64, 128, 4), (128, 32, 4), (128, 64, 4), (128, 128, 4),
+            (128, 32, 8), (128, 64, 8), (128, 128, 8), (256, 64, 8),
+        )
+        for stages in (2, 3, 4)
+    ],
+    key=["num_queries", "num_keys", "D", "IS_CAUSAL", "DESCRIBED"],
+)  # fmt: skip
+@triton.jit
+def sdpa_kernel(
+    query,
+    key,
+    value,
+    output,
+    scale,
+    num_queries,
+    num_keys,
+    GROUP: tl.constexpr,
+    D: tl.constexpr,
+    IS_CAUSAL: tl.constexpr,
+    DESCRIBED: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+):
+    block, head = tl.program_id(0), tl.program_id(1)
+    if IS_CAUSAL:
+        # The longest first, so that none is left alone at the end.
+        block = tl.num_programs(0) - 1 - block
+    rows = block * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
+    offsets = (head * num_queries + rows)[:, None] * D + tl.arange(0, D)[None, :]
+    queries = tl.load(query + offsets)
+    scale *= 1.4426950408889634
+    state = (
+        tl.full((BLOCK_SIZE_M,), float("-inf"), dtype=tl.float32),
+        tl.zeros((BLOCK_SIZE_M,), dtype=tl.float32),
+        tl.zeros((BLOCK_SIZE_M, D), dtype=tl.float32),
+    )
+    head //= GROUP
+    if IS_CAUSAL:
+        # Blocks that are seen in full need no mask.
+        whole = block * BLOCK_SIZE_M // BLOCK_SIZE_N * BLOCK_SIZE_N
+        end = min(num_keys, (block + 1) * BLOCK_SIZE_M)
+        state = attend(
+            state, queries, key, value, head, num_keys, rows, 0, whole, scale, False,
+            DESCRIBED, BLOCK_SIZE_N, D,
+        )  # fmt: skip
+        state = attend(
+            state, queries, key, value, head, num_keys, rows, whole, end, scale, True,
+            DESCRIBED, BLOCK_SIZE_N, D,
+        )  # fmt: skip
+    else:
+        state = attend(
+            state, queries, key, value, head, num_keys, rows, 0, num_keys, scale, False,
+            DESCRIBED, BLOCK_SIZE_N, D,
+        )  # fmt: skip
+    _, total, accumulator = state
+    result = accumulator * (1.0 / total)[:, None]
+    tl.store(output + offsets, result.to(output.dtype.element_ty))
+
+
+def _sdpa(query, key, value, is_causal, scale, described):
+    batch, heads, queries, size = query.shape
+    keys = key.shape[2]
+    _need(queries % 256 == 0 and keys % 128 == 0, "sizes that the blocks divide")
+    _need(size in (64, 128), "heads of 64 or 128")
+    _need(all(t.is_contiguous() for t in (query, key, value)), "contiguous tensors")
+    _need(not is_causal or queries <= keys, "no more queries than keys")
+    output = torch.empty_like(query)
+    sources = (key, value)
+    if described:
+        sources = (
+            TensorDescriptor.from_tensor(tensor.view(-1, size), [64, size]) for tensor in sources
+        )
+    sdpa_kernel[lambda meta: (queries // meta["BLOCK_SIZE_M"], batch * heads)](
+        query,
+        *sources,
+        output,
+        size**-0.5 if scale is None else scale,
+        queries,
+        keys,
+        # The heads of all batches lie one below the other, in the keys too.
+        GROUP=heads // key.shape[1],
+        D=size,
+        IS_CAUSAL=is_causal,
+        DESCRIBED=described,
+    )
+    return output
+
+
+def attention_with_descriptors(query, key, value, is_causal=False, scale=None):
+    """Keys and values through descriptors."""
+    return _sdpa(query, key, value, is_causal, scale, True)
+
+
+def attention_with_pointers(query, key, value, is_causal=False, scale=None):
+    """Keys and values through pointers."""
+    return _sdpa(query, key, value, is_causal, scale, False)
+
+
+sdpa = fastest_of("sdpa", attention_with_descriptors, attention_with_pointers)
