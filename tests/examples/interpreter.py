@@ -21,10 +21,13 @@ import torch
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.planning import choose_meta
+from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.compile import load
-from ninetoothed.backends.triton.emit import KernelParameter, emit
+from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
+from ninetoothed.backends.triton.specialize import specialize
 from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.cache import write_source
+from ninetoothed.tuning import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
 from tests.examples.checking import check
 
@@ -56,15 +59,11 @@ class Interpreter(Backend):
         """The plan of a call of this key."""
         known = kernel.environment(call)
         levels = [parameter.levels for parameter in kernel.tensor_parameters]
-        environment = known | choose_meta(kernel.meta_symbols, levels, known)
-        grid = kernel.verified_grid(environment)
-        if math.prod(grid) == 0:
+        chosen = choose_meta(kernel.meta_symbols, levels, known)
+        environment = known | chosen
+        emitted, num_programs = self._emitted(kernel, call, environment, chosen)
+        if num_programs == 0:
             return Plan(run_nothing)
-        variant = variant_of(kernel, environment, grid)
-        if not self._is_specialised:
-            # All that the source cannot do without: an empty tile has another width.
-            variant = Variant(empty=variant.empty)
-        emitted = emit(kernel, variant)
         path = write_source(kernel.name, emitted.text)
         function = load(emitted.text, kernel.name, path, emitted.externs)
 
@@ -73,9 +72,24 @@ class Interpreter(Backend):
             arguments = {}
             for parameter in emitted.parameters:
                 arguments[parameter.name] = _value(parameter, call, environment, given)
-            function[(math.prod(grid),)](**arguments)
+            function[(num_programs,)](**arguments)
 
         return Plan(run)
+
+    def _emitted(
+        self, kernel: Any, call: Call, environment: Any, chosen: Any
+    ) -> tuple[Emitted, int]:
+        """The source and the number of its programs."""
+        if self._is_specialised:
+            # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
+            first, *_ = options.choices(kernel, call, environment)
+            values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
+            specialized = specialize(kernel, call, Config(values, 4, 3, first))
+            return specialized.emitted, specialized.num_programs
+        grid = kernel.verified_grid(environment)
+        # All that the source cannot do without: an empty tile has another width.
+        empty = variant_of(kernel, environment, grid).empty
+        return emit(kernel, Variant(empty=empty)), math.prod(grid)
 
 
 def _by_parameter(kernel: Any, call: Call, values: tuple[Any, ...]) -> dict[tuple[str, str], Any]:
