@@ -18,6 +18,8 @@ from ninetoothed.expr import Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
+    from ninetoothed.backends.triton.compile import Target
+    from ninetoothed.costs import DeviceLimits
     from ninetoothed.kernel import Kernel
     from ninetoothed.tuning import Config
 
@@ -56,18 +58,32 @@ _VALUES: dict[str, Callable[[Kernel, Call, Environment, Options], Sequence[int]]
     "group": _group,
 }
 
+#: The options that only some devices have, and which those are.
+_SERVED_BY: dict[str, Callable[[DeviceLimits | Target | None], bool]] = {}
+
 
 def choices(
-    kernel: Kernel, call: Call, environment: Environment
+    kernel: Kernel,
+    call: Call,
+    environment: Environment,
+    device: DeviceLimits | Target | None = None,
 ) -> list[tuple[tuple[str, int], ...]]:
-    """The options to try, as `Config.options`: what differs from the defaults."""
+    """The options to try, as `Config.options`: what differs from the defaults.
+
+    Args:
+        device: what the kernel will run on; where it is not known, no option that only some devices
+            have is tried.
+    """
     fixed = _fixed()
     found: list[dict[str, int]] = [{}]
     for name, values in _VALUES.items():
         default = getattr(Options, name)
+        is_served = name not in _SERVED_BY or _SERVED_BY[name](device)
         extended = []
         for chosen in found:
-            possible = [default, *values(kernel, call, environment, Options(**chosen))]
+            possible = [default]
+            if is_served:
+                possible += values(kernel, call, environment, Options(**chosen))
             if name in fixed:
                 # What does not apply to this kernel stays as it is.
                 possible = [fixed[name]] if fixed[name] in possible else [default]

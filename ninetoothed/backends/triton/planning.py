@@ -68,7 +68,7 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        configs = self._ranked(configurations(self._kernel, self._call))
+        configs = self._ranked(configurations(self._kernel, self._call, self._limits))
         first = specialize(self._kernel, self._call, configs[0])
         if first.num_programs == 0:
             return Plan(run_nothing, {"source": first.emitted.text})
@@ -312,13 +312,16 @@ def compile_for_target(
         )
     warps = num_warps or _usual_warps(kernel, call, chosen)
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
-    first, *_ = options.choices(kernel, call, environment_of(kernel, call, config))
+    target = Target.parse(target)
+    first, *_ = options.choices(kernel, call, environment_of(kernel, call, config), target)
     config = replace(config, options=first)
-    return compiled_for(kernel, specialize(kernel, call, config), Target.parse(target), config)
+    return compiled_for(kernel, specialize(kernel, call, config), target, config)
 
 
-def configurations(kernel: Kernel, call: Call) -> list[Config]:
-    """What may be chosen for a call: values of the meta symbols, warps and stages."""
+def configurations(
+    kernel: Kernel, call: Call, device: DeviceLimits | Target | None = None
+) -> list[Config]:
+    """What may be chosen for a call: values of the meta symbols, warps, stages and options."""
     symbols = [
         _MetaSymbol(kernel.names[s], s.lower_bound or 1, s.upper_bound or 1, s.power_of_two)
         for s in kernel.meta_symbols
@@ -335,7 +338,7 @@ def configurations(kernel: Kernel, call: Call) -> list[Config]:
     for config in fitting:
         if config.values not in known:
             environment = environment_of(kernel, call, config)
-            known[config.values] = options.choices(kernel, call, environment)
+            known[config.values] = options.choices(kernel, call, environment, device)
     fitting = [
         replace(config, options=chosen) for config in fitting for chosen in known[config.values]
     ]
