@@ -8,7 +8,7 @@ by the rules below; every rule holds for Python's flooring division.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ninetoothed.expr import Expression, Symbol, as_expression, as_symbol, constant, make, widened
 
@@ -206,21 +206,40 @@ def _product(a: Polynomial, b: Polynomial) -> Polynomial:
 
 
 def _rejoined(a: Polynomial) -> Polynomial:
-    """``d * (x // d) + x % d`` is ``x``."""
+    """``d * (x // d) + x % d`` is ``x``, and ``d * (x // d % e) + x % d`` is ``x % (d * e)``."""
     for monomial, coefficient in a.items():
         for atom in monomial:
             if atom.op != "%":
                 continue
-            others = _without(monomial, atom)
-            dividend, divisor = atom.operands
-            quotient = _quotient(_polynomial(dividend), _polynomial(divisor))
-            expected = _product_plain(
-                _product_plain(quotient, _polynomial(divisor)), {others: coefficient}
-            )
-            if expected and all(a.get(key) == value for key, value in expected.items()):
-                rest = {k: v for k, v in a.items() if k not in expected and k != monomial}
-                return _sum(rest, _product_plain(_polynomial(dividend), {others: coefficient}))
+            dividend, divisor = map(_polynomial, atom.operands)
+            quotient = _quotient(dividend, divisor)
+            scale = _product_plain(divisor, {_without(monomial, atom): coefficient})
+            for whole, digits in _continued(a, quotient, divisor, dividend):
+                expected = _product_plain(digits, scale)
+                if expected and all(a.get(key) == value for key, value in expected.items()):
+                    rest = {k: v for k, v in a.items() if k not in expected and k != monomial}
+                    others = {_without(monomial, atom): coefficient}
+                    return _sum(rest, _product_plain(whole, others))
     return a
+
+
+def _continued(
+    a: Polynomial, quotient: Polynomial, divisor: Polynomial, dividend: Polynomial
+) -> Iterator[tuple[Polynomial, Polynomial]]:
+    """What a remainder may be part of, and the digits above it that this takes.
+
+    The whole dividend, with the quotient as it is; or the remainder of a multiple of the divisor,
+    with a remainder of the quotient that is somewhere in ``a``.
+    """
+    yield dividend, quotient
+    above = _from_polynomial(quotient)
+    for monomial in a:
+        for atom in monomial:
+            if atom.op != "%" or atom.operands[0] is not above:
+                continue
+            if interval(atom.operands[1])[0] >= 0:
+                size = _polynomial(atom.operands[1])
+                yield _remainder(dividend, _product(divisor, size)), {(atom,): 1}
 
 
 def _product_plain(a: Polynomial, b: Polynomial) -> Polynomial:

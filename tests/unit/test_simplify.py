@@ -56,6 +56,11 @@ RULES = [
     (X // N * N + X % N, "x_size_0"),
     (3 * (X // 3) + X % 3, "x_size_0"),
     ((X // 3 * 3 + X % 3) * M, "m * x_size_0"),
+    # Two remainders that are the digits of one.
+    (X // 3 % 4 * 3 + X % 3, "x_size_0 % 12"),
+    ((X // N % M * N + X % N) * Y, "x_size_1 * (x_size_0 % (m * n))"),
+    (X // 12 * 12 + X // 3 % 4 * 3 + X % 3, "x_size_0"),
+    (X // 3 % 4 * 2 + X % 3, "x_size_0 // 3 % 4 * 2 + x_size_0 % 3"),
     # Extrema and comparisons that are decided.
     (minimum(X, X + 1), "x_size_0"),
     (maximum(I3, 2), "2"),
@@ -165,6 +170,7 @@ def expressions():
             st.builds(make, binary, inner, inner),
             st.builds(make, st.sampled_from(["//", "%"]), inner, divisors),
             st.builds(lambda a, b: a // b * b + a % b, inner, divisors),
+            st.builds(lambda a, b, c: a // b % c * b + a % b, inner, divisors, divisors),
             st.builds(lambda a, d, b: (a * d + b) // d, inner, divisors, inner),
             st.builds(lambda a, d, b: (a * d + b) % d, inner, divisors, inner),
             st.builds(lambda a: -a, inner),
