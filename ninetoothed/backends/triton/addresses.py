@@ -20,6 +20,7 @@ from ninetoothed.simplify import simplify
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
     from ninetoothed.backends.triton.emit import _Emitter
+    from ninetoothed.backends.triton.interleave import Pair
 
 #: For each dimension of a value, the tile's dimension that it follows, or None.
 Layout = Sequence["int | None"]
@@ -37,6 +38,11 @@ def language(function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.e
     return ast.Call(
         attribute, list(arguments), [ast.keyword(key, value) for key, value in keywords.items()]
     )
+
+
+def element_type(pointer: ast.expr) -> ast.expr:
+    """The type of what a pointer points to."""
+    return ast.Attribute(ast.Attribute(pointer, "dtype", ast.Load()), "element_ty", ast.Load())
 
 
 def assign(target: str, value: ast.expr) -> ast.stmt:
@@ -72,6 +78,7 @@ class Addresses:
         self._prologue: list[ast.stmt] = []
         self.scope = Scope()
         self._positions: dict[str, _Positions] = {}
+        self._pairs: dict[Pair, _Positions] = {}
 
     def prologue(self) -> list[ast.stmt]:
         """What the kernel computes first: the program's position, then that of its tiles."""
@@ -106,10 +113,20 @@ class Addresses:
 
     def load(self, tile: TileRef) -> ast.expr:
         """The value of a tile."""
-        positions = self._of(tile)
-        lanes = positions.lanes
+        return self._loaded(self._of(tile), tile)
+
+    def load_pair(self, tile: TileRef, pair: Pair) -> ast.expr:
+        """The values of two tiles that take turns (`interleave`), as a tuple."""
+        positions = self._of_pair(tile.parameter, pair)
+        loaded = self.scope.named(
+            self._emitter, f"{tile.parameter}_pair", self._loaded(positions, tile)
+        )
+        shape = ast.Tuple([*self._widths(pair.tile_shape), ast.Constant(2)], ast.Load())
+        return language("split", language("reshape", loaded, shape))
+
+    def _loaded(self, positions: _Positions, tile: TileRef) -> ast.expr:
         pointer = self._pointer(positions, tile)
-        mask = self.mask(tile, lanes)
+        mask = self._mask(positions, tile, positions.lanes)
         if mask is None:
             return language("load", pointer)
         return language("load", pointer, mask=mask, other=self.filler(tile.parameter))
@@ -123,10 +140,26 @@ class Addresses:
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""
-        positions = self._of(tile)
-        lanes = positions.lanes
+        return self._stored(self._of(tile), tile, value)
+
+    def store_pair(self, tile: TileRef, pair: Pair, values: Sequence[ast.expr]) -> ast.stmt:
+        """Stores two values to two tiles that take turns (`interleave`)."""
+        positions = self._of_pair(tile.parameter, pair)
+        dtype = element_type(self._emitter.pointer(tile.parameter))
+        shape = ast.Tuple(self._widths(pair.tile_shape), ast.Load())
+        whole = [
+            self.scope.named(
+                self._emitter,
+                f"{tile.parameter}_value",
+                language("broadcast_to", language("cast", value, dtype), shape),
+            )
+            for value in values
+        ]
+        return self._stored(positions, tile, language("interleave", *whole))
+
+    def _stored(self, positions: _Positions, tile: TileRef, value: ast.expr) -> ast.stmt:
         pointer = self._pointer(positions, tile)
-        mask = self.mask(tile, lanes)
+        mask = self._mask(positions, tile, positions.lanes)
         keywords = {} if mask is None else {"mask": mask}
         return ast.Expr(language("store", pointer, value, **keywords))
 
@@ -146,7 +179,9 @@ class Addresses:
 
     def mask(self, tile: TileRef, layout: Layout) -> ast.expr | None:
         """Where the elements exist, over the dimensions in ``layout``; None where all do."""
-        positions = self._of(tile)
+        return self._mask(self._of(tile), tile, layout)
+
+    def _mask(self, positions: _Positions, tile: TileRef, layout: Layout) -> ast.expr | None:
         holding = self._emitter.variant.holding
         present = {lane for lane in layout if lane is not None}
         result: ast.expr | None = None
@@ -186,12 +221,15 @@ class Addresses:
         lanes = [leaf for leaf in positions.access.lanes if leaf in leaves]
         if not missing and (lanes or not positions.access.lanes):
             return tree
-        shape = ast.Tuple([self.width(s) for s in positions.parameter.tile_shape], ast.Load())
+        shape = ast.Tuple(self._widths(positions.parameter.tile_shape), ast.Load())
         if lanes:
             return language("broadcast_to", tree, shape)
         # One position for all: it may be a plain number, which cannot be broadcast.
         integer = ast.Attribute(name("tl"), "int64" if self._wide else "int32", ast.Load())
         return language("full", shape, tree, integer)
+
+    def _widths(self, shape: Iterable[Any]) -> list[ast.expr]:
+        return [self.width(size) for size in shape]
 
     def width(self, size: Any) -> ast.expr:
         """A tile's size, widened to a power of two."""
@@ -213,6 +251,14 @@ class Addresses:
             )
         return self._positions[tile.parameter]
 
+    def _of_pair(self, name: str, pair: Pair) -> _Positions:
+        if pair not in self._pairs:
+            parameter = self._emitter.kernel.program.parameter(name)
+            self._pairs[pair] = _Positions(
+                self, self._emitter, parameter, pair.access, self._prologue, is_pair=True
+            )
+        return self._pairs[pair]
+
 
 class _Positions:
     """The positions of one parameter's elements."""
@@ -224,12 +270,14 @@ class _Positions:
         parameter: Parameter,
         access: Access,
         prologue: list[ast.stmt],
+        is_pair: bool = False,
     ) -> None:
         self._addresses = addresses
         self._emitter = emitter
         self.parameter = parameter
         self.access = access
         self._prologue = prologue
+        self._is_pair = is_pair
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
         self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
@@ -238,7 +286,7 @@ class _Positions:
         self._single = {
             leaf: as_symbol(0)
             for leaf, size in zip(access.lanes, parameter.tile_shape)
-            if size == 1
+            if size == 1 and not (is_pair and leaf is access.lanes[-1])
         }
         self._labels = self._labelled()
 
@@ -308,8 +356,10 @@ class _Positions:
 
     def _lane(self, leaf: Symbol, layout: tuple[int | None, ...]) -> ast.expr:
         dim = self._lanes[leaf]
-        size = self.parameter.tile_shape[dim]
-        lane = language("arange", ast.Constant(0), self._addresses.width(size))
+        width = self._addresses.width(self.parameter.tile_shape[dim])
+        if self._is_pair and dim == self.lanes[-1]:
+            width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
+        lane = language("arange", ast.Constant(0), width)
         if len(layout) == 1:
             return lane
         place = layout.index(dim)

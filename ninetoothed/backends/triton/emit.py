@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton import interleave
 from ninetoothed.backends.triton.addresses import Addresses
 from ninetoothed.backends.triton.lowering import Lowering
 from ninetoothed.backends.triton.options import Options
@@ -74,7 +75,8 @@ class _Emitter:
         self._kernel = kernel
         self._variant = variant
         self.options = options
-        self._program = kernel.optimized
+        accesses = kernel.arrangement.accesses
+        self._program = interleave.run(kernel.optimized, accesses, variant)
         self._constexpr = constexpr_symbols(kernel)
         self._taken = {*self._program.names, *kernel.names.values()}
         self._taken |= {p.name for p in kernel.parameters}

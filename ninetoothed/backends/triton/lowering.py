@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.addresses import Addresses, Scope, language, name
+from ninetoothed.backends.triton.addresses import (
+    Addresses,
+    Scope,
+    element_type,
+    language,
+    name,
+)
+from ninetoothed.backends.triton.interleave import PairLoad, PairStore
 from ninetoothed.expr import as_symbol
 from ninetoothed.program import (
     DTypeRef,
@@ -88,8 +95,15 @@ class Lowering(ast.NodeTransformer):
         loaded = at(self._addresses.load(self._tile(node.tile)), node)
         return self._addresses.scope.named(self._emitter, f"{node.tile.parameter}_tile", loaded)
 
+    def visit_PairLoad(self, node: PairLoad) -> ast.expr:
+        return at(self._addresses.load_pair(self._tile(node.tile), node.pair), node)
+
+    def visit_PairStore(self, node: PairStore) -> ast.stmt:
+        values = self.visit(node.value).elts
+        return at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
+
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        if isinstance(node.value, Load):
+        if isinstance(node.value, Load) and not isinstance(node.value, PairLoad):
             # The user gave the loaded tile a name.
             node.value = at(self._addresses.load(self._tile(node.value.tile)), node.value)
             return node
@@ -162,9 +176,7 @@ class Lowering(ast.NodeTransformer):
         return at(self._emitter.pointer(node.parameter), node)
 
     def visit_ElementType(self, node: ElementType) -> ast.expr:
-        pointer = self._emitter.pointer(node.parameter)
-        dtype = ast.Attribute(pointer, "dtype", ast.Load())
-        return at(ast.Attribute(dtype, "element_ty", ast.Load()), node)
+        return at(element_type(self._emitter.pointer(node.parameter)), node)
 
     def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
         pointer, mask = self._element(node.parameter, node.indices)

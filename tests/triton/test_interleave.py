@@ -1,0 +1,96 @@
+"""Tiles that take turns in memory: one access for both where nothing could tell, and else two."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("triton", reason="needs Triton")
+
+from examples import rope  # noqa: E402
+from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
+from tests.triton.interleave_cases import KERNELS  # noqa: E402
+from tests.triton.interpreted import failures  # noqa: E402
+
+
+def source(name, input=None, size=8):
+    """The emitted source for a contiguous vector, or another."""
+    input = torch.empty(64) if input is None else input
+    kernel = KERNELS[name]
+    call = kernel.call_of(input, torch.empty(64), BLOCK_SIZE=size)
+    return specialize(kernel, call, None).emitted.text
+
+
+def accesses(text):
+    return text.count("tl.load("), text.count("tl.store(")
+
+
+@pytest.mark.parametrize("name", ["swap", "backwards", "constants", "in_a_loop"])
+def test_a_pair_is_loaded_once_and_stored_once(name):
+    assert accesses(source(name)) == (1, 1)
+
+
+def test_the_access_is_contiguous():
+    lines = [line.strip() for line in source("swap").splitlines()]
+
+    assert "input_index_0 = BLOCK_SIZE * program * 2 + tl.arange(0, 2 * BLOCK_SIZE)" in lines
+    assert "input_pair = tl.load(input_ptr + input_index_0)" in lines
+    assert "input_tile, input_tile_1 = tl.split(tl.reshape(input_pair, (BLOCK_SIZE, 2)))" in lines
+    assert lines[-1] == (
+        "tl.store(output_ptr + output_index_0, tl.interleave(output_value, output_value_1))"
+    )
+
+
+def test_a_store_in_between_keeps_loads_apart():
+    assert accesses(source("stored_between")) == (2, 2)
+
+
+def test_a_load_in_between_keeps_stores_apart():
+    assert accesses(source("read_between"))[1] == 2
+
+
+def test_what_happens_only_sometimes_is_joined_where_both_happen():
+    text = source("sometimes")
+
+    assert text.count("input_pair") == 0
+    assert text.count("tl.interleave") == 1
+
+
+def test_elements_that_are_not_neighbours_are_left():
+    assert accesses(source("swap", torch.empty(128)[::2])) == (2, 1)
+
+
+def test_halves_are_left():
+    arguments = (torch.empty(1, 4, 8, 16), torch.empty(4, 8), torch.empty(4, 8))
+    call = rope.halves_kernel.call_of(*arguments, BLOCK_SIZE_H=4)
+    text = specialize(rope.halves_kernel, call, None).emitted.text
+
+    assert "tl.split" not in text
+
+
+def test_a_pair_is_moved_in_wide_accesses():
+    arguments = [torch.empty(1, 4, 16, 64), torch.empty(4, 32), torch.empty(4, 32)]
+    arguments = [argument.half() for argument in arguments]
+    compiled = rope.kernel.compile(*arguments, BLOCK_SIZE_H=16, target=("cuda", 90))
+
+    assert compiled.asm["ptx"].count("ld.global.v4.b32") == 1
+    assert compiled.asm["ptx"].count("st.global.v4.b32") == 1
+
+
+@pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int8], ids=str)
+@pytest.mark.parametrize("name", KERNELS)
+def test_it_compiles(name, dtype, target):
+    tensor = torch.zeros(61, dtype=dtype)
+
+    assert KERNELS[name].compile(tensor, tensor, BLOCK_SIZE=5, target=target).asm["ttgir"]
+
+
+def test_truth_values_are_pairs_too():
+    tensor = torch.zeros(61, dtype=torch.bool)
+
+    assert KERNELS["swap"].compile(tensor, tensor, BLOCK_SIZE=4, target=("cuda", 90)).asm["ptx"]
+
+
+def test_results_are_right():
+    assert failures("tests.triton.interleave_cases") == {}
