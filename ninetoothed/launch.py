@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import linecache
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,14 @@ MOST_PLANS = 4096
 
 _ALIGNMENT = 16
 
-#: The variables of a launch function that are not its parameters.
+#: What a launch function calls things that are not its parameters: globals, then variables.
 _OWN_NAMES = (
+    "plans_",
+    "slow_path_",
+    "last_",
+    "guard_",
+    "int",
+    "Exception",
     *("extra", "unknown", "error", "key", "plan", "run", "stream", "index"),
     *("last", "alike", "others"),
 )
@@ -57,15 +63,18 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     slow = _SlowPath(kernel, frontend)
     text = source_of(kernel, frontend)
     file = f"<launch of {kernel.name} for {frontend.name}>"
+    own = _own_names(kernel)
     namespace = {
         "__name__": __name__,
-        **frontend.names,
+        **_apart_from_variables(frontend, kernel).names,
         **{f"default_of_{name}": value for name, value in kernel.defaults.items()},
         "missing_": MISSING,
-        "plans_": slow.plans,
-        "slow_path_": slow,
-        "last_": [_NO_PLAN],
-        "guard_": frontend.guard,
+        own["plans_"]: slow.plans,
+        own["slow_path_"]: slow,
+        own["last_"]: [_NO_PLAN],
+        own["guard_"]: frontend.guard,
+        own["int"]: int,
+        own["Exception"]: Exception,
     }
     exec(compile(text, file, "exec"), namespace)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -122,32 +131,33 @@ class _Reading:
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
     names = kernel.call_names
+    frontend = _apart_from_variables(frontend, kernel)
+    own = _own_names(kernel)
     defaulted = [
         f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing_'}"
         for name in names
     ]
     reading = _Reading()
     for parameter in kernel.call_parameters:
-        _read(parameter, frontend, names, reading)
+        _read(parameter, frontend, names, own["int"], reading)
         if _must_be_writable(kernel, frontend, parameter):
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.names[symbol] for symbol in kernel.symbols))
-    # The function's own names end in underscores until they are none of the parameters'.
-    own = {name: _apart(name, names) for name in _OWN_NAMES}
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
+    slow = own["slow_path_"]
     head = f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
     return (
         f"def launch({head}):\n"
         "    try:\n"
         f"{lines}"
         f"{_finding(kernel, frontend, reading, own)}"
-        f"    except Exception as {own['error']}:\n"
-        f"        return slow_path_(({listed}), {own['extra']}, {own['unknown']}, {own['error']})\n"
+        f"    except {own['Exception']} as {own['error']}:\n"
+        f"        return {slow}(({listed}), {own['extra']}, {own['unknown']}, {own['error']})\n"
         f"    if {own['extra']} or {own['unknown']}:\n"
-        f"        return slow_path_(({listed}), {own['extra']}, {own['unknown']})\n"
+        f"        return {slow}(({listed}), {own['extra']}, {own['unknown']})\n"
         f"    {own['run']}({own['stream']}({own['index']}){arguments})\n"
         "\n\n"
         f"def key_of({listed}):\n"
@@ -162,20 +172,22 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
     plan = f"{own['run']}, {own['stream']}, {own['index']}"
     key = own["key"]
     if not is_guarded(kernel, frontend):
-        return f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = plans_[{key}]\n"
+        return (
+            f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
+        )
     plan = f"{plan}, {own['alike']}, {own['others']}"
     tensors = ", ".join(p.name for p in kernel.call_parameters if p.kind == "tensor")
     others = "".join(f"{part}, " for part in reading.others)
     # What guards a plan is made when it serves two calls in turn.
     return (
-        f"        {own['last']} = last_[0]\n"
+        f"        {own['last']} = {own['last_']}[0]\n"
         f"        {plan} = {own['last']}\n"
         f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
-        f"            {own['plan']} = plans_[{key}]\n"
+        f"            {own['plan']} = {own['plans_']}[{key}]\n"
         f"            if {own['plan']} is {own['last']}:\n"
-        f"                {own['plan']}[3:] = guard_({tensors}), ({others})\n"
-        f"            last_[0] = {own['plan']}\n"
+        f"                {own['plan']}[3:] = {own['guard_']}({tensors}), ({others})\n"
+        f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
     )
 
@@ -192,16 +204,34 @@ def _tuple(parts: list[str], indent: int) -> str:
     return "(\n" + "".join(f"{space}    {part},\n" for part in parts) + f"{space})"
 
 
-def _apart(name: str, names: tuple[str, ...]) -> str:
+def _own_names(kernel: Kernel) -> dict[str, str]:
+    """What each of `_OWN_NAMES` is called where parameters may have the name already."""
+    own: dict[str, str] = {}
+    for name in _OWN_NAMES:
+        own[name] = _apart(name, {*kernel.call_names, *own.values()})
+    return own
+
+
+def _apart_from_variables(frontend: Frontend, kernel: Kernel) -> Frontend:
+    """The frontend, in expressions that use no name that the launch function has a variable of."""
+    variables = {*kernel.call_names, *_own_names(kernel).values()}
+    for name in kernel.call_names:
+        variables |= {
+            _apart(f"{name}_{what}", kernel.call_names) for what in ("pointer", "values", "offsets")
+        }
+    return frontend.apart_from(variables)
+
+
+def _apart(name: str, names: Collection[str]) -> str:
     while name in names:
         name += "_"
     return name
 
 
 def _read(
-    parameter: Parameter, frontend: Frontend, names: tuple[str, ...], reading: _Reading
+    parameter: Parameter, frontend: Frontend, names: tuple[str, ...], int_: str, reading: _Reading
 ) -> None:
-    """How one parameter is read."""
+    """How one parameter is read; ``int_`` is what `int` is called."""
     name = parameter.name
     if parameter.kind == "constexpr":
         reading.depends_on(f"{name}.__class__", name)
@@ -209,7 +239,9 @@ def _read(
     if parameter.kind == "scalar":
         reading.depends_on(f"{name}.__class__")
         if parameter.dtype is None:
-            reading.depends_on(f"{name}.__class__ is int and -0x80000000 <= {name} <= 0x7FFFFFFF")
+            reading.depends_on(
+                f"{name}.__class__ is {int_} and -0x80000000 <= {name} <= 0x7FFFFFFF"
+            )
         reading.values.append(name)
         return
     source, shape, strides = name, frontend.shape, frontend.strides

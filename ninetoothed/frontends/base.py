@@ -7,10 +7,11 @@ of ours. A frontend is made once, at import; only its functions may import the f
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.dtypes import DType
@@ -164,6 +165,25 @@ class Frontend:
         """
         return self._compiled(field)(x)
 
+    def apart_from(self, taken: Collection[str]) -> Frontend:
+        """The same frontend, in expressions that use none of these names.
+
+        A launch function has the names of the kernel's parameters, which would hide those of
+        `namespace` and Python's own.
+        """
+        known = {**vars(builtins), **self.names}
+        used = _names_in([*_expressions(self).values(), *_expressions(self.jagged).values()])
+        renamed = {name: f"{name}_" for name in known if name in taken and name in used}
+        if not renamed:
+            return self
+        while set(renamed.values()) & {*taken, *known}:
+            renamed = {name: f"{other}_" for name, other in renamed.items()}
+        names = {renamed.get(name, name): value for name, value in self.names.items()}
+        names |= {renamed[name]: known[name] for name in renamed}
+        jagged = self.jagged and replace(self.jagged, **_reworded(self.jagged, renamed))
+        reworded: dict[str, Any] = _reworded(self, renamed)
+        return replace(self, **reworded, jagged=jagged, namespace=lambda: names)
+
     @functools.cached_property
     def current_stream(self) -> Callable[[int], int]:
         """Gives the handle of the current stream on the device of an index.
@@ -198,6 +218,89 @@ class Frontend:
             function = eval(f"lambda argument: {body}", dict(self.names))
             self._functions[field] = function
         return self._functions[field]
+
+
+#: What stands for a placeholder while an expression is a tree.
+_PLACES = {"{x}": "place_of_x__", "{index}": "place_of_index__"}
+
+
+def _expressions(holder: Frontend | JaggedExpressions | None) -> dict[str, str]:
+    """The expressions of a frontend by the names of the fields."""
+    named = {field.name: field.type for field in fields(holder)} if holder is not None else {}
+    found = {
+        name: getattr(holder, name)
+        for name, type_ in named.items()
+        if str(type_).startswith("str") and name != "name"
+    }
+    return {name: expression for name, expression in found.items() if expression is not None}
+
+
+def _names_in(expressions: Iterable[str]) -> set[str]:
+    trees = [_tree(expression) for expression in expressions]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def _tree(expression: str) -> ast.Expression:
+    for place, name in _PLACES.items():
+        expression = expression.replace(place, name)
+    return ast.parse(expression, mode="eval")
+
+
+def _reworded(holder: Frontend | JaggedExpressions, renamed: Mapping[str, str]) -> dict[str, str]:
+    """Those expressions of a frontend that have other names, with these."""
+    return {
+        field: _with_names(expression, renamed)
+        for field, expression in _expressions(holder).items()
+        if _names_in([expression]) & set(renamed)
+    }
+
+
+def _with_names(expression: str, renamed: Mapping[str, str]) -> str:
+    """An expression of ``{x}`` or ``{index}`` with other names; the placeholders stay."""
+    tree = _tree(expression)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = renamed.get(node.id, node.id)
+        elif isinstance(node, ast.arg):
+            node.arg = renamed.get(node.arg, node.arg)
+    text = ast.unparse(tree)
+    for place, name in _PLACES.items():
+        text = text.replace(name, place)
+    return text
+
+
+def guard_by(
+    namespace: Callable[[], Mapping[str, object]], *expressions: str
+) -> Callable[..., Callable[..., bool]]:
+    """A `Frontend.guard` that compares what these expressions of ``{x}`` say of each tensor.
+
+    They may give what cannot be hashed, and need not be what a kernel is told: strides in bytes
+    will do. What they give for two tensors is compared by identity, then by ``==``.
+
+    Args:
+        namespace: the names that the expressions use.
+    """
+
+    @functools.cache
+    def guard_of(count: int) -> Callable[..., Callable[..., bool]]:
+        names = [f"tensor_{place}" for place in range(count)]
+        facts = "".join(
+            f"{expression.format(x=name)}, "
+            for name in names
+            for expression in ("{x}.__class__", *expressions)
+        )
+        listed = ", ".join(names)
+        text = (
+            f"def guard({listed}):\n"
+            f"    facts = ({facts})\n"
+            f"    return lambda {listed}: ({facts}) == facts\n"
+        )
+        made: dict[str, Any] = dict(namespace())
+        exec(text, made)
+        return made["guard"]  # type: ignore[no-any-return]
+
+    return lambda *tensors: guard_of(len(tensors))(*tensors)
 
 
 def owns_types(*names: tuple[str, str]) -> Callable[[type], bool]:

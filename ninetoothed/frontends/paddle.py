@@ -7,14 +7,13 @@ the launch functions know them by something cheaper: see `_dtype_key` and `_plac
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError, DeviceError
-from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.frontends.base import Frontend, guard_by, owns_types
 from ninetoothed.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -65,7 +64,9 @@ def _dtype_key() -> Callable[[Any], int]:
     import paddle
 
     tensor = paddle.to_tensor([0.0], place=paddle.CPUPlace())
-    return id if tensor.dtype is paddle.float32 and tensor.dtype is tensor.dtype else int
+    # Called with the object, a class's own method is found and bound in less time than by `int`.
+    is_one_object = tensor.dtype is paddle.float32 and tensor.dtype is tensor.dtype
+    return id if is_one_object else type(tensor.dtype).__int__
 
 
 def _element_types() -> dict[int, Any]:
@@ -82,11 +83,11 @@ def _element_types() -> dict[int, Any]:
 def _place_key() -> Callable[[Any], Any]:
     """What tells this machine's places apart in the least time."""
     places = [_generic(place) for _, place in _devices()]
-    if _generic(_devices()[0][1]) == places[0]:
-        return hash
-    # In 2.6 places have no hash of their own, and each is another object.
     kinds = [place._type() for place in places]
-    return operator.methodcaller("_type") if len(set(kinds)) == len(kinds) else _place_parts
+    if len(set(kinds)) == len(kinds):
+        return type(places[0])._type  # type: ignore[no-any-return]
+    # In 2.6 places have no hash of their own, and each is another object.
+    return hash if _generic(_devices()[0][1]) == places[0] else _place_parts
 
 
 def _place_parts(place: Any) -> tuple[int, int]:
@@ -232,6 +233,18 @@ def _namespace() -> Mapping[str, object]:
     }
 
 
+@functools.cache
+def _guards() -> Callable[..., Callable[..., bool]]:
+    # Where there is one object for each dtype, it is compared by being the same.
+    dtype = "{x}.dtype" if _dtype_key() is id else "dtype_key({x}.dtype)"
+    place = () if _only_place() else ("place_key({x}.place)",)
+    return guard_by(_namespace, "{x}.shape", "{x}.strides", dtype, *place)
+
+
+def _guard(*tensors: Any) -> Callable[..., bool]:
+    return _guards()(*tensors)
+
+
 FRONTEND = Frontend(
     name="paddle",
     owns=owns_types(("paddle", "Tensor")),
@@ -248,6 +261,7 @@ FRONTEND = Frontend(
     dtype="element_types[dtype_key({x}.dtype)]",
     device="(only_place or place_key({x}.place))",
     stream="current_stream({index})",
+    guard=_guard,
     event=_event,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy
 import pytest
@@ -158,7 +158,7 @@ class Expectations:
         )
         return result
 
-    def skip(self, reason: str) -> None:
+    def skip(self, reason: str) -> NoReturn:
         """Skips a check that the framework has nothing for."""
         pytest.skip(f"{self.frontend_name}: {reason}")
 

@@ -252,3 +252,33 @@ class ReadingChecks(Expectations):
                 f"`{field}` of two tensors of one sort, {one!r} and {other!r}, is not equal or has "
                 "different hashes; each launch would be planned anew",
             )
+
+    def test_guard(self) -> None:
+        """What the guard of a tensor says of itself and of tensors that differ from it in one way."""
+        guard = self.frontend.guard
+        if guard is None:
+            self.skip("the frontend has no `guard`")
+        tensor = self.tensor((4, 6))
+        expect(
+            bool(guard(tensor)(self.tensor((4, 6)))),
+            "`guard` of a tensor says no to another of its sort; it only costs time then",
+        )
+        differing = {
+            "the shape": self.tensor((6, 4)),
+            "the rank": self.tensor((24,)),
+            "the dtype": self.tensor((4, 6), self._other_dtype()),
+            "the strides": self.transposed(self.tensor((6, 4))),
+        }
+        for what, other in differing.items():
+            if other is None:
+                continue
+            for one, two in ((tensor, other), (other, tensor)):
+                expect(
+                    not guard(one)(two) and not guard(tensor, one)(tensor, two),
+                    f"`guard` says that two tensors are alike that differ in {what}; what was "
+                    "planned for the one would be run on the other",
+                )
+
+    def _other_dtype(self) -> dtypes.DType:
+        others = (each for each in self.element_types if each is not dtypes.float32)
+        return next(others, dtypes.int32)

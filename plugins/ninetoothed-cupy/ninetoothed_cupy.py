@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import DeviceError
-from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.frontends.base import Frontend, guard_by, owns_types
 from ninetoothed.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ FRONTEND = Frontend(
     # The index alone: it costs less to make and to compare than CuPy's object for a device.
     device="{x}.data.device_id",
     stream="get_current_stream({index}).ptr",
+    guard=guard_by(_namespace, "{x}.shape", "{x}.strides", "{x}.dtype", "{x}.data.device_id"),
     event=_Event,
 )
 

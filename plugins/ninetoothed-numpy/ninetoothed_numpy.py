@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, DeviceError
-from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.frontends.base import Frontend, guard_by, owns_types
 from ninetoothed.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ FRONTEND = Frontend(
     pointer="address_of({x})",
     device="device_of_array({x})",
     read_only="not {x}.flags.writeable",
+    guard=guard_by(_namespace, "{x}.shape", "{x}.strides", "{x}.dtype"),
 )
 
 

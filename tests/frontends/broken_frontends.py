@@ -9,6 +9,7 @@ from typing import Any
 
 from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
+from ninetoothed.frontends.base import guard_by
 from tests.frontends import toy_framework as toy
 
 
@@ -175,6 +176,18 @@ BROKEN = (
         lambda: {"empty": lambda shape, dtype, device: toy.empty(shape, dtypes.float32.numpy)},
         "test_empty_makes_tensors",
         ("`empty` of bool gave a tensor of float32",),
+    ),
+    Broken(
+        "a guard of the shape alone",
+        lambda: {"guard": guard_by(dict, "{x}.sizes")},
+        "test_guard",
+        ("differ in the dtype", "run on the other"),
+    ),
+    Broken(
+        "a guard that compares addresses",
+        lambda: {"guard": guard_by(dict, "{x}.address")},
+        "test_guard",
+        ("says no to another of its sort",),
     ),
     Broken(
         "owns everything",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ninetoothed.frontends.base import guard_by
 from ninetoothed.testing import FrontendConformance, failures
 from tests.frontends import toy_framework as toy
 from tests.frontends.broken_frontends import BROKEN, Broken
@@ -47,6 +48,12 @@ def test_the_kit_says_what_is_wrong_with_a_broken_frontend(broken: Broken):
 
 def test_a_frontend_that_is_right_has_no_failures():
     with toy.registered():
+        assert failures(ToyConformance) == {}
+
+
+def test_a_guard_that_is_right_has_no_failures():
+    guard = guard_by(dict, "{x}.sizes", "{x}.steps", "{x}.kind", "{x}.place")
+    with toy.registered(guard=guard):
         assert failures(ToyConformance) == {}
 
 
