@@ -17,7 +17,6 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from benchmarks.search import autotune, fastest_of
-from benchmarks.triton_kernels import grouped_program
 
 
 def _need(condition, what):
@@ -195,7 +194,6 @@ def rms_norm(input, eps=1e-6):
         if 2 <= positions * heads * 64 // (32 * warps) <= 64
     ],
     key=["HALF", "INTERLEAVED"],
-    restore_value=["tensor_ptr"],
 )
 @triton.jit
 def rope_kernel(
@@ -534,139 +532,145 @@ def addmm(input, a, b, beta=1.0, alpha=1.0):
     return _addmm(a[None], b[None], input[None], beta, alpha)[0]
 
 
-# Convolution, with its reduction split among programs.
+# Convolution. Its reduction is split among programs, for there are few tiles; the last program of a
+# tile adds what all of them found.
 
 
 @autotune(
     [
         triton.Config(
-            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8},
+            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "SPLIT": split},
             num_warps=warps,
             num_stages=stages,
         )
-        for m, n, k, warps in (
-            (64, 64, 32, 4), (64, 64, 64, 4), (64, 64, 128, 4), (64, 128, 32, 4), (64, 128, 64, 4),
-            (64, 128, 128, 8), (64, 128, 64, 8), (64, 256, 64, 8), (64, 32, 64, 4), (64, 32, 128, 4),
+        for m, n, k, warps, splits in (
+            (64, 128, 64, 4, (3, 6, 7, 9, 11)),
+            (64, 128, 64, 8, (3, 6, 7, 9, 11)),
+            (64, 128, 128, 4, (4, 7, 9)),
+            (64, 128, 32, 4, (7, 11)),
+            (64, 64, 64, 4, (3, 4, 8)),
+            (64, 64, 128, 4, (3, 4, 8)),
+            (32, 128, 64, 4, (3, 4, 8)),
+            (32, 64, 128, 4, (1, 3, 4)),
+            (64, 256, 64, 8, (7, 11)),
         )
-        for stages in (2, 3, 4)
+        for split in splits
+        for stages in (2, 3)
     ],
-    key=["N", "C", "P", "Q", "K", "SPLIT"],
-)  # fmt: skip
+    key=["N", "C", "H", "W", "K"],
+)
 @triton.jit
 def conv2d_kernel(
     input_ptr,
     filter_ptr,
     output_ptr,
-    stride_in,
-    stride_ic,
-    stride_ih,
-    stride_iw,
-    stride_os,
-    stride_on,
-    stride_ok,
-    stride_op,
-    stride_oq,
+    parts_ptr,
+    arrived_ptr,
     N: tl.constexpr,
     C: tl.constexpr,
-    P: tl.constexpr,
-    Q: tl.constexpr,
+    H: tl.constexpr,
+    W: tl.constexpr,
     K: tl.constexpr,
     R: tl.constexpr,
     S: tl.constexpr,
-    SPLIT: tl.constexpr,
+    RECIPROCAL_S: tl.constexpr,
+    RECIPROCAL_RS: tl.constexpr,
     BLOCK_SIZE_M: tl.constexpr,
     BLOCK_SIZE_N: tl.constexpr,
     BLOCK_SIZE_K: tl.constexpr,
-    GROUP_SIZE_M: tl.constexpr,
+    SPLIT: tl.constexpr,
 ):
-    row, column = grouped_program(N * P * Q, K, BLOCK_SIZE_M, BLOCK_SIZE_N, GROUP_SIZE_M)
-    part = tl.program_id(1)
-    rows = row * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
-    filters = column * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
+    P: tl.constexpr = H - R + 1
+    Q: tl.constexpr = W - S + 1
+    ROWS: tl.constexpr = N * P * Q // BLOCK_SIZE_M
+    TILES: tl.constexpr = ROWS * (K // BLOCK_SIZE_N)
+    STEPS: tl.constexpr = C * R * S // BLOCK_SIZE_K
+    tile, part = tl.program_id(0) % TILES, tl.program_id(0) // TILES
+    rows = tile % ROWS * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
+    filters = tile // ROWS * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
     n, p, q = rows // (P * Q), rows // Q % P, rows % Q
-    windows = input_ptr + n * stride_in + p * stride_ih + q * stride_iw
+    windows = n * (C * H * W) + p * W + q
     accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
-    LENGTH: tl.constexpr = C * R * S // SPLIT
 
-    for start in range(part * LENGTH, (part + 1) * LENGTH, BLOCK_SIZE_K):
-        terms = start + tl.arange(0, BLOCK_SIZE_K)
-        c, r, s = terms // (R * S), terms // S % R, terms % S
-        input_ptrs = windows[:, None] + (c * stride_ic + r * stride_ih + s * stride_iw)[None, :]
-        filter_ptrs = filter_ptr + filters[None, :] * (C * R * S) + terms[:, None]
-        accumulator = tl.dot(tl.load(input_ptrs), tl.load(filter_ptrs), accumulator)
+    for step in range(STEPS * part // SPLIT, STEPS * (part + 1) // SPLIT):
+        terms = step * BLOCK_SIZE_K + tl.arange(0, BLOCK_SIZE_K)
+        # Quotients by S and by R · S: a product and a shift, without the care for a sign.
+        line, channel = (terms * RECIPROCAL_S) >> 16, (terms * RECIPROCAL_RS) >> 16
+        offsets = terms + line * (W - S) + channel * (H * W - R * W)
+        input = tl.load(input_ptr + (windows[:, None] + offsets[None, :]))
+        filter = tl.load(filter_ptr + (filters[None, :] * (C * R * S) + terms[:, None]))
+        accumulator = tl.dot(input, filter, accumulator)
 
-    output_ptr += part * stride_os
-    output_rows = output_ptr + n * stride_on + p * stride_op + q * stride_oq
-    output_ptrs = output_rows[:, None] + filters[None, :] * stride_ok
-    tl.store(output_ptrs, accumulator.to(output_ptr.dtype.element_ty))
+    output_rows = n * (K * P * Q) + p * Q + q
+    output_ptrs = output_ptr + (output_rows[:, None] + filters[None, :] * (P * Q))
+
+    if SPLIT == 1:
+        tl.store(output_ptrs, accumulator.to(output_ptr.dtype.element_ty))
+    else:
+        SIZE: tl.constexpr = BLOCK_SIZE_M * BLOCK_SIZE_N
+        parts_ptr += tile * (SPLIT * SIZE)
+        inside = tl.arange(0, BLOCK_SIZE_M)[:, None] * BLOCK_SIZE_N
+        inside += tl.arange(0, BLOCK_SIZE_N)[None, :]
+        tl.store(parts_ptr + part * SIZE + inside, accumulator)
+        tl.debug_barrier()  # All threads have stored before one of them says so.
+
+        if tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") == SPLIT - 1:
+            total = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
+
+            for other in range(SPLIT):
+                total += tl.load(parts_ptr + other * SIZE + inside, cache_modifier=".cg")
+
+            tl.store(arrived_ptr + tile, 0)
+            tl.store(output_ptrs, total.to(output_ptr.dtype.element_ty))
 
 
-@autotune(
-    [
-        triton.Config({"BLOCK_SIZE": size}, num_warps=warps)
-        for size, warps in ((256, 1), (256, 2), (512, 2), (512, 4), (1024, 4), (1024, 8))
-    ],
-    key=["size", "SPLIT"],
-)
-@triton.jit
-def sum_parts_kernel(parts_ptr, output_ptr, size, SPLIT: tl.constexpr, BLOCK_SIZE: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
-    total = tl.zeros((BLOCK_SIZE,), dtype=tl.float32)
-
-    for part in tl.static_range(SPLIT):
-        total += tl.load(parts_ptr + part * size + offsets)
-
-    tl.store(output_ptr + offsets, total.to(output_ptr.dtype.element_ty))
+@functools.cache
+def _workspace(elements, device):
+    """Room for the parts of a result, and counters that each launch leaves at zero."""
+    parts = torch.empty(elements, dtype=torch.float32, device=device)
+    return parts, torch.zeros(4096, dtype=torch.int32, device=device)
 
 
-def _conv2d(input, filter, split):
+@functools.cache
+def _reciprocal(divisor, size):
+    """What a product with it, shifted by 16, divides by, for the numbers below a size."""
+    found = -(-(2**16) // divisor)
+    _need(
+        found * size < 2**31 and all(i * found >> 16 == i // divisor for i in range(size)),
+        "a shorter reduction",
+    )
+    return found
+
+
+def conv2d(input, filter):
+    """The convolution of contiguous (n, c, h, w) with (k, c, r, s), without padding."""
     (n, c, h, w), (k, _, r, s) = input.shape, filter.shape
     p, q = h - r + 1, w - s + 1
-    _need(n * p * q % 64 == 0 and k % 256 == 0, "sizes that the blocks divide")
-    _need(c * r * s % (128 * split) == 0, "a reduction that the parts divide")
+    _need(input.is_contiguous() and filter.is_contiguous(), "contiguous tensors")
+    _need(n * p * q % 64 == 0 and k % 256 == 0 and c * r * s % 128 == 0, "sizes blocks divide")
     output = input.new_empty((n, k, p, q))
-    parts = input.new_empty((split, n, k, p, q), dtype=torch.float32) if split > 1 else output[None]
+    parts, arrived = _workspace(11 * output.numel(), input.device)
     conv2d_kernel[
-        lambda meta: (n * p * q // meta["BLOCK_SIZE_M"] * (k // meta["BLOCK_SIZE_N"]), split)
+        lambda meta: (
+            output.numel() // (meta["BLOCK_SIZE_M"] * meta["BLOCK_SIZE_N"]) * meta["SPLIT"],
+        )
     ](
         input,
-        filter.contiguous(),
+        filter,
+        output,
         parts,
-        *input.stride(),
-        *parts.stride(),
+        arrived,
         N=n,
         C=c,
-        P=p,
-        Q=q,
+        H=h,
+        W=w,
         K=k,
         R=r,
         S=s,
-        SPLIT=split,
+        RECIPROCAL_S=_reciprocal(s, c * r * s),
+        RECIPROCAL_RS=_reciprocal(r * s, c * r * s),
     )
-    if split > 1:
-        size = output.numel()
-        sum_parts_kernel[lambda meta: (size // meta["BLOCK_SIZE"],)](
-            parts, output, size, SPLIT=split
-        )
     return output
-
-
-def whole(input, filter):
-    """The reduction in one piece."""
-    return _conv2d(input, filter, 1)
-
-
-def split_in_4(input, filter):
-    """The reduction in four."""
-    return _conv2d(input, filter, 4)
-
-
-def split_in_9(input, filter):
-    """The reduction in nine."""
-    return _conv2d(input, filter, 9)
-
-
-conv2d = fastest_of("conv2d", whole, split_in_4, split_in_9)
 
 
 # Attention.
@@ -743,13 +747,16 @@ def attend(
             {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n},
             num_warps=warps,
             num_stages=stages,
+            maxnreg=registers,
             pre_hook=_set_attention_blocks,
         )
         for m, n, warps in (
-            (64, 32, 4), (64, 64, 4), (64, 128, 4), (128, 32, 4), (128, 64, 4), (128, 128, 4),
-            (128, 32, 8), (128, 64, 8), (128, 128, 8), (256, 64, 8),
+            (64, 32, 4), (64, 64, 4), (64, 128, 4), (128, 32, 4), (128, 64, 4), (128, 64, 8),
+            (128, 128, 8), (256, 64, 8), (256, 64, 16),
         )
         for stages in (2, 3, 4)
+        # 168 registers a thread let three blocks of 128 threads share a multiprocessor.
+        for registers in ((None, 168) if m * n == 64 * 128 and warps == 4 else (None,))
     ],
     key=["num_queries", "num_keys", "D", "IS_CAUSAL", "DESCRIBED"],
 )  # fmt: skip

@@ -6,10 +6,11 @@ round by round between contenders that run in turns.
 
 from __future__ import annotations
 
+import itertools
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -17,21 +18,41 @@ import torch
 _FLUSH_BYTES = 256 * 2**20
 
 
+#: Sets of arguments that are used in turns come to so many bytes, several times the L2 cache.
+_TURNS_BYTES = 512 * 2**20
+_MOST_TURNS = 8
+
+
+def num_turns(num_bytes: int) -> int:
+    """How many sets of arguments of this size to use in turns.
+
+    Lines of the L2 cache that a kernel marked to stay (``evict_last``) survive a flush, so that the
+    same arguments must not come again soon.
+    """
+    return max(1, min(_MOST_TURNS, -(-_TURNS_BYTES // max(num_bytes, 1))))
+
+
 class Timer:
-    """Times calls with CUDA events, each with a cold L2 cache."""
+    """Times calls with CUDA events, each with a cold L2 cache.
 
-    def __init__(self) -> None:
-        self._flush = torch.empty(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+    Args:
+        flush: how the cache is made cold: ``"write"`` leaves it full of lines that must be written
+            back, as `triton.testing.do_bench` does, ``"read"`` full of clean ones.
+    """
 
-    def milliseconds(self, function: Callable[[], object], repetitions: int) -> float:
-        """The median time of so many calls."""
+    def __init__(self, flush: str = "write") -> None:
+        buffer = torch.zeros(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+        self._flush = {"write": buffer.zero_, "read": buffer.sum}[flush]
+
+    def milliseconds(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
+        """The median time of so many calls of these functions, in turns."""
         starts, ends = (
             [torch.cuda.Event(enable_timing=True) for _ in range(repetitions)] for _ in range(2)
         )
-        for start, end in zip(starts, ends, strict=True):
+        for function, start, end in zip(itertools.cycle(turns), starts, ends):
             # While this runs on the device, the host prepares the launch: what the events measure
             # is the kernel and not its preparation.
-            self._flush.zero_()
+            self._flush()
             start.record()
             function()
             end.record()
@@ -41,16 +62,22 @@ class Timer:
             start.elapsed_time(end) for start, end in zip(starts, ends, strict=True)
         )
 
-    def repetitions_for(self, function: Callable[[], object], budget: float = 25.0) -> int:
+    def repetitions_for(self, turns: Sequence[Callable[[], object]], budget: float = 25.0) -> int:
         """How many calls fill a budget in milliseconds, between 10 and 200."""
-        return int(min(200, max(10, budget / max(self.milliseconds(function, 5), 1e-3))))
+        return int(min(200, max(10, budget / max(self.milliseconds(turns, 5), 1e-3))))
 
     def rounds(
-        self, functions: Mapping[str, Callable[[], object]], rounds: int
+        self,
+        functions: Mapping[str, Sequence[Callable[[], object]]],
+        rounds: int,
+        budget: float = 25.0,
     ) -> dict[str, list[float]]:
-        """The time of each function in each round, in milliseconds; the order turns with the round."""
+        """The time of each function in each round, in milliseconds; the order turns with the round.
+
+        Each function is given several times, with arguments of its own, which are used in turns.
+        """
         names = list(functions)
-        repetitions = {name: self.repetitions_for(functions[name]) for name in names}
+        repetitions = {name: self.repetitions_for(functions[name], budget) for name in names}
         times: dict[str, list[float]] = {name: [] for name in names}
 
         for index in range(rounds):

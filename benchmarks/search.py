@@ -8,12 +8,15 @@ with the results, and can be read from there instead of being searched again.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import importlib
+import importlib.util
 import json
 import math
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,12 +27,17 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from benchmarks.measure import Timer
 
 #: So many of the quickest after the first look are timed again, longer and in turns.
 _FINALISTS = 8
 _FIRST_LOOK, _LONGER_LOOK = 3, 15
+
+#: So many sets of arguments are used in turns: what is marked to stay in the L2 cache survives a
+#: flush, and must not be there when the same arguments come again.
+_TURNS = 3
 
 
 @dataclass
@@ -50,6 +58,10 @@ class Choice:
     seconds: float = 0.0
     milliseconds: list[float] = field(default_factory=list)
 
+
+#: What a process needs to know to compile one kernel: the module and the file it is in, its name,
+#: its types and constants as Triton writes them down, and the target.
+Job = tuple[str, str, str, str, dict[str, Any]]
 
 #: Every choice of this process, by the kernel's name and key; `recall` fills it beforehand.
 CHOICES: dict[str, Choice] = {}
@@ -74,8 +86,8 @@ class Compilers:
         # The first task starts all the processes.
         self._pool.submit(os.getpid).result()
 
-    def compile(self, jobs: Sequence[tuple[str, str, str, Any]]) -> list[str]:
-        """Compile (module, name, specialization, target); gives what failed."""
+    def compile(self, jobs: Sequence[Job]) -> list[str]:
+        """Compile them; gives what failed."""
         return [failure for failure in self._pool.map(_compile, jobs) if failure]
 
     def close(self) -> None:
@@ -98,13 +110,14 @@ def stop_compilers() -> None:
 
 
 @contextlib.contextmanager
-def collected() -> Iterator[list[tuple[str, str, str, Any]]]:
+def collected() -> Iterator[list[Job]]:
     """While it lasts, what would be compiled and launched is only listed."""
-    jobs: list[tuple[str, str, str, Any]] = []
+    jobs: list[Job] = []
 
     def collect(*, fn: Any, compile: Any, **_: Any) -> bool:
         target = triton.runtime.driver.active.get_current_target()
-        jobs.append((fn.module, fn.name, compile["specialization_data"], vars(target)))
+        file = fn.jit_function.fn.__code__.co_filename
+        jobs.append((fn.module, file, fn.name, compile["specialization_data"], vars(target)))
         return True
 
     before = triton.knobs.runtime.jit_cache_hook
@@ -115,10 +128,25 @@ def collected() -> Iterator[list[tuple[str, str, str, Any]]]:
         triton.knobs.runtime.jit_cache_hook = before
 
 
-def _compile(job: tuple[str, str, str, Any]) -> str:
+@functools.cache
+def _function(module: str, file: str, name: str) -> Any:
+    """The `triton.jit` function, of an importable module or of a generated file."""
+    try:
+        home = importlib.import_module(module)
+    except ImportError:
+        triton.autotune = autotune  # Triton's own would ask for the device.
+        spec = importlib.util.spec_from_file_location(module, file)
+        assert spec is not None and spec.loader is not None
+        home = sys.modules[module] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(home)
+    function = getattr(home, name)
+    return function.kernel if isinstance(function, Tuned) else function
+
+
+def _compile(job: Job) -> str:
     """Compile one kernel; gives the failure, in words, or nothing."""
-    module, name, specialization, target = job
-    function = getattr(importlib.import_module(module), name)
+    module, file, name, specialization, target = job
+    function = _function(module, file, name)
     data = json.loads(specialization)
     constants = {
         tuple(key): triton.language.dtype(value)
@@ -138,9 +166,7 @@ def _compile(job: tuple[str, str, str, Any]) -> str:
     gpu = GPUTarget(**target)
     try:
         triton.compile(
-            ASTSource(
-                getattr(function, "kernel", function), data["signature"], constants, attributes
-            ),
+            ASTSource(function, data["signature"], constants, attributes),
             target=gpu,
             options=vars(make_backend(gpu).parse_options(options)),
         )
@@ -158,13 +184,18 @@ def _timer() -> Timer:
     return Timer()
 
 
-def fastest(launches: Mapping[Any, Callable[[], object]]) -> tuple[Any, list[float], int]:
-    """The key of the quickest launch, the finalists' times, and how many could be timed."""
+def fastest(
+    launches: Mapping[Any, Sequence[Callable[[], object]]],
+) -> tuple[Any, list[float], int]:
+    """The key of the quickest launch, the finalists' times, and how many could be timed.
+
+    Each launch is given several times, with arguments of its own, which are used in turns.
+    """
     timer, times, reason = _timer(), {}, None
-    for key, launch in launches.items():
+    for key, turns in launches.items():
         try:
-            launch()
-            times[key] = timer.milliseconds(launch, _FIRST_LOOK)
+            turns[0]()
+            times[key] = timer.milliseconds(turns, _FIRST_LOOK)
         except Exception as error:  # It does not fit the device, or does not compile.
             reason = error
     if not times:
@@ -175,6 +206,22 @@ def fastest(launches: Mapping[Any, Callable[[], object]]) -> tuple[Any, list[flo
         for key in finalists:
             best[key] = min(best[key], timer.milliseconds(launches[key], _LONGER_LOOK))
     return min(best, key=best.__getitem__), sorted(best.values()), len(times)
+
+
+def _copies(values: Any) -> Any:
+    """The same arguments on copies of the tensors; each tensor is copied once."""
+    copied: dict[int, Any] = {}
+
+    def copy(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return copied.setdefault(id(value), value.clone())
+        if isinstance(value, TensorDescriptor):
+            return dataclasses.replace(value, base=copy(value.base))
+        return value
+
+    if isinstance(values, Mapping):
+        return {name: copy(value) for name, value in values.items()}
+    return tuple(copy(value) for value in values)
 
 
 class Tuned:
@@ -189,25 +236,28 @@ class Tuned:
         kernel: Any,
         configs: Sequence[triton.Config],
         key: Sequence[str],
-        restore_value: Sequence[str] = (),
     ) -> None:
         self.kernel = self.fn = kernel
-        self.configs, self._key, self._restored = list(configs), key, restore_value
-        self.__doc__, self.__name__ = kernel.__doc__, kernel.__name__
+        self.configs, self._key = list(configs), key
+        self.__doc__ = kernel.__doc__
+        self.__name__ = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__name__}"
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return functools.partial(self.run, grid)
 
     def run(self, grid: Any, *arguments: Any, **options: Any) -> Any:
         """Launch with the configuration chosen for this key; choose it first if need be."""
-        named = {**dict(zip(self.kernel.arg_names, arguments)), **options}
+        named = self._named(arguments, options)
         name = self._name(named)
         if name not in CHOICES:
             if triton.knobs.runtime.interpret:  # There are no times to compare.
                 CHOICES[name] = Choice(_as_dict(self.configs[0]))
             else:
-                CHOICES[name] = self._search(grid, arguments, options, named)
-        return self._launch(grid, arguments, options, named, CHOICES[name].config)
+                CHOICES[name] = self._search(grid, arguments, options)
+        return self._launch(grid, arguments, options, CHOICES[name].config)
+
+    def _named(self, arguments: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        return {**dict(zip(self.kernel.arg_names, arguments)), **options}
 
     def _name(self, named: Mapping[str, Any]) -> str:
         values = [f"{key}={named[key]}" for key in self._key]
@@ -216,38 +266,37 @@ class Tuned:
         return f"{self.__name__}[{', '.join([*values, *dict.fromkeys(types)])}]"
 
     def _launch(
-        self, grid: Any, arguments: Any, options: Any, named: Any, config: Mapping[str, Any]
+        self, grid: Any, arguments: Any, options: Mapping[str, Any], config: Mapping[str, Any]
     ) -> Any:
         hook = self.configs[0].pre_hook
         if hook is not None:
-            hook({**named, **config})
+            hook({**self._named(arguments, options), **config})
         return self.kernel[grid](*arguments, **options, **config)
 
-    def _search(self, grid: Any, arguments: Any, options: Any, named: Any) -> Choice:
+    def _search(self, grid: Any, arguments: Any, options: Mapping[str, Any]) -> Choice:
         start = time.perf_counter()
         configs = [_as_dict(config) for config in self.configs]
-        launches = {
-            index: functools.partial(self._launch, grid, arguments, options, named, config)
-            for index, config in enumerate(configs)
-        }
         if _compilers:
             with collected() as jobs:
-                for launch in launches.values():
-                    launch()
+                for config in configs:
+                    self._launch(grid, arguments, options, config)
             _compilers[-1].compile(jobs)
-        kept = {name: named[name].clone() for name in self._restored}
+        # What the kernel writes, it writes to copies.
+        turns = [_copies(arguments) for _ in range(_TURNS)]
+        launches = {
+            index: [
+                functools.partial(self._launch, grid, copies, options, config) for copies in turns
+            ]
+            for index, config in enumerate(configs)
+        }
         index, times, tried = fastest(launches)
-        for name, value in kept.items():
-            named[name].copy_(value)
         seconds = time.perf_counter() - start
         return Choice(configs[index], tried, len(configs), round(seconds, 2), times)
 
 
-def autotune(
-    configs: Sequence[triton.Config], key: Sequence[str], restore_value: Sequence[str] = ()
-) -> Callable[[Any], Tuned]:
-    """`triton.autotune`, with the search of this module."""
-    return lambda kernel: Tuned(kernel, configs, key, restore_value)
+def autotune(configs: Sequence[triton.Config], key: Sequence[str]) -> Callable[[Any], Tuned]:
+    """`triton.autotune`, with the search of this module; it never writes to the arguments."""
+    return lambda kernel: Tuned(kernel, configs, key)
 
 
 def _as_dict(config: triton.Config) -> dict[str, Any]:
@@ -286,8 +335,13 @@ def _fastest_way(ways: Mapping[str, Callable[..., Any]], arguments: Any, options
             way(*arguments, **options)
         except NotImplementedError:
             continue
-        able[name] = functools.partial(way, *arguments, **options)
+        able[name] = way
     if triton.knobs.runtime.interpret:
         return Choice(next(iter(able)))
-    name, times, tried = fastest(able)
+    turns = [_copies(arguments) for _ in range(_TURNS)]
+    launches = {
+        name: [functools.partial(way, *copies, **options) for copies in turns]
+        for name, way in able.items()
+    }
+    name, times, tried = fastest(launches)
     return Choice(name, tried, len(ways), round(time.perf_counter() - start, 2), times)

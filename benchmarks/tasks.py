@@ -24,13 +24,13 @@ from typing import Any
 
 import torch
 
-from benchmarks import search
-from benchmarks.contenders import BY_NAME, NAMES, OURS, TASKS, TORCH, Task
-from benchmarks.measure import Timer, environment, first_call
+from benchmarks import published, search
+from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH, Task
+from benchmarks.measure import Timer, environment, first_call, num_turns
 from benchmarks.report import RESULTS, describe, figure, table, write
 from benchmarks.spread import Spread, ratios
-from tests.examples.cases import Maker
 from tests.examples.compare import assert_matches
+from tests.examples.maker import Maker
 
 
 def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
@@ -59,17 +59,21 @@ def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
     return seconds, wrong
 
 
-def run(task: Task, dtype: torch.dtype, rounds: int) -> tuple[dict[str, Any], list[str]]:
+def run(
+    task: Task, dtype: torch.dtype, rounds: int, flush: str
+) -> tuple[dict[str, Any], list[str]]:
     """Verify and time one task; gives its raw figures and what was wrong."""
     maker = Maker(dtype, "cuda")
     seconds, wrong = verify(task, maker)
     arguments = task.build(maker)
+    num_bytes = sum(argument.nbytes for argument in arguments)
+    turns = [arguments, *(task.build(maker) for _ in range(num_turns(num_bytes) - 1))]
     functions = {
-        name: functools.partial(function, *arguments)
+        name: [functools.partial(function, *arguments) for arguments in turns]
         for name, function in task.contenders.items()
         if name not in wrong
     }
-    times = Timer().rounds(functions, rounds)
+    times = Timer(flush).rounds(functions, rounds)
     peers = [name for name in functions if name != OURS] if OURS in functions else []
 
     return {
@@ -85,7 +89,7 @@ def run(task: Task, dtype: torch.dtype, rounds: int) -> tuple[dict[str, Any], li
 def as_table(results: list[dict[str, Any]]) -> str:
     """The table of the tasks that ran, and the geometric means of the ratios over the ten."""
     names = [name for name in NAMES if any(name in result["milliseconds"] for result in results)]
-    peers = [name for name in names if name != OURS]
+    peers = [peer for peer in (*names, PUBLISHED) if any(peer in r["ratios"] for r in results)]
     header = ("task", *names, *(f"ours / {peer}" for peer in peers), "first call", "size")
     rows = []
 
@@ -143,8 +147,12 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--tasks", default=",".join(BY_NAME), help="names, separated by commas")
     made.add_argument("--contenders", default=",".join(NAMES), help="names, separated by commas")
+    made.add_argument(
+        "--published", type=Path, help="the folder where the published package is installed"
+    )
     made.add_argument("--rounds", type=int, default=7, help="rounds of each contender")
     made.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
+    made.add_argument("--flush", default="write", choices=("write", "read"), help="of the L2 cache")
     made.add_argument("--configs", type=Path, help="results whose configurations are used again")
     made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
@@ -155,7 +163,11 @@ def parser() -> argparse.ArgumentParser:
 def chosen_tasks(options: argparse.Namespace, fail: Any) -> list[Task]:
     """The tasks of `--tasks` with the contenders of `--contenders`."""
     names, contenders = options.tasks.split(","), options.contenders.split(",")
-    for given, known, what in ((names, BY_NAME, "task"), (contenders, NAMES, "contender")):
+    known_contenders = (*NAMES, PUBLISHED)
+    for given, known, what in (
+        (names, BY_NAME, "task"),
+        (contenders, known_contenders, "contender"),
+    ):
         if unknown := [name for name in given if name not in known]:
             fail(f"no {what} is called {', '.join(unknown)}; there are {', '.join(known)}")
     return [
@@ -198,7 +210,9 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         start = time.perf_counter()
         print(f"{task.name} … ", end="", flush=True)
         try:
-            result, failures = run(task, getattr(torch, options.dtype), options.rounds)
+            result, failures = run(
+                task, getattr(torch, options.dtype), options.rounds, options.flush
+            )
         except Exception as error:  # One task's failure is reported and does not hide the others.
             wrong.append(f"{task.name}: {type(error).__name__}: {error}")
             print(f"FAILED: {error}", flush=True)
@@ -209,6 +223,26 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
             seconds = ", ".join(f"{s:.1f}" for s in result["first_call_seconds"].values())
             print(f"{time.perf_counter() - start:.0f} s ({seconds}): {shown}", flush=True)
         torch.cuda.empty_cache()
+
+    configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
+    data = {"results": results, "failed": wrong, "configurations": configurations}
+    if options.published is not None:
+        print("the published package … ", end="", flush=True)
+        start = time.perf_counter()
+        try:
+            data["published"] = published.measure(
+                options.published,
+                (
+                    *("--tasks", options.tasks, "--dtype", options.dtype, "--flush", options.flush),
+                    *("--rounds", str(options.rounds), "--processes", str(options.processes)),
+                ),
+            )
+        except RuntimeError as error:
+            wrong.append(str(error))
+        else:
+            published.merge(results, data["published"]["results"])
+            wrong += data["published"]["failed"]
+        print(f"{time.perf_counter() - start:.0f} s", flush=True)
 
     lines = (
         f"# Ten tasks, {options.dtype}",
@@ -223,8 +257,6 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
     )
     text = "\n".join(lines)
     print("\n" + text)
-    configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
-    data = {"results": results, "failed": wrong, "configurations": configurations}
     written = write("tasks", here, text, data, options.output)
     if options.figure and results:
         written.append(figure(written[0].with_suffix(".svg"), results))

@@ -156,7 +156,6 @@ def rms_norm(input, eps=1e-6):
         ("BLOCK_SIZE_H",), *((heads, warps, 1) for heads in (1, 2, 4, 8, 16) for warps in (1, 4))
     ),
     key=["num_heads", "HALF"],
-    restore_value=["tensor_ptr"],
 )
 @triton.jit
 def rope_kernel(
