@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError
+from ninetoothed.exact import PLAIN, exact
 from ninetoothed.written import written
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _OWN_NAMES = (
     "slow_path_",
     "last_",
     "guard_",
+    "plain_",
+    "exact_",
     "int",
     "Exception",
     *("extra", "unknown", "error", "key", "plan", "run", "stream", "index"),
@@ -62,22 +65,20 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         return _taken_over(kernel, frontend, frontend.launch(kernel))
     slow = _SlowPath(kernel, frontend)
     text = source_of(kernel, frontend)
-    file = f"<launch of {kernel.name} for {frontend.name}>"
     own = _own_names(kernel)
     namespace = {
-        "__name__": __name__,
         **_apart_from_variables(frontend, kernel).names,
-        **{f"default_of_{name}": value for name, value in kernel.defaults.items()},
-        "missing_": MISSING,
+        **_globals(kernel),
         own["plans_"]: slow.plans,
         own["slow_path_"]: slow,
         own["last_"]: [_NO_PLAN],
         own["guard_"]: frontend.guard,
+        own["plain_"]: PLAIN,
+        own["exact_"]: exact,
         own["int"]: int,
         own["Exception"]: Exception,
     }
-    exec(compile(text, file, "exec"), namespace)
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    _compiled(text, kernel, frontend, namespace)
     launch = namespace["launch"]
     slow.key_of = namespace["key_of"]
     launch.__source__ = text  # type: ignore[attr-defined]
@@ -88,22 +89,63 @@ def _taken_over(
     kernel: Kernel, frontend: Frontend, run: Callable[[Mapping[str, Any]], Any]
 ) -> Callable[..., Any]:
     """A launch function that binds the arguments and leaves the rest to the frontend."""
-
-    names = [parameter.name for parameter in kernel.tensor_parameters]
+    tensors = [parameter.name for parameter in kernel.tensor_parameters]
     known: set[tuple[type, ...]] = set()
 
-    def launch(*arguments: Any, **keywords: Any) -> Any:
-        bound = kernel.bind(arguments, keywords)
-        types = tuple([type(bound[name]) for name in names])
-        if types not in known:
-            if kernel.frontend_of(bound) is not frontend:
-                return kernel.dispatch(**bound)
-            # A tensor of nobody's may stand where it is not touched; that is asked each time.
-            if all(frontend.owns(type_) for type_ in types):
-                known.add(types)
+    def slow_path(
+        arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
+    ) -> Any:
+        bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
+        if kernel.frontend_of(bound) is not frontend:
+            return kernel.dispatch(**bound)
+        # A tensor of nobody's may stand where it is not touched; that is asked each time.
+        if all(frontend.owns(type(bound[name])) for name in tensors):
+            known.add(tuple(value.__class__ for value in bound.values()))
         return run(bound)
 
-    return launch
+    own = _own_names(kernel)
+    listed = "".join(f"{name}, " for name in kernel.call_names)
+    classes = "".join(f"{name}.__class__, " for name in kernel.call_names)
+    bound = ", ".join(f"{name!r}: {name}" for name in kernel.call_names)
+    text = (
+        f"def launch({_head(kernel, own)}):\n"
+        f"    if ({classes}) not in {own['plans_']} or {own['extra']} or {own['unknown']}:\n"
+        f"        return {own['slow_path_']}(({listed}), {own['extra']}, {own['unknown']})\n"
+        f"    return {own['run']}({{{bound}}})\n"
+    )
+    namespace = {
+        **_globals(kernel),
+        own["plans_"]: known,
+        own["slow_path_"]: slow_path,
+        own["run"]: run,
+    }
+    return _compiled(text, kernel, frontend, namespace)["launch"]  # type: ignore[no-any-return]
+
+
+def _globals(kernel: Kernel) -> dict[str, Any]:
+    """What the head of any launch function refers to."""
+    defaults = {f"default_of_{name}": value for name, value in kernel.defaults.items()}
+    return {"__name__": __name__, **defaults, "missing_": MISSING}
+
+
+def _head(kernel: Kernel, own: Mapping[str, str]) -> str:
+    """The parameters of a launch function."""
+    defaults = kernel.defaults
+    defaulted = [
+        f"{name}={f'default_of_{name}' if name in defaults else 'missing_'}"
+        for name in kernel.call_names
+    ]
+    return f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
+
+
+def _compiled(
+    text: str, kernel: Kernel, frontend: Frontend, namespace: dict[str, Any]
+) -> dict[str, Any]:
+    """The namespace with what the text defines; tracebacks show the text."""
+    file = f"<launch of {kernel.name} for {frontend.name}>"
+    exec(compile(text, file, "exec"), namespace)
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    return namespace
 
 
 @dataclass
@@ -133,13 +175,9 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     names = kernel.call_names
     frontend = _apart_from_variables(frontend, kernel)
     own = _own_names(kernel)
-    defaulted = [
-        f"{name}={f'default_of_{name}' if name in kernel.defaults else 'missing_'}"
-        for name in names
-    ]
     reading = _Reading()
     for parameter in kernel.call_parameters:
-        _read(parameter, frontend, names, own["int"], reading)
+        _read(parameter, frontend, names, own, reading)
         if _must_be_writable(kernel, frontend, parameter):
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
@@ -148,9 +186,8 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
     slow = own["slow_path_"]
-    head = f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
     return (
-        f"def launch({head}):\n"
+        f"def launch({_head(kernel, own)}):\n"
         "    try:\n"
         f"{lines}"
         f"{_finding(kernel, frontend, reading, own)}"
@@ -229,18 +266,23 @@ def _apart(name: str, names: Collection[str]) -> str:
 
 
 def _read(
-    parameter: Parameter, frontend: Frontend, names: tuple[str, ...], int_: str, reading: _Reading
+    parameter: Parameter,
+    frontend: Frontend,
+    names: tuple[str, ...],
+    own: Mapping[str, str],
+    reading: _Reading,
 ) -> None:
-    """How one parameter is read; ``int_`` is what `int` is called."""
+    """How one parameter is read."""
     name = parameter.name
     if parameter.kind == "constexpr":
-        reading.depends_on(f"{name}.__class__", name)
+        plain = f"{name} if {name}.__class__ in {own['plain_']} else {own['exact_']}({name})"
+        reading.depends_on(f"{name}.__class__", plain)
         return
     if parameter.kind == "scalar":
         reading.depends_on(f"{name}.__class__")
         if parameter.dtype is None:
             reading.depends_on(
-                f"{name}.__class__ is {int_} and -0x80000000 <= {name} <= 0x7FFFFFFF"
+                f"{name}.__class__ is {own['int']} and -0x80000000 <= {name} <= 0x7FFFFFFF"
             )
         reading.values.append(name)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import math
 import threading
 
 import numpy as np
@@ -204,6 +205,40 @@ def test_keywords_positions_and_defaults_make_the_same_key(planned):
 
     assert len(planned) == 1
     np.testing.assert_array_equal(y.data, x.data * 2)
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        (1, True, 1.0),
+        (0.0, -0.0),
+        (np.float32(0.0), np.float32(-0.0)),
+        (1j * 0.0, -0.0 - 0j),
+        ((1,), (True,), (1.0,)),
+        ((1, (0.0,)), (1, (-0.0,))),
+        (frozenset({1}), frozenset({True})),
+    ],
+    ids=["numbers", "zeros", "numpy", "complex", "tuples", "nested", "sets"],
+)
+def test_constants_that_are_equal_and_differ_have_plans_of_their_own(planned, constants):
+    assert len(set(constants)) == 1
+    kernel = make()
+    for _ in range(2):
+        for constant in constants:
+            called(kernel, scale=1.0, flag=constant)
+
+    assert len(planned) == len(constants)
+
+
+def test_a_zero_keeps_the_sign_that_a_call_gave_it():
+    def plus(x, constant, y):
+        y = x + constant  # noqa: F841
+
+    kernel = make(plus, (Tensor(1), Tensor(0, constexpr=True), Tensor(1)))
+    for zero in (0.0, -0.0, 0.0, -0.0):
+        x, y = Array(np.full(5, -0.0, np.float32)), floats()
+        kernel(x, zero, y, B=4)
+        assert np.signbit(y.data).all() == (math.copysign(1.0, zero) < 0)
 
 
 def test_plans_are_bounded(monkeypatch, planned):

@@ -16,20 +16,12 @@ from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.hookspecs import hookimpl
-from ninetoothed_jax.buffers import BUFFERS, known_dtypes
+from ninetoothed_jax.buffers import BUFFERS, KINDS, device_of, known_dtypes
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
 
 NINETOOTHED_CONTRACT = 1
-
-#: XLA's names of platforms -> ours of kinds of devices.
-_KINDS = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "hip"}
-
-
-def _device_of(device: Any) -> Device:
-    kind = _KINDS.get(device.platform, device.platform)
-    return Device(kind, 0 if kind == "cpu" else device.local_hardware_id or 0)
 
 
 def _device_of_array(array: Any) -> Any:
@@ -39,9 +31,9 @@ def _device_of_array(array: Any) -> Any:
 def _native_device(device: Device) -> Any:
     import jax
 
-    platform = next(name for name, kind in _KINDS.items() if kind == device.kind)
+    platform = next(name for name, kind in KINDS.items() if kind == device.kind)
     devices = jax.local_devices(backend=platform)
-    return next(each for each in devices if _device_of(each) == device)
+    return next(each for each in devices if device_of(each) == device)
 
 
 def _empty(shape: tuple[int, ...], dtype: dtypes.DType, device: Device) -> Any:
@@ -61,7 +53,7 @@ def _synchronize(index: int) -> None:
     import jax
 
     for device in jax.local_devices():
-        if _device_of(device).index == index:
+        if device_of(device).index == index:
             with jax.default_device(device):
                 jax.numpy.zeros(()).block_until_ready()
 
@@ -94,7 +86,7 @@ FRONTEND = Frontend(
         ("jax._src.core", "ShapeDtypeStruct"),
     ),
     dtypes=known_dtypes,
-    device_of=_device_of,
+    device_of=device_of,
     empty=_empty,
     device_guard=_device_guard,
     synchronize=_synchronize,

@@ -55,6 +55,16 @@ class _Current(threading.local):
 CURRENT = _Current()
 
 
+#: XLA's names of platforms -> ours of kinds of devices.
+KINDS = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "hip"}
+
+
+def device_of(device: Any) -> Device:
+    """A device of JAX's in the core's terms."""
+    kind = KINDS.get(device.platform, device.platform)
+    return Device(kind, 0 if kind == "cpu" else device.local_hardware_id or 0)
+
+
 def known_dtypes() -> Mapping[Any, dtypes.DType]:
     """JAX's element types are NumPy's."""
     return {dtypes.by_name(name).numpy: dtypes.by_name(name) for name in dtypes.NAMES}

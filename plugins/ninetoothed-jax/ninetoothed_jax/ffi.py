@@ -157,12 +157,15 @@ class Invocation(NamedTuple):
     index: int
 
 
-def handler(run: Callable[[Invocation], None], has_stream: bool) -> Any:
+def handler(
+    run: Callable[[Invocation], None], has_stream: bool, only_index: int | None = None
+) -> Any:
     """A handler for `jax.ffi.register_ffi_target`; the caller keeps it alive.
 
     Args:
         run: runs one execution. What it raises becomes XLA's error.
         has_stream: whether the platform has streams.
+        only_index: the index of the one device that there is; None has XLA asked each time.
     """
 
     def handle(frame: int) -> int | None:
@@ -171,10 +174,12 @@ def handler(run: Callable[[Invocation], None], has_stream: bool) -> Any:
             if head.type == _METADATA:
                 _describe(head.metadata.contents)
                 return None
-        if c_int.from_address(frame + _STAGE).value != _EXECUTE:
+        words = _Words.from_address(frame)[:]
+        # The stage is an int; beside it in its word there may be anything.
+        if words[_STAGE] & 0xFFFFFFFF != _EXECUTE:
             return None
         try:
-            run(_invocation(frame, has_stream))
+            run(_invocation(frame, words, has_stream, only_index))
         except BaseException as error:  # Nothing may pass through XLA's own frames.
             return _create_error(frame, f"{type(error).__name__}: {error}")
         return None
@@ -185,39 +190,46 @@ def handler(run: Callable[[Invocation], None], has_stream: bool) -> Any:
 # Fields are read by their places: an object for each structure on the way would cost a launch more
 # than all else that it does.
 
+_POINTER = ctypes.sizeof(c_void_p)
 _EXTENSION = _Frame.extension.offset
 _API = _Frame.api.offset
 _CONTEXT = _Frame.context.offset
-_STAGE = _Frame.stage.offset
-_ARGUMENTS = _Frame.arguments.offset
-_RESULTS = _Frame.results.offset
-_ATTRIBUTES = _Frame.attributes.offset + _Attributes.values.offset
-_SIZE = _Values.size.offset
-_VALUES = _Values.values.offset
 _DATA = _Buffer.data.offset
 _VALUE = _Scalar.value.offset
-_POINTER = ctypes.sizeof(c_void_p)
+
+#: A frame as words, and the places of some.
+_Words = ctypes.c_uint64 * (ctypes.sizeof(_Frame) // _POINTER)
+_STAGE = _Frame.stage.offset // _POINTER
+_ATTRIBUTES = (_Frame.attributes.offset + _Attributes.values.offset) // _POINTER
+_ARGUMENTS = (_Frame.arguments.offset + _Values.size.offset) // _POINTER
+_RESULTS = (_Frame.results.offset + _Values.size.offset) // _POINTER
+_VALUES = (_Values.values.offset - _Values.size.offset) // _POINTER
+
+_word_at = ctypes.c_uint64.from_address
 
 
 def _word(address: int) -> int:
     """The word, an integer or an address, that is kept at an address."""
-    return ctypes.c_uint64.from_address(address).value
+    return _word_at(address).value
 
 
-def _invocation(frame: int, has_stream: bool) -> Invocation:
-    attribute = _word(_word(frame + _ATTRIBUTES))
+def _invocation(
+    frame: int, words: list[int], has_stream: bool, only_index: int | None
+) -> Invocation:
     return Invocation(
-        _word(_word(attribute + _VALUE)),
-        _addresses(frame + _ARGUMENTS),
-        _addresses(frame + _RESULTS),
+        _word(_word(_word(words[_ATTRIBUTES]) + _VALUE)),
+        _addresses(words[_ARGUMENTS], words[_ARGUMENTS + _VALUES]),
+        _addresses(words[_RESULTS], words[_RESULTS + _VALUES]),
         _get(frame, "stream", _GetStream) if has_stream else 0,
-        _get(frame, "device_ordinal", _GetOrdinal) if has_stream else 0,
+        _get(frame, "device_ordinal", _GetOrdinal) if only_index is None else only_index,
     )
 
 
-def _addresses(values: int) -> list[int]:
-    count, buffers = _word(values + _SIZE), _word(values + _VALUES)
-    return [_word(_word(buffers + _POINTER * place) + _DATA) for place in range(count)]
+def _addresses(count: int, buffers: int) -> list[int]:
+    if not count:
+        return []
+    pointers = (ctypes.c_uint64 * count).from_address(buffers)[:]
+    return [_word_at(pointer + _DATA).value for pointer in pointers]
 
 
 def _describe(metadata: Any) -> None:

@@ -20,14 +20,19 @@ import numpy
 from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
+from ninetoothed.exact import exact
+from ninetoothed.launch import described
 from ninetoothed.written import written
-from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer
+from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
 from ninetoothed_jax.ffi import Invocation, handler
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
 
 _TARGET = "ninetoothed_launch"
+
+#: The bits of an address that are 0 where it is aligned as plans ask for it.
+_ALIGNED = 15
 
 _identities = itertools.count(1)
 
@@ -51,16 +56,20 @@ class Launcher:
         """The outputs: None, one array, or a tuple in the order of the parameters."""
         key: list[Any] = []
         operands = []
-        for name, kind in self._kinds.items():
-            value = bound[name]
-            if _is_operand(kind, value):
-                operands.append(value)
+        for kind, value in zip(self._kinds.values(), bound.values()):
+            if kind == "tensor":
+                is_operand = value.__class__ is not jax.ShapeDtypeStruct
+                key += (is_operand, value.shape, value.dtype)
+            elif is_operand := kind == "scalar" and isinstance(value, jax.Array):
                 key += (True, value.shape, value.dtype)
-            elif kind == "tensor":
-                key += (False, value.shape, value.dtype)
             else:
-                key += (type(value), value)
-        call, compute = self._computation(tuple(key), bound)
+                key += (value.__class__, exact(value))
+            if is_operand:
+                operands.append(value)
+        try:
+            call, compute = self._computations[tuple(key)]
+        except (KeyError, TypeError):
+            call, compute = self._new_computation(tuple(key), bound)
         try:
             results = compute(*operands)
         except Exception as error:
@@ -71,14 +80,12 @@ class Launcher:
             return results[0]
         return results or None
 
-    def _computation(self, key: Any, bound: Mapping[str, Any]) -> Any:
+    def _new_computation(self, key: Any, bound: Mapping[str, Any]) -> Any:
         """The custom call for this key, and the compiled function of the operands that makes it."""
         try:
-            found = self._computations.get(key)
+            hash(key)
         except TypeError:
             raise self._unhashable(bound) from None
-        if found is not None:
-            return found
         call = self._new_call(bound)
         call.check()
         with self._lock:
@@ -132,7 +139,7 @@ class Launcher:
 def _is_operand(kind: str, value: Any) -> bool:
     """Whether an argument is an array that a computation is given."""
     if kind == "tensor":
-        return not isinstance(value, jax.ShapeDtypeStruct)
+        return value.__class__ is not jax.ShapeDtypeStruct
     return kind == "scalar" and isinstance(value, jax.Array)
 
 
@@ -146,6 +153,8 @@ class _Call:
         scalars: the element types of those that are passed by value and known only when it runs.
         operands, outputs: the names of the buffers that XLA gives.
         error: what was raised when it ran, until it is told.
+        plans: what runs it, by kind and index of the device and the alignment of the buffers.
+        planning: held while a plan is made.
     """
 
     kernel: Kernel
@@ -156,6 +165,8 @@ class _Call:
     outputs: tuple[str, ...]
     identity: int = field(default_factory=lambda: next(_identities))
     error: BaseException | None = None
+    plans: dict[Any, Any] = field(default_factory=dict)
+    planning: Any = field(default_factory=threading.Lock)
 
     def check(self) -> None:
         """Raises what a launch would raise for these shapes on any device."""
@@ -186,8 +197,35 @@ class _Call:
         )
         return tuple(launch(*operands, identity=numpy.int64(self.identity)))
 
-    def run(self, invocation: Invocation, device: Device) -> None:
-        """Launches on XLA's buffers and stream."""
+    def run(self, kind: str, invocation: Invocation) -> None:
+        """Launches on XLA's buffers and stream, on a device of this kind."""
+        _, operands, results, stream, index = invocation
+        try:
+            if self.scalars:
+                self._launch(kind, invocation)
+                return
+            pointers = operands + results
+            together = 0
+            for pointer in pointers:
+                together |= pointer
+            # All else that a plan depends on is the call's own.
+            aligned = not together & _ALIGNED or tuple([not p & _ALIGNED for p in pointers])
+            plan = self.plans.get((kind, index, aligned)) or self._new_plan(
+                kind, aligned, invocation
+            )
+            run, values = plan
+            run(stream, *[pointers[value] if place else value for place, value in values])
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _launch(self, kind: str, invocation: Invocation) -> None:
+        """Launches with numbers that are known only now, so that a key must be made of them."""
+        CURRENT.stream = invocation.stream
+        self.kernel.launch_function(BUFFERS)(**self._arguments(kind, invocation))
+
+    def _arguments(self, kind: str, invocation: Invocation) -> dict[str, Any]:
+        device = Device(kind, invocation.index)
         addresses = dict(zip(self.operands, invocation.arguments))
         # An output that starts as an operand has that operand's buffer.
         addresses.update(zip(self.outputs, invocation.results))
@@ -196,12 +234,31 @@ class _Call:
             arguments[name] = Buffer(told.shape, told.strides, told.dtype, device, addresses[name])
         for name, dtype in self.scalars.items():
             arguments[name] = _value(addresses[name], dtype, invocation.stream, device)
-        CURRENT.stream = invocation.stream
-        try:
-            self.kernel.launch_function(BUFFERS)(**arguments)
-        except BaseException as error:
-            self.error = error
-            raise
+        return self.kernel.bind((), arguments)
+
+    def _new_plan(self, kind: str, aligned: Any, invocation: Invocation) -> Any:
+        """What runs a call at addresses so aligned, and what it is given; made once."""
+        with self.planning:
+            key = kind, invocation.index, aligned
+            if key not in self.plans:
+                CURRENT.stream = invocation.stream
+                bound = self._arguments(kind, invocation)
+                given, values = described(self.kernel, BUFFERS, bound)
+                plan, _ = self.kernel.new_plan(BUFFERS, given, (invocation.stream, *values))
+                self.plans[key] = plan.run, self._values(bound, values)
+            return self.plans[key]
+
+    def _values(self, bound: Mapping[str, Any], values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+        """What a plan is called with: places among the addresses (True, place), or fixed values."""
+        places = {name: place for place, name in enumerate((*self.operands, *self.outputs))}
+        names = [p.name for p in self.kernel.call_parameters if p.kind in ("tensor", "scalar")]
+        untouched = self.kernel.untouched(bound)
+        return [
+            (True, places[name])
+            if name in self.tensors and name not in untouched
+            else (False, value)
+            for name, value in zip(names, values, strict=True)
+        ]
 
 
 def _description(array: Any) -> Buffer:
@@ -227,7 +284,16 @@ def _value(address: int, dtype: numpy.dtype, stream: int, device: Device) -> Any
 
 
 def _run_on(kind: str, invocation: Invocation) -> None:
-    _calls[invocation.identity].run(invocation, Device(kind, invocation.index))
+    _calls[invocation.identity].run(kind, invocation)
+
+
+def _only_index(kind: str) -> int | None:
+    """The index of the one device of a kind; None where there may be several."""
+    if kind == "cpu":
+        return 0
+    devices = [device_of(device) for device in jax.local_devices()]
+    indices = [device.index for device in devices if device.kind == kind]
+    return indices[0] if len(indices) == 1 else None
 
 
 @functools.cache
@@ -235,7 +301,8 @@ def _register() -> tuple[Any, ...]:
     """The handlers, registered with XLA; they live as long as the process."""
     handlers = []
     for platform, kind in (("cpu", "cpu"), ("CUDA", "cuda"), ("ROCM", "hip")):
-        function = handler(functools.partial(_run_on, kind), has_stream=kind != "cpu")
+        run = functools.partial(_run_on, kind)
+        function = handler(run, has_stream=kind != "cpu", only_index=_only_index(kind))
         jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
         handlers.append(function)
     return tuple(handlers)

@@ -66,8 +66,28 @@ def test_an_invocation_has_buffers_stream_and_device():
 
 def test_the_cpu_has_no_stream():
     seen, frame = [], Frame()
-    ffi.handler(seen.append, has_stream=False)(frame.address)
+    ffi.handler(seen.append, has_stream=False, only_index=0)(frame.address)
     assert (seen[0].stream, seen[0].index) == (0, 0)
+
+
+def test_where_there_is_one_device_xla_is_not_asked():
+    seen, frame = [], Frame()
+    ffi.handler(seen.append, has_stream=True, only_index=7)(frame.address)
+    assert (seen[0].stream, seen[0].index) == (STREAM, 7)
+
+
+def test_a_call_without_operands_has_none():
+    seen, frame = [], Frame()
+    frame.frame.arguments.size, frame.frame.arguments.values = 0, None
+    ffi.handler(seen.append, has_stream=True)(frame.address)
+    assert seen[0].arguments == []
+
+
+def test_what_lies_beside_the_stage_is_no_part_of_it():
+    seen, frame = [], Frame()
+    ctypes.c_uint32.from_address(frame.address + ffi._Frame.stage.offset + 4).value = 0xDEAD
+    ffi.handler(seen.append, has_stream=True)(frame.address)
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("stage", [0, 1, 2])
