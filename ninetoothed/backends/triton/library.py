@@ -1,13 +1,16 @@
 """Functions that emitted kernels call, in Triton's language.
 
-A lane that holds no element must not take part in a reduction. Each function here puts the
-identity of one kind of reduction in its place.
+A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
+kind of reduction in its place. Others are for small quotients (`quotients`) and for reductions in
+several parts (`split`).
 """
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+
+from ninetoothed.backends.triton import quotients
 
 
 @triton.constexpr_function
@@ -72,3 +75,70 @@ def exclude_highest(value, mask):
 def exclude_all_ones(value, mask):
     """``value`` where ``mask`` holds, else all bits set: the identity of a conjunction of bits."""
     return tl.where(mask, value, _constant(_all_ones(value.dtype), value.dtype))
+
+
+_multiplier = triton.constexpr_function(quotients.multiplier)
+
+
+@triton.jit
+def quotient(value, divisor: tl.constexpr, bits: tl.constexpr):
+    """``value // divisor`` where ``0 <= value < 2**bits``."""
+    known: tl.constexpr = _multiplier(divisor, bits)
+    if known is None:
+        return value // divisor
+    else:
+        return value * known[0] >> known[1]
+
+
+@triton.jit
+def remainder(value, divisor: tl.constexpr, bits: tl.constexpr):
+    """``value % divisor`` where ``0 <= value < 2**bits``."""
+    return value - quotient(value, divisor, bits) * divisor
+
+
+@triton.jit
+def _as_rows(value):
+    """``value`` as a matrix of the same rows."""
+    columns: tl.constexpr = value.shape[-1]
+    return tl.reshape(value, (value.numel // columns, columns))
+
+
+@triton.jit
+def _places(rows: tl.constexpr, columns: tl.constexpr):
+    return tl.arange(0, rows)[:, None] * columns + tl.arange(0, columns)[None, :]
+
+
+@triton.jit
+def keep_part(pointer, value):
+    """Stores the sums of one part at ``pointer``, in float32."""
+    matrix = _as_rows(value)
+    tl.store(pointer + _places(matrix.shape[0], matrix.shape[1]), matrix.to(tl.float32))
+
+
+@triton.jit
+def is_last_part(arrivals, num_parts: tl.constexpr):
+    """Counts this part as arrived; whether all others were there before. The last resets the count.
+
+    What any part stored before is seen by the last.
+    """
+    # What every thread has stored comes before the one that counts.
+    tl.debug_barrier()
+    is_last = tl.atomic_add(arrivals, 1, sem="acq_rel", scope="gpu") == num_parts - 1
+    if is_last:
+        tl.store(arrivals, 0)
+    return is_last
+
+
+@triton.jit
+def sum_of_parts(pointer, like, step: tl.constexpr, num_parts: tl.constexpr):
+    """The sum of what all parts kept, first to last, each ``step`` elements after the one before.
+
+    It has the shape and the type of ``like``.
+    """
+    matrix = _as_rows(like)
+    places = _places(matrix.shape[0], matrix.shape[1])
+    total = tl.zeros(matrix.shape, tl.float32)
+    for part in range(num_parts):
+        # Not from this multiprocessor's own cache: others have stored them.
+        total += tl.load(pointer + part * step + places, cache_modifier=".cg")
+    return tl.reshape(total, like.shape).to(like.dtype)

@@ -34,6 +34,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, str]] = {
         "event_elapsed": "cuEventElapsedTime",
         "stream_synchronize": "cuStreamSynchronize",
         "stream_is_capturing": "cuStreamIsCapturing",
+        "exchange_capture_mode": "cuThreadExchangeStreamCaptureMode",
         "allocate": "cuMemAlloc_v2",
         "free": "cuMemFree_v2",
         "allocate_on_stream": "cuMemAllocAsync",
@@ -54,6 +55,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, str]] = {
         "event_elapsed": "hipEventElapsedTime",
         "stream_synchronize": "hipStreamSynchronize",
         "stream_is_capturing": "hipStreamIsCapturing",
+        "exchange_capture_mode": "hipThreadExchangeStreamCaptureMode",
         "allocate": "hipMalloc",
         "free": "hipFree",
         "allocate_on_stream": "hipMallocAsync",
@@ -84,6 +86,9 @@ _CUDA_ATTRIBUTES = {
 }
 
 _CAPTURE_IMPLICIT = 906
+
+#: A thread's mode in which captures of graphs, its own and others', do not forbid it to allocate.
+_CAPTURE_MODE_RELAXED = 2
 _SIZE = ctypes.c_size_t
 _HANDLE = ctypes.c_void_p
 
@@ -292,6 +297,16 @@ class Runtime:
             return True
         self._check("stream_is_capturing", status)
         return state.value != 0
+
+    @contextmanager
+    def capturing_elsewhere(self) -> Iterator[None]:
+        """What is done meanwhile has nothing to do with any graph that is being captured."""
+        mode = ctypes.c_int(_CAPTURE_MODE_RELAXED)
+        self.call("exchange_capture_mode", ctypes.byref(mode))
+        try:
+            yield
+        finally:
+            self.call("exchange_capture_mode", ctypes.byref(mode))
 
 
 class Event:
