@@ -14,6 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks import best_kernels as best
 from benchmarks import triton_kernels as idiomatic
+from benchmarks.inputs import BUILDERS, ELEMENTS
 from benchmarks.search import autotune, fastest_of
 from tests.examples.maker import Maker
 from tests.examples.references import rms_norm_reference, rope_reference, sdpa_reference
@@ -50,19 +51,6 @@ class Task:
     rounds_intermediates: bool = False
 
 
-def _normal(*shapes: tuple[int, ...]) -> Callable[[Maker], tuple[torch.Tensor, ...]]:
-    return lambda make: tuple(make(*shape) for shape in shapes)
-
-
-def _build_rope(make: Maker) -> tuple[torch.Tensor, ...]:
-    batch, length, heads, size = 4, 1024, 48, 64
-    # Real angles: turning in place, again and again, must not make the numbers grow.
-    frequencies = 10000.0 ** (-torch.arange(0, size, 2, device=make.device) / size)
-    angles = torch.arange(length, device=make.device)[:, None] * frequencies
-    tables = (angles.sin().to(make.dtype), angles.cos().to(make.dtype))
-    return make(batch, length, heads, size), *tables
-
-
 def _torch_rope_(
     tensor: torch.Tensor, sin: torch.Tensor, cos: torch.Tensor, interleaved: bool = True
 ) -> torch.Tensor:
@@ -95,8 +83,9 @@ torch_sdpa = fastest_of(
 def _example(name: str) -> Callable[..., torch.Tensor]:
     """An example's function, imported when it is called: it is made with the package at hand."""
 
-    def call(*arguments: Any) -> torch.Tensor:
-        return getattr(importlib.import_module(f"examples.{name.rstrip('_')}"), name)(*arguments)
+    def call(*arguments: Any, **options: Any) -> torch.Tensor:
+        module = importlib.import_module(f"examples.{name.rstrip('_')}")
+        return getattr(module, name)(*arguments, **options)
 
     return call
 
@@ -126,20 +115,18 @@ def _contenders(
     }
 
 
-_ELEMENTS = 16_777_216
-
 TASKS = (
     Task(
         "add",
-        f"{_ELEMENTS}",
-        _normal((_ELEMENTS,), (_ELEMENTS,)),
+        f"{ELEMENTS}",
+        BUILDERS["add"],
         _contenders("add", torch.add),
         torch.add,
     ),
     Task(
         "addmm",
         "4096³",
-        _normal((4096, 4096), (4096, 4096), (4096, 4096)),
+        BUILDERS["addmm"],
         _contenders("addmm", torch.addmm),
         torch.addmm,
         reduction=4096,
@@ -147,7 +134,7 @@ TASKS = (
     Task(
         "bmm",
         "4 × 2048³",
-        _normal((4, 2048, 2048), (4, 2048, 2048)),
+        BUILDERS["bmm"],
         _contenders("bmm", torch.bmm),
         torch.bmm,
         reduction=2048,
@@ -155,7 +142,7 @@ TASKS = (
     Task(
         "conv2d",
         "(4, 512, 14, 14) * (512, 512, 3, 3)",
-        _normal((4, 512, 14, 14), (512, 512, 3, 3)),
+        BUILDERS["conv2d"],
         _contenders("conv2d", F.conv2d),
         F.conv2d,
         reduction=512 * 9,
@@ -163,7 +150,7 @@ TASKS = (
     Task(
         "mm",
         "4096³",
-        _normal((4096, 4096), (4096, 4096)),
+        BUILDERS["mm"],
         _contenders("mm", torch.mm),
         torch.mm,
         reduction=4096,
@@ -171,7 +158,7 @@ TASKS = (
     Task(
         "rms_norm",
         "(4096, 4096)",
-        _normal((4096, 4096)),
+        BUILDERS["rms_norm"],
         _contenders("rms_norm", _torch_rms_norm),
         rms_norm_reference,
         reduction=4096,
@@ -179,7 +166,7 @@ TASKS = (
     Task(
         "rope",
         "(4, 1024, 48, 64), cloned",
-        _build_rope,
+        BUILDERS["rope"],
         _contenders("rope", rope_reference),
         rope_reference,
         rounds_intermediates=True,
@@ -187,7 +174,7 @@ TASKS = (
     Task(
         "rope_",
         "(4, 1024, 48, 64), in place",
-        _build_rope,
+        BUILDERS["rope_"],
         _contenders("rope_", _torch_rope_),
         rope_reference,
         rounds_intermediates=True,
@@ -195,7 +182,7 @@ TASKS = (
     Task(
         "sdpa",
         "(4, 48, 1024, 64)",
-        _normal(*[(4, 48, 1024, 64)] * 3),
+        BUILDERS["sdpa"],
         _contenders("sdpa", torch_sdpa),
         sdpa_reference,
         reduction=1024,
@@ -203,15 +190,15 @@ TASKS = (
     ),
     Task(
         "silu",
-        f"{_ELEMENTS}",
-        _normal((_ELEMENTS,)),
+        f"{ELEMENTS}",
+        BUILDERS["silu"],
         _contenders("silu", F.silu),
         F.silu,
     ),
     Task(
         "softmax",
         "(4096, 4096)",
-        _normal((4096, 4096)),
+        BUILDERS["softmax"],
         _contenders("softmax", lambda x: torch.softmax(x, -1)),
         lambda x: torch.softmax(x, -1),
         reduction=4096,

@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table, its columns lined up for plain text too: the first left, the others right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    widths = [max(2, *map(len, column)) for column in zip(header, *rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
         padded = [cells[0].ljust(widths[0])]
@@ -28,11 +28,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def write(
-    name: str, environment: dict[str, str], text: str, data: Any, folder: Path = RESULTS
+    name: str,
+    environment: dict[str, str],
+    text: str,
+    data: Any,
+    folder: Path = RESULTS,
+    label: str | None = None,
 ) -> list[Path]:
-    """Write a table and its raw figures, as `<date>-<machine>-<name>.md` and `.json`."""
+    """Write a table and its raw figures, as `<date>-<machine>-<label>.md` and `.json`.
+
+    In the raw figures the data are under `name`, which is the label too where none is given.
+    """
     machine = re.sub(r"[^a-z0-9]+", "-", environment["device"].lower()).strip("-")
-    stem = f"{environment['date'][:10]}-{machine}-{name}"
+    stem = f"{environment['date'][:10]}-{machine}-{label or name}"
     folder.mkdir(parents=True, exist_ok=True)
     raw, readable = folder / f"{stem}.json", folder / f"{stem}.md"
     raw.write_text(json.dumps({"environment": environment, name: data}, indent=1) + "\n")
