@@ -1,0 +1,155 @@
+"""Kernels with loops that can be split, and comparisons that hold; and what they should give."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from examples.addmm import addmm
+from examples.mm import mm
+from examples.sdpa import sdpa
+from ninetoothed import Symbol, Tensor
+from tests.examples import references
+from tests.examples.compare import assert_matches
+
+WIDTH = Symbol("WIDTH", constexpr=True)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def case_products_of_odd_sizes():
+    for m, n, k in itertools.product((1, 33), (40, 64), (1, 31, 32, 33, 64, 100)):
+        left, right = random(m, k), random(k, n)
+        assert_matches(mm(left, right), left.double() @ right.double(), k)
+
+
+def case_product_and_sum():
+    input, left, right = random(33, 40), random(33, 70), random(70, 40)
+    expected = 2 * input.double() + 3 * (left.double() @ right.double())
+    assert_matches(addmm(input, left, right, beta=2, alpha=3), expected, 70)
+
+
+def case_attention():
+    sizes = ((32, 32), (1, 1), (33, 31), (64, 64), (70, 100), (100, 70), (128, 128))
+    for (m, n), is_causal in itertools.product(sizes, (False, True)):
+        query, key, value = random(1, 4, m, 16), random(1, 2, n, 16), random(1, 2, n, 16)
+        exact = (tensor.double() for tensor in (query, key, value))
+        expected = references.sdpa_reference(*exact, is_causal=is_causal)
+        assert_matches(sdpa(query, key, value, is_causal), expected, n)
+
+
+# Rows, piece by piece.
+
+
+def row_arrangement(input, output, WIDTH=WIDTH):
+    arranged = input.tile((1, WIDTH)).tile((1, -1))
+    arranged.dtype = arranged.dtype.squeeze(0)
+    arranged.dtype.dtype = arranged.dtype.dtype.squeeze(0)
+    return arranged, output.tile((1,)).unsqueeze(1)
+
+
+def largest(input, output):
+    found = ntl.full((1,), float("-inf"), dtype=ntl.float32)
+    for k in range(input.shape[0]):
+        found = ntl.maximum(found, ntl.max(input[k]))
+    output = found  # noqa: F841
+
+
+def after_the_first(input, output):
+    total = ntl.zeros((1,), dtype=ntl.float32)
+    for k in range(1, input.shape[0]):
+        total += ntl.sum(input[k])
+    output = total  # noqa: F841
+
+
+row_tensors = (Tensor(2), Tensor(1))
+largest_kernel = ninetoothed.make(row_arrangement, largest, row_tensors)
+after_the_first_kernel = ninetoothed.make(row_arrangement, after_the_first, row_tensors)
+
+
+def case_rows():
+    for width, size in itertools.product((16, 12), (1, 11, 12, 16, 17, 24, 32, 50)):
+        # All below 0: a lane that holds no element would be the largest.
+        input = -1 - random(3, size).abs()
+        output = torch.full((3,), float("nan"))
+        largest_kernel(input, output, WIDTH=width)
+        torch.testing.assert_close(output, input.max(1).values)
+        after_the_first_kernel(input, output, WIDTH=width)
+        torch.testing.assert_close(output, input[:, width:].sum(1))
+
+
+# Comparisons of positions.
+
+
+def banded(input, output):
+    """A band around the diagonal: its lower end begins to hold, its upper end ceases to."""
+    for k in range(input.shape[0]):
+        rows = input[k].offsets(0)[:, None]
+        columns = input[k].offsets(1)[None, :]
+        inside = (columns - rows <= 3) & (rows - columns < 5)
+        output[k] = ntl.where(inside, input[k], -1.0)
+
+
+def below(input, output):
+    for k in range(input.shape[0]):
+        is_below = input[k].offsets(0)[:, None] >= input[k].offsets(1)[None, :]
+        output[k] = ntl.where(is_below, 1.0, 0.0)
+
+
+def of_one_tile(input, output):
+    """The two sides are of one tile, and have lanes of their own."""
+    for k in range(input.shape[0]):
+        rows = input[k].offsets(0)
+        output[k] = ntl.where(rows[:, None] >= rows[None, :], 1.0, 0.0)
+
+
+def always(input, output):
+    for k in range(input.shape[0]):
+        rows = input[k].offsets(0)
+        holds = (rows[:, None] < input.source.shape[0]) & (rows[None, :] + 1 > 0)
+        output[k] = ntl.where(holds, 1.0, 2.0)
+
+
+def square(application):
+    def arrangement(input, output, WIDTH=WIDTH):
+        def arrange(tensor):
+            arranged = tensor.tile((WIDTH, WIDTH)).tile((1, -1))
+            arranged.dtype = arranged.dtype.squeeze(0)
+            return arranged
+
+        return arrange(input), arrange(output)
+
+    return ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+
+
+banded_kernel, below_kernel, of_one_tile_kernel, always_kernel = map(
+    square, (banded, below, of_one_tile, always)
+)
+
+
+def case_comparisons():
+    for size, width in itertools.product((16, 23, 64), (8, 16, 6)):
+        input = random(size, size)
+        output = torch.full_like(input, float("nan"))
+        rows = torch.arange(size)[:, None]
+        columns = torch.arange(size)[None, :]
+
+        banded_kernel(input, output, WIDTH=width)
+        inside = (columns - rows <= 3) & (rows - columns < 5)
+        torch.testing.assert_close(output, torch.where(inside, input, -1.0))
+
+        below_kernel(input, output, WIDTH=width)
+        torch.testing.assert_close(output, (rows >= columns).float())
+
+        always_kernel(input, output, WIDTH=width)
+        torch.testing.assert_close(output, torch.ones_like(input))
+
+        of_one_tile_kernel(input, output, WIDTH=width)
+        within = torch.arange(size) % width
+        expected = (within[:, None] >= within[None, :]).float()
+        torch.testing.assert_close(output, expected)

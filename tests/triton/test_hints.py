@@ -1,0 +1,35 @@
+"""Hints for the cache: at loads of what is read once, in kernels that have no products."""
+
+from __future__ import annotations
+
+import pytest
+
+from ninetoothed.backends.triton.emit import emit
+from ninetoothed.backends.triton.hints import streamed
+from ninetoothed.backends.triton.options import Options
+from tests.golden.kernels import TEN
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("add", {"input", "other"}),
+        ("softmax", {"input"}),
+        ("mm", set()),
+        ("sdpa", set()),
+    ],
+)
+def test_what_is_read_once(name, parameters):
+    assert streamed(TEN[name]) == parameters
+
+
+def test_what_programs_share_is_not_read_once():
+    assert not streamed(TEN["rope"]) & {"sin_table", "cos_table"}
+
+
+def test_loads_carry_the_hint():
+    assert emit(TEN["add"]).text.count("eviction_policy='evict_last'") == 2
+
+
+def test_hints_can_be_left_out():
+    assert "eviction_policy" not in emit(TEN["add"], options=Options(hints=0)).text
