@@ -8,21 +8,19 @@ import functools
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Symbol, Tensor
-
-BLOCK_SIZE_H = Symbol("BLOCK_SIZE_H", constexpr=True)
+from ninetoothed import Tensor
 
 
-def arrangement(input, sin_table, cos_table, interleaved=True, BLOCK_SIZE_H=BLOCK_SIZE_H):
+def arrangement(input, sin_table, cos_table, interleaved=True):
     half = input.shape[-1] // 2
 
-    # One program holds the two halves of some heads at one position.
+    # One program holds the two halves of all heads at one position.
     if interleaved:
         input_arranged = input.tile(
-            (1, 1, BLOCK_SIZE_H, half), strides=(-1, -1, -1, 1), dilation=(1, 1, 1, 2)
+            (1, 1, -1, half), strides=(-1, -1, -1, 1), dilation=(1, 1, 1, 2)
         )
     else:
-        input_arranged = input.tile((1, 1, BLOCK_SIZE_H, half))
+        input_arranged = input.tile((1, 1, -1, half))
 
     input_arranged = input_arranged.tile((1, 1, 1, 2))
     input_arranged.dtype = input_arranged.dtype.squeeze((0, 1, 2))
@@ -31,7 +29,7 @@ def arrangement(input, sin_table, cos_table, interleaved=True, BLOCK_SIZE_H=BLOC
     def arrange_table(table):
         table_arranged = table.tile((1, -1)).unsqueeze(0).unsqueeze(2)
 
-        return table_arranged.expand((input_arranged.shape[0], -1, input_arranged.shape[2], -1))
+        return table_arranged.expand((input_arranged.shape[0], -1, -1, -1))
 
     return input_arranged, arrange_table(sin_table), arrange_table(cos_table)
 
@@ -47,7 +45,7 @@ def application(input, sin_table, cos_table):
 
 
 tensors = (
-    Tensor(4, shape_options=(None, None, None, {"constexpr": True})),
+    Tensor(4, shape_options=(None, None, {"constexpr": True}, {"constexpr": True})),
     Tensor(2, shape_options=(None, {"constexpr": True})),
     Tensor(2, shape_options=(None, {"constexpr": True})),
 )
@@ -66,9 +64,7 @@ def rope_(input, sin_table, cos_table, interleaved=True):
     """Turn (batch, sequence, heads, size) in place; the tables are (sequence or more, size / 2)."""
     length = input.shape[1]
 
-    (kernel if interleaved else halves_kernel)(
-        input, sin_table[:length], cos_table[:length], BLOCK_SIZE_H=4
-    )
+    (kernel if interleaved else halves_kernel)(input, sin_table[:length], cos_table[:length])
 
     return input
 

@@ -63,9 +63,11 @@ def access_of(tensor: Tensor, programs: Indices | None = None) -> Access:
         programs = positions("program", tensor.shape)
     middle, tile = levels[1:-1], levels[-1]
     tile_shape: Shape = tile.shape if len(levels) > 1 else ()
+    # Where the grid is of size 1 there is one position.
+    placed = tuple(constant(0) if p.leaf.extent == 1 else p for p in programs)
     chosen = [positions(f"selection_{depth}", level.shape) for depth, level in enumerate(middle)]
     lanes = positions("lane", tile_shape)
-    indices_of_levels = [programs, *chosen, *([lanes] if len(levels) > 1 else [])]
+    indices_of_levels = [placed, *chosen, *([lanes] if len(levels) > 1 else [])]
     indices, conditions = source_indices(tensor, indices_of_levels)
     facts = [
         position < as_symbol(size)

@@ -139,7 +139,6 @@ PAPER_KERNELS = (
         ((3, 517, 7, 90), (517, 45), (517, 45)),
         None,
         rope_reference,
-        constants=(("BLOCK_SIZE_H", 4),),
     ),
     PaperKernel(
         "mm",

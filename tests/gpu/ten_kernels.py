@@ -118,7 +118,7 @@ def _rope(make: Any, wide: Any, scale: int) -> Task:
     s, c = wide(sin)[:, None, :], wide(cos)[:, None, :]
     turned = (first * c - second * s, first * s + second * c)
     expected = np.stack(turned, -1).reshape(x.shape)
-    return Task("rope", rope.kernel, (InOut(x), sin, cos), expected, {"BLOCK_SIZE_H": 4})
+    return Task("rope", rope.kernel, (InOut(x), sin, cos), expected)
 
 
 def _sdpa(make: Any, wide: Any, scale: int) -> Task:

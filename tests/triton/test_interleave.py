@@ -62,7 +62,7 @@ def test_elements_that_are_not_neighbours_are_left():
 
 def test_halves_are_left():
     arguments = (torch.empty(1, 4, 8, 16), torch.empty(4, 8), torch.empty(4, 8))
-    call = rope.halves_kernel.call_of(*arguments, BLOCK_SIZE_H=4)
+    call = rope.halves_kernel.call_of(*arguments)
     text = specialize(rope.halves_kernel, call, None).emitted.text
 
     assert "tl.split" not in text
@@ -71,7 +71,7 @@ def test_halves_are_left():
 def test_a_pair_is_moved_in_wide_accesses():
     arguments = [torch.empty(1, 4, 16, 64), torch.empty(4, 32), torch.empty(4, 32)]
     arguments = [argument.half() for argument in arguments]
-    compiled = rope.kernel.compile(*arguments, BLOCK_SIZE_H=16, target=("cuda", 90))
+    compiled = rope.kernel.compile(*arguments, target=("cuda", 90))
 
     assert compiled.asm["ptx"].count("ld.global.v4.b32") == 1
     assert compiled.asm["ptx"].count("st.global.v4.b32") == 1

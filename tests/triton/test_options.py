@@ -2,13 +2,25 @@
 
 import pytest
 
-from ninetoothed.backends.triton.options import Options, choices
-from ninetoothed.errors import NineToothedError
-from tests.golden.kernels import TEN
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from ninetoothed.backends.triton.options import Options, choices  # noqa: E402
+from ninetoothed.backends.triton.specialize import environment_of  # noqa: E402
+from ninetoothed.errors import NineToothedError  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
+from tests.golden.kernels import TEN  # noqa: E402
+
+#: The block sizes of `mm`.
+BLOCKS = {f"BLOCK_SIZE_{dim}": 64 for dim in "MNK"}
 
 
 def tried(name):
-    return choices(TEN[name], None, {})
+    kernel = TEN[name]
+    constants = {"BLOCK_SIZE": 1024} if name == "add" else {}
+    tensor = torch.empty(1 << 20) if name == "add" else torch.empty(1000, 1000)
+    call = kernel.call_of(tensor, tensor, tensor, **constants)
+    blocks = {} if name == "add" else BLOCKS
+    return choices(kernel, call, environment_of(kernel, call, Config(tuple(blocks.items()), 4, 3)))
 
 
 def test_the_plain_translation_is_tried_first():
@@ -25,6 +37,12 @@ def test_the_environment_fixes_an_option(monkeypatch):
 
     assert tried("mm") == [(("group", 1),)]
     assert tried("add") == [()]
+
+
+def test_the_environment_may_fix_what_is_right_and_not_worth_trying(monkeypatch):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=4")
+
+    assert tried("add") == [(("programs", 4),)]
 
 
 @pytest.mark.parametrize("text", ["groups=1", "group", "group=on"])

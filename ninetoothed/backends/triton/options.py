@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton import order
+from ninetoothed.backends.triton import order, programs
 from ninetoothed.errors import NineToothedError, near
 from ninetoothed.expr import Symbol
 
@@ -32,9 +32,11 @@ class Options:
 
     Attributes:
         group: rows of tiles in a group of programs, where programs are grouped (`order`).
+        programs: elements of the grid that one program handles (`programs`).
     """
 
     group: int = order.GROUP
+    programs: int = 1
 
     @classmethod
     def of(cls, config: Config | None) -> Options:
@@ -52,10 +54,24 @@ def _group(
     return (1,) if order.is_grouped(kernel.arrangement) else ()
 
 
+def _programs(
+    kernel: Kernel, call: Call, environment: Environment, chosen: Options
+) -> tuple[int, ...]:
+    # Other options do not know a program that is several.
+    is_plain = chosen == Options(programs=chosen.programs)
+    return programs.choices(kernel, call, environment) if is_plain else ()
+
+
 #: For each option, the values worth trying besides its default, the most promising first. They are
 #: asked in this order, each with the options that were chosen before it.
 _VALUES: dict[str, Callable[[Kernel, Call, Environment, Options], Sequence[int]]] = {
     "group": _group,
+    "programs": _programs,
+}
+
+#: Values that are right too, though they are not worth trying: a person may fix them.
+_ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, int], bool]] = {
+    "programs": programs.is_possible,
 }
 
 #: The options that only some devices have, and which those are.
@@ -86,7 +102,10 @@ def choices(
                 possible += values(kernel, call, environment, Options(**chosen))
             if name in fixed:
                 # What does not apply to this kernel stays as it is.
-                possible = [fixed[name]] if fixed[name] in possible else [default]
+                is_right = fixed[name] in possible or (
+                    name in _ALSO_RIGHT and _ALSO_RIGHT[name](kernel, environment, fixed[name])
+                )
+                possible = [fixed[name] if is_right else default]
             extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]
         found = extended
     return [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
+from ninetoothed.backends.triton.programs import joined
 from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.dtypes import DType
 from ninetoothed.errors import ArgumentError
@@ -81,6 +82,9 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     """
     environment = environment_of(kernel, call, config)
     check_tiles(kernel, environment)
+    options = Options.of(config)
+    kernel = joined(kernel, options.programs, kernel.verified_grid(environment))
+    check_tiles(kernel, environment)
     grid = kernel.verified_grid(environment)
     num_programs = math.prod(grid)
     if num_programs > _MOST_PROGRAMS:
@@ -94,7 +98,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         if argument.dtype.is_floating() and argument.dtype.bits == 8
     )
     variant = replace(variant_of(kernel, environment, grid), float8=float8)
-    emitted = _emitted(kernel, variant, Options.of(config))
+    emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     divisible: set[str] = set()

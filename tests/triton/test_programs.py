@@ -1,0 +1,244 @@
+"""Several programs in one: where it is offered, what is emitted, and that every element is right."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("triton", reason="needs Triton")
+
+import ninetoothed  # noqa: E402
+import ninetoothed.language as ntl  # noqa: E402
+from examples import dropout, jagged_to_padded, rms_norm, softmax  # noqa: E402
+from ninetoothed import Symbol, Tensor, block_size  # noqa: E402
+from ninetoothed.backends.triton import programs  # noqa: E402
+from ninetoothed.backends.triton.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.verify import verify  # noqa: E402
+from tests.golden.kernels import TEN  # noqa: E402
+from tests.triton.interpreted import ROOT, failures  # noqa: E402
+from tests.triton.programs_cases import KERNELS, ROPE, rows  # noqa: E402
+
+BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
+
+
+def half(*shape):
+    return torch.empty(shape, dtype=torch.float16)
+
+
+def rope_call(batch=4, length=1024, heads=48):
+    tables = half(length, 32), half(length, 32)
+    return ROPE[True].call_of(half(batch, length, heads, 64), *tables)
+
+
+def choices(kernel, call):
+    return programs.choices(kernel, call, environment_of(kernel, call, None))
+
+
+def joined(kernel, call, count):
+    """What a kernel is for a call with so many programs in one."""
+    return specialize(kernel, call, Config((), 4, 3, (("programs", count),)))
+
+
+def made(application, *tensors, arrangement=rows):
+    return ninetoothed.make(arrangement, application, tensors, kernel_name="made")
+
+
+def lifted(kernel):
+    return [programs._lifted(kernel, dim) is not None for dim in range(len(kernel.grid))]
+
+
+# Where it is offered.
+
+
+def test_programs_are_joined_until_they_move_enough():
+    # 128 bytes are loaded and 128 stored.
+    assert choices(ROPE[True], rope_call()) == (32, 16)
+
+
+def test_a_program_that_moves_enough_is_left():
+    matrix = half(4096, 4096)
+
+    assert choices(softmax.kernel, softmax.kernel.call_of(matrix, matrix)) == ()
+
+
+def test_few_programs_are_left():
+    assert choices(ROPE[True], rope_call(batch=1, length=16)) == ()
+
+
+def test_enough_programs_remain():
+    # 6144 programs: two in one leave 3072, four 1536.
+    assert choices(ROPE[True], rope_call(batch=1, length=128)) == (4,)
+
+
+def test_what_the_tuner_chooses_is_not_multiplied():
+    def arrangement(input, output, size=block_size()):
+        return input.tile((size,)), output.tile((size,))
+
+    def application(input, output):
+        output = input + 1  # noqa: F841
+
+    kernel = made(application, Tensor(1), Tensor(1), arrangement=arrangement)
+    vector = half(1 << 20)
+    call = kernel.call_of(vector, vector)
+    environment = environment_of(kernel, call, Config((("size", 32),), 4, 3))
+
+    assert programs.choices(kernel, call, environment) == ()
+
+
+def test_the_innermost_dimension_that_is_long_enough_is_joined():
+    call = ROPE[True].call_of(half(4, 4096, 6, 64), half(4096, 32), half(4096, 32))
+    along_positions, along_heads = (joined(ROPE[True], call, count) for count in (16, 4))
+
+    assert along_positions.num_programs == 4 * 256 * 6
+    assert along_heads.num_programs == 4 * 4096 * 2
+
+
+@pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "conv2d", "sdpa"])
+def test_products_are_left(name):
+    assert not any(lifted(TEN[name]))
+
+
+@pytest.mark.parametrize("name", ["add", "silu", "softmax", "rms_norm", "rope"])
+def test_memory_bound_kernels_can_be_joined(name):
+    assert lifted(TEN[name])[0]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_so_can_the_cases(name):
+    assert lifted(KERNELS[name])[0]
+
+
+def test_other_kernels_are_left():
+    def loops(input, output):
+        total = ntl.zeros(input.shape, dtype=ntl.float32)
+        for _ in range(3):
+            total += input
+        output = total  # noqa: F841
+
+    def branches(input, output):
+        if input.source.shape[0] > 3:
+            output = input  # noqa: F841
+
+    def scans(input, output):
+        output = ntl.cumsum(input, 1)  # noqa: F841
+
+    def looks_around(input, output):
+        output = input.source[output.offsets(0), output.offsets(1)]  # noqa: F841
+
+    def knows_where(input, output):
+        output = input + output.offsets(1)  # noqa: F841
+
+    for application in (loops, branches, scans, looks_around, knows_where):
+        assert not any(lifted(made(application, Tensor(2), Tensor(2)))), application.__name__
+    # Random numbers follow the offsets; sequences begin where memory says.
+    assert not any(lifted(dropout.kernel))
+    assert not any(lifted(jagged_to_padded.kernel))
+
+
+def test_a_tile_that_is_the_same_for_all_programs_is_not_stored_by_several():
+    def arrangement(input, output):
+        return input.tile((1, -1)), output.tile((1, -1)).expand((input.shape[0], -1))
+
+    def application(input, output):
+        output = input  # noqa: F841
+
+    kernel = made(application, Tensor(2), Tensor(2), arrangement=arrangement)
+
+    assert lifted(kernel) == [False, False]
+
+
+# What is emitted.
+
+
+def test_a_joined_kernel_reads_like_another():
+    lines = [line.strip() for line in joined(ROPE[True], rope_call(), 16).emitted.text.splitlines()]
+
+    assert "input_index_2 = program_2 * 16 + tl.arange(0, 16)[:, None]" in lines
+    assert (
+        "sin = tl.load(sin_table_ptr + (program_1 * sin_table_stride_0 + sin_table_index_1))"
+        in lines
+    )
+    assert (
+        "input_tile, input_tile_1 = tl.split(tl.reshape(input_pair, (16, input_size_3 // 2, 2)))"
+        in lines
+    )
+    assert not any("mask" in line for line in lines)
+
+
+def test_a_rest_is_masked():
+    text = joined(ROPE[True], rope_call(heads=47), 16).emitted.text
+
+    assert text.count("mask=input_index_2 < input_size_2") == 2
+
+
+def test_a_reduction_leaves_the_rows_apart():
+    matrix = half(4096, 256)
+    call = rms_norm.kernel.call_of(matrix, 1e-6, matrix)
+    text = joined(rms_norm.kernel, call, 4).emitted.text
+
+    assert "tl.sum(tl.sum(row * row, axis=2), axis=1) / input_size_1" in text
+    assert "row * tl.rsqrt(mean_square + eps)[:, None, None]" in text
+
+
+def test_one_program_is_the_plain_kernel():
+    call = rope_call()
+
+    assert joined(ROPE[True], call, 1) == specialize(ROPE[True], call, Config((), 4, 3))
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), *ROPE.values()], ids=lambda k: k.name)
+def test_the_joined_program_is_well_formed(kernel):
+    verify(programs._Joined(kernel, 0, 8).program)
+
+
+@pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)
+@pytest.mark.parametrize("name", ["softmax", "rms_norm", "rope"])
+def test_it_compiles(name, target):
+    tensor, constants = half(4099, 60), ()
+    if name == "rope":
+        kernel, call = ROPE[True], rope_call(1, 300, 47)
+    else:
+        kernel, constants = TEN[name], () if name == "softmax" else (1e-6,)
+        call = kernel.call_of(tensor, *constants, tensor)
+    config = Config((), 4, 3, (("programs", 16),))
+
+    assert compiled_for(kernel, joined(kernel, call, 16), Target.parse(target), config).asm["ttgir"]
+
+
+def test_tiny_tiles_are_moved_in_wide_accesses():
+    config = Config((), 4, 3, (("programs", 16),))
+    specialized = joined(ROPE[True], rope_call(), 16)
+    ptx = compiled_for(ROPE[True], specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
+
+    assert ptx.count("ld.global.v4.b32") == 1
+    assert ptx.count("st.global.v4.b32") == 1
+
+
+# That it is right.
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 64])
+def test_every_element_is_right(count):
+    assert failures("tests.triton.programs_cases", f"programs={count}") == {}
+
+
+def test_every_example_is_right():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.examples.interpreter", "specialised"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NINETOOTHED_OPTIONS": "programs=4"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+    assert json.loads(done.stdout.splitlines()[-1])["failures"] == {}
