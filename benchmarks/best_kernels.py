@@ -387,7 +387,10 @@ def described_kernel(
     )
 
 
-@autotune(_product_configs(_set_product_blocks), key=["batch", "m", "n", "k", "ADDS"])
+@autotune(
+    _product_configs(_set_product_blocks, FLATTEN=(False, True)),
+    key=["batch", "m", "n", "k", "ADDS"],
+)
 @triton.jit
 def persistent_kernel(
     a,
@@ -405,10 +408,11 @@ def persistent_kernel(
     BLOCK_SIZE_N: tl.constexpr,
     BLOCK_SIZE_K: tl.constexpr,
     GROUP_SIZE_M: tl.constexpr,
+    FLATTEN: tl.constexpr,
 ):
     num_tiles = batch * (m // BLOCK_SIZE_M) * (n // BLOCK_SIZE_N)
 
-    for tile in tl.range(tl.program_id(0), num_tiles, tl.num_programs(0)):
+    for tile in tl.range(tl.program_id(0), num_tiles, tl.num_programs(0), flatten=FLATTEN):
         described_tile(
             tile,
             a,
