@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ninetoothed.expr import Symbol, block_size
     from ninetoothed.kernel import jit, make
     from ninetoothed.tensor import Tensor
+    from ninetoothed.tuned import tune
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ _HOME = {
     "jit": "kernel",
     "make": "kernel",
     "subs": "evaluate",
+    "tune": "tuned",
     **dict.fromkeys(_DTYPES, "dtypes"),
 }
 _MODULES = ("debugging", "language")

@@ -15,10 +15,21 @@ import re
 import shutil
 import stat
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # There is none on Windows.
+    fcntl = None  # type: ignore[assignment]
 
 _MAGIC = b"ninetoothed-cache-1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
+
+#: Seconds between two looks at a lock that somebody else holds.
+_LOCK_INTERVAL = 0.02
 
 
 def directory() -> Path:
@@ -91,6 +102,70 @@ class Cache:
     def put(self, key: str, value: bytes) -> bool:
         """Stores ``value`` under ``key``; whether it could be. A full or read-only disk is no error."""
         return self._write(_entry_name(key), _pack(key, value)) is not None
+
+    def entries(self) -> Iterator[tuple[str, bytes]]:
+        """All entries, by key, in no particular order; what is doubtful is left out."""
+        try:
+            if not all(_directory_is_private(path) for path in self._directories):
+                return
+            names = sorted(os.listdir(self._directories[1]))
+        except OSError:
+            return
+        for name in names:
+            try:
+                content = _read_private(self.path_of(name))
+            except OSError:
+                continue
+            key = None if content is None else _key_of(content)
+            if content is not None and key is not None and _entry_name(key) == name:
+                value = _unpack(key, content)
+                if value is not None:
+                    yield key, value
+
+    @contextmanager
+    def lock(self, key: str, patience: float) -> Iterator[bool]:
+        """Holds off all other threads and processes that lock the same key of the same directory.
+
+        Gives whether it is held. It is not where another one still has it after so many seconds,
+        and where the directory or the system has no locks: it saves work done twice, no more.
+        """
+        descriptor = self._locked(key, patience)
+        try:
+            yield descriptor is not None
+        finally:
+            if descriptor is not None:
+                # The system's lock goes with the descriptor, also when the process dies.
+                os.close(descriptor)
+
+    def _locked(self, key: str, patience: float) -> int | None:
+        if fcntl is None:
+            return None
+        path = self.path_of(f"{_entry_name(key)}.lock")
+        deadline = time.monotonic() + patience
+        try:
+            for place in self._directories:
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not _directory_is_private(place):
+                    return None
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except OSError:
+            return None
+        try:
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return descriptor
+                except BlockingIOError:
+                    if time.monotonic() >= deadline:
+                        break
+                    time.sleep(_LOCK_INTERVAL)
+        except OSError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        return None
 
     def write_text(self, name: str, text: str) -> Path | None:
         """Writes a text file as it is, under ``name``; None where the directory is not ours alone.
@@ -170,6 +245,16 @@ def _unpack(key: str, content: bytes) -> bytes | None:
         return None
     end = 8 + int.from_bytes(body[:8], "little")
     return body[end:] if body[8:end] == key.encode() else None
+
+
+def _key_of(content: bytes) -> str | None:
+    """The key that an entry says it is found under."""
+    start = len(_MAGIC) + _DIGEST_SIZE
+    size = int.from_bytes(content[start : start + 8], "little")
+    try:
+        return content[start + 8 : start + 8 + size].decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _directory_is_private(path: Path) -> bool:

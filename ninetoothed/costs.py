@@ -1,7 +1,11 @@
 """How long a kernel should take: an estimate from what a program moves and computes.
 
-It ranks configurations before any is compiled. The model is a roofline with waves, occupancy and
-bytes in flight; a few per cent between two configurations are beyond it, and the search's to find.
+It ranks configurations before any is compiled. A multiprocessor's tensor cores, shared memory,
+instruction issue and second-level cache each bound what it gets done; the latency of one program's
+steps bounds it where few programs are resident; the programs come in waves; memory bounds them all.
+The constants were fitted to some three thousand measurements on an H200 (`tests/unit/test_ranking.py`
+holds them): what is ranked right there is right on average, and the last few per cent between two
+configurations are the search's to find.
 """
 
 from __future__ import annotations
@@ -17,21 +21,59 @@ _UNKNOWN_DOT_RATE = 2048
 _ASSUMED_CLOCK = 1.5e9
 _ASSUMED_BANDWIDTH = 2.0e12
 
-#: Of the memory's rate, what a copy gets on an H200: 4.3 of 4.9 TB/s.
-_ACHIEVED_BANDWIDTH = 0.88
-
-#: Bytes that the second-level cache gives to one multiprocessor in a clock, as seen on an H200.
-_L2_BYTES_PER_CLOCK = 40
-
-#: From asking for memory to having it, and a program's start and end, in seconds.
-_LATENCY = 0.7e-6
-_PROGRAM_LATENCY = 1.0e-6
-
-#: Operations of a multiprocessor in a clock; few of a kernel's are a fused two.
-_LANES = 128
+#: Of the memory's rate, what a copy gets on an H200: 4.34 of 4.9 TB/s.
+_ACHIEVED_BANDWIDTH = 0.886
 
 _MOST_PROGRAMS = 32
 _MOST_REGISTERS = 255
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the model takes from measurements. Times are in clocks of a multiprocessor.
+
+    Attributes:
+        launch: seconds from one kernel's end to the next one's first instruction.
+        clock: of the highest clock, what is kept up under load.
+        start: beginning and ending a program, its first and last access included.
+        program: the least time between two programs' beginnings.
+        latency: from asking memory to having it.
+        step: what one round of a loop costs besides its work: barriers and waiting.
+        reduction: combining a value over all threads of a program.
+        access: issuing one access of a warp, its address and its mask included.
+        copy: the same of a copy to shared memory that is begun rounds ahead.
+        cache_bytes: what the second-level cache gives in a clock.
+        shared_bytes: what shared memory gives in a clock.
+        dot: of the tensor cores' rate, what is reached.
+        warp_dot: the same where each warp multiplies on its own, without Hopper's warp groups.
+        overlap: how well different units work at once: 1 adds their times, a large number takes the
+            longest.
+        hiding: the same for a program's latency and the work of its neighbours.
+        exposed: of a step's instructions, what the tensor cores wait for with eight warps; with
+            fewer it is more, for there is less to do in the meantime.
+        spill: how much longer everything takes where as many registers again are kept in memory.
+    """
+
+    launch: float = 3.2e-6
+    clock: float = 0.927
+    start: float = 1335.0
+    program: float = 96.0
+    latency: float = 1675.0
+    step: float = 1.0
+    reduction: float = 790.0
+    access: float = 22.0
+    copy: float = 9.5
+    cache_bytes: float = 59.0
+    shared_bytes: float = 114.0
+    dot: float = 0.67
+    warp_dot: float = 0.343
+    overlap: float = 4.1
+    hiding: float = 7.7
+    exposed: float = 0.41
+    spill: float = 1.2
+
+
+CONSTANTS = Constants()
 
 
 @dataclass(frozen=True)
@@ -64,35 +106,72 @@ class DeviceLimits:
 
 
 @dataclass(frozen=True)
+class Product:
+    """A product of two tiles, (rows, inner) and (inner, columns).
+
+    Attributes:
+        times: how often one program multiplies such tiles.
+        bits: the width of an operand's element.
+        in_registers: whether the left operand was computed rather than loaded.
+    """
+
+    rows: int
+    columns: int
+    inner: int
+    times: float = 1.0
+    bits: int = 16
+    in_registers: bool = False
+
+    @property
+    def flops(self) -> float:
+        """The operations of one program."""
+        return 2.0 * self.rows * self.columns * self.inner * self.times
+
+
+@dataclass(frozen=True)
 class Facts:
-    """What one configuration of a kernel does.
+    """What one configuration of a kernel does. An option changes what it changes of these.
 
     Attributes:
         limits: the device's.
         programs: how many there are.
         bytes_moved: global memory that one program loads and stores, over its whole life.
-        flops: operations of one program outside of products.
-        dot_flops: operations of one program in products.
-        dot_bits: the width of the products' operands.
         distinct_bytes: global memory that all programs together touch, each byte once; 0 if not
             known, then every program's bytes count as distinct.
+        flops: operations of one program outside of products.
+        special: of those, the ones that take a special unit: exponentials, roots.
+        reductions: how often one program combines a value over all its threads.
+        products: the products of tiles.
+        iterations: rounds of the loop that one program spends its life in; 1 without one.
+        stages: of the loop's pipeline; 1 where its loads are waited for in each round.
+        accesses: loads and stores, by single threads, of one program over its whole life.
+        copies: of the loads, those to shared memory that a pipeline begins ahead; they are not
+            among the accesses.
         threads: of one program.
-        registers: of one thread, for the tiles it holds.
+        registers: of one thread.
         shared_bytes: of one program.
-        bytes_in_flight: what one program has asked for and not yet received, at most.
+        launches: how many kernels run one after the other.
+        is_persistent: whether each program does the work of several, the next one's loads begun
+            before the last one's stores are done.
     """
 
     limits: DeviceLimits
     programs: int
     bytes_moved: float
-    flops: float = 0.0
-    dot_flops: float = 0.0
-    dot_bits: int = 16
     distinct_bytes: float = 0.0
+    flops: float = 0.0
+    special: float = 0.0
+    reductions: float = 0.0
+    products: tuple[Product, ...] = ()
+    iterations: float = 1.0
+    stages: int = 1
+    accesses: float = 0.0
+    copies: float = 0.0
     threads: int = 128
     registers: float = 32.0
     shared_bytes: int = 0
-    bytes_in_flight: float = 0.0
+    launches: int = 1
+    is_persistent: bool = False
 
 
 def resident_programs(facts: Facts) -> int:
@@ -102,18 +181,19 @@ def resident_programs(facts: Facts) -> int:
         return 0
     if facts.threads > limits.threads_per_block:
         return 0
-    registers = min(facts.registers, _MOST_REGISTERS) * facts.threads
+    registers = min(facts.registers, _most_registers(facts)) * facts.threads
     return int(
         min(
             _MOST_PROGRAMS,
             limits.threads_per_multiprocessor // facts.threads,
             limits.registers_per_multiprocessor // max(registers, 1),
-            limits.shared_memory_per_multiprocessor // max(facts.shared_bytes, 1),
+            # The driver keeps a kilobyte of each program's shared memory for itself.
+            limits.shared_memory_per_multiprocessor // max(facts.shared_bytes + 1024, 1),
         )
     )
 
 
-def estimate(facts: Facts) -> float:
+def estimate(facts: Facts, constants: Constants = CONSTANTS) -> float:
     """The seconds that a launch should take; infinity where a program does not fit the device."""
     limits = facts.limits
     resident = resident_programs(facts)
@@ -121,22 +201,78 @@ def estimate(facts: Facts) -> float:
         return math.inf
     if facts.programs == 0:
         return 0.0
-    clock = limits.clock_hz or _ASSUMED_CLOCK
+    clock = constants.clock * (limits.clock_hz or _ASSUMED_CLOCK)
     bandwidth = _ACHIEVED_BANDWIDTH * (limits.memory_bandwidth or _ASSUMED_BANDWIDTH)
-    at_once = resident * limits.multiprocessors
-    waves = math.ceil(facts.programs / at_once)
-    # A multiprocessor is shared by its programs: what counts is the one that has most of them.
-    busiest = math.ceil(facts.programs / limits.multiprocessors) / clock
-    moved = facts.programs * facts.bytes_moved
-    starved = _starvation(facts, resident, bandwidth)
-    seconds = max(
-        starved * (facts.distinct_bytes or moved) / bandwidth,
-        starved * busiest * facts.bytes_moved / _L2_BYTES_PER_CLOCK,
-        busiest * facts.flops / _LANES,
-        busiest * facts.dot_flops / _dot_flops_per_clock(facts),
-        waves * _PROGRAM_LATENCY,
-    )
-    return seconds * _spilling(facts)
+    busy, life = _program(facts, constants)
+
+    def wave(count: int) -> float:
+        return _together(constants.hiding, life, count * busy)
+
+    waves, rest = divmod(facts.programs, resident * limits.multiprocessors)
+    clocks = waves * wave(resident)
+    if facts.is_persistent:
+        # One begins while the one before it ends; the multiprocessors' shares differ by one.
+        share = math.ceil(facts.programs / limits.multiprocessors)
+        alone = life - constants.start
+        clocks = constants.start + share * _together(constants.hiding, alone, busy)
+    elif rest:
+        clocks += wave(math.ceil(rest / limits.multiprocessors))
+    moved = facts.distinct_bytes or facts.programs * facts.bytes_moved
+    work = _together(constants.overlap, clocks / clock, moved / bandwidth)
+    return facts.launches * constants.launch + work * _spilling(facts, constants)
+
+
+def _program(facts: Facts, constants: Constants) -> tuple[float, float]:
+    """The clocks that one program keeps a multiprocessor busy, and those from its start to its end
+    where it is alone."""
+    tensor, shared, alone = 0.0, 0.0, 0.0
+    for product in facts.products:
+        clocks, read = _product(facts, product, constants)
+        tensor += clocks
+        shared += read / constants.shared_bytes
+        # Fewer than four warps reach fewer than four of the multiprocessor's tensor cores.
+        alone += clocks * max(1.0, 128 / facts.threads)
+    issued = facts.flops + facts.accesses * constants.access + facts.copies * constants.copy
+    issue = issued / 128 + facts.special / 16
+    cache = facts.bytes_moved / constants.cache_bytes
+    busy = _together(constants.overlap, tensor, shared, issue, cache) + constants.program
+    work = _together(constants.overlap, max(alone, shared), cache)
+    work += constants.exposed * issue * max(1.0, 256 / facts.threads)
+    step = work / facts.iterations + constants.step * (facts.iterations > 1)
+    if facts.stages > 1:
+        step = max(step, constants.latency / (facts.stages - 1))
+    elif facts.iterations > 1:
+        step += constants.latency
+    life = constants.start + facts.iterations * step + facts.reductions * constants.reduction
+    return busy, life
+
+
+def _product(facts: Facts, product: Product, constants: Constants) -> tuple[float, float]:
+    """The clocks of the tensor cores, and the bytes read from shared memory."""
+    arch = facts.limits.arch
+    rate: float = _DOT_RATES.get(arch, _UNKNOWN_DOT_RATE) if isinstance(arch, int) else 2048
+    rows, columns, inner = product.rows, product.columns, product.inner
+    warps = max(facts.threads // facts.limits.warp_size, 1)
+    width = product.bits / 8
+    if product.bits >= 32:
+        # float32 operands in IEEE precision run on the ordinary lanes.
+        return product.flops / 256, 0.0
+    if arch == 90 and warps % 4 == 0 and rows >= 64:
+        # A group of four warps multiplies 64 rows at a time, both operands in shared memory.
+        groups = warps // 4
+        down = min(groups, rows // 64)
+        across = max(columns // (groups // down), 1)
+        strips = rows / 64 * columns / across
+        read = strips * (0 if product.in_registers else 64 * inner) + strips * across * inner
+        rate *= constants.dot
+    else:
+        # Each warp has a tile of its own, near square, and reads its operands for itself.
+        down = min(max(1 << (round(math.log2(max(warps * rows / columns, 1))) // 2), 1), warps)
+        read = rows * inner * (warps / down) + columns * inner * down
+        rate *= constants.warp_dot
+    written = (rows * (not product.in_registers) + columns) * inner
+    clocks = product.flops / (rate * 16 / product.bits)
+    return clocks, product.times * (read + written) * width
 
 
 def dot_registers(rows: int, columns: int, threads: int) -> float:
@@ -144,26 +280,18 @@ def dot_registers(rows: int, columns: int, threads: int) -> float:
     return rows * columns / threads + 40
 
 
-def _starvation(facts: Facts, resident: int, bandwidth: float) -> float:
-    """How much longer memory takes because too little of it is asked for at a time."""
-    if not facts.bytes_in_flight:
-        return 1.0
-    active = min(resident, math.ceil(facts.programs / facts.limits.multiprocessors))
-    needed = bandwidth * _LATENCY / facts.limits.multiprocessors
-    return max(1.0, needed / (active * facts.bytes_in_flight))
+def _together(power: float, *clocks: float) -> float:
+    """The time of things done at once: between the longest of them and their sum."""
+    longest = max(clocks)
+    if not longest:
+        return 0.0
+    return float(longest * sum((each / longest) ** power for each in clocks) ** (1 / power))
 
 
-def _spilling(facts: Facts) -> float:
+def _most_registers(facts: Facts) -> float:
+    return min(_MOST_REGISTERS, facts.limits.registers_per_block / facts.threads)
+
+
+def _spilling(facts: Facts, constants: Constants) -> float:
     """How much longer everything takes because registers are kept in memory."""
-    return 1.0 if facts.registers <= _MOST_REGISTERS else 4.0 * facts.registers / _MOST_REGISTERS
-
-
-def _dot_flops_per_clock(facts: Facts) -> float:
-    arch = facts.limits.arch
-    rate = _DOT_RATES.get(arch, _UNKNOWN_DOT_RATE) if isinstance(arch, int) else _UNKNOWN_DOT_RATE
-    if facts.dot_bits >= 32:
-        # float32 operands in IEEE precision run on the ordinary lanes.
-        return 256.0
-    # Hopper's and later units are fed by groups of four warps.
-    starving = isinstance(arch, int) and arch >= 90 and facts.threads < 128
-    return rate * (16 / facts.dot_bits) * (0.5 if starving else 1.0)
+    return 1 + constants.spill * max(facts.registers / _most_registers(facts) - 1, 0)

@@ -312,6 +312,13 @@ class Kernel:
                 self._launchers[frontend.name] = generate(self, frontend)
             return self._launchers[frontend.name]
 
+    def forget_plans(self) -> None:
+        """Has each key of arguments planned anew at its next call: something better was found."""
+        with self._plan_lock:
+            self._launchers.clear()
+            self._launchers_by_type.clear()
+            self.__call__ = self.dispatch
+
     def call_of(self, *arguments: Any, **keywords: Any) -> Call:
         """What a call with these arguments is to a backend; nothing is run.
 

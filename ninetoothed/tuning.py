@@ -1,41 +1,36 @@
-"""The space of configurations and the search in it. No device and no framework is known here.
+"""Configurations: what may be chosen, in what order, and how much choosing may cost.
 
-Configurations come ranked by an estimate; a budgeted search compiles several at a time, measures
-one at a time, and stores each result as it comes, so that nothing found is lost or found twice.
+No device and no framework is known here. `search` looks for the fastest of a `Space`; `results`
+keeps what was measured.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ninetoothed.cache import Cache
-from ninetoothed.errors import CompilationError, DeviceError, NineToothedError, near
-
-Compiled = TypeVar("Compiled")
+from ninetoothed.errors import NineToothedError, near
 
 #: The bounds of a meta symbol that has none.
 LOWER_BOUND = 32
 UPPER_BOUND = 1024
 
 DEFAULT_NUM_WARPS = (4, 8)
-DEFAULT_NUM_STAGES = (2, 3, 4)
+DEFAULT_NUM_STAGES = (2, 3, 4, 5)
 
 #: A space larger than this is thinned whatever was asked for.
 _LARGEST_SPACE = 4096
 
-#: A quick measurement that is this much slower than the best is not repeated at length.
-_LOSING = 1.15
+#: How much a search may cost, the least first.
+EFFORTS = ("none", "quick", "full")
 
-_EFFORTS = ("none", "quick", "full")
+#: The seconds that one process may spend on quick searches, where nothing else is said.
+_ALLOWANCE = 300.0
 
 
 @dataclass(frozen=True)
@@ -72,34 +67,49 @@ class Effort:
     """How much a search may cost.
 
     Attributes:
-        name: ``"none"``, ``"quick"`` or ``"full"``.
+        name: one of `EFFORTS`.
         budget_seconds: after so long no further configuration is begun.
-        num_configs: so many of the best ranked are tried.
-        patience: so many without a gain end the search.
+        num_starts: so many of the most promising are tried before the best one's neighbours.
     """
 
     name: str
     budget_seconds: float
-    num_configs: int
-    patience: int
+    num_starts: int
 
 
 _BUDGETS = {
-    "none": Effort("none", 0.0, 1, 1),
-    "quick": Effort("quick", 10.0, 24, 10),
-    "full": Effort("full", math.inf, sys.maxsize, sys.maxsize),
+    "none": Effort("none", 0.0, 1),
+    "quick": Effort("quick", 10.0, 20),
+    "full": Effort("full", math.inf, sys.maxsize),
 }
 
 
-def effort() -> Effort:
-    """What ``$NINETOOTHED_TUNE`` says: ``none``, ``quick`` (the default) or ``full``."""
-    name = os.environ.get("NINETOOTHED_TUNE") or "quick"
+def effort(name: str | None = None) -> Effort:
+    """An effort by name; by default what ``$NINETOOTHED_TUNE`` says, or ``quick``."""
+    subject = "NINETOOTHED_TUNE" if name is None else "effort"
+    name = name or os.environ.get("NINETOOTHED_TUNE") or "quick"
     if name not in _BUDGETS:
         raise NineToothedError(
-            f"NINETOOTHED_TUNE={name!r} is unknown; use one of {', '.join(_EFFORTS)}."
-            f"{near(name, _EFFORTS)}"
+            f"{subject}={name!r} is unknown; use one of {', '.join(EFFORTS)}.{near(name, EFFORTS)}"
         )
     return _BUDGETS[name]
+
+
+def allowance() -> float:
+    """The seconds that a process may spend on quick searches: ``$NINETOOTHED_TUNE_SECONDS``."""
+    given = os.environ.get("NINETOOTHED_TUNE_SECONDS")
+    if not given:
+        return _ALLOWANCE
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise NineToothedError(
+            f"NINETOOTHED_TUNE_SECONDS={given!r} is no number of seconds; give one of at least 0, "
+            "or inf."
+        )
+    return seconds
 
 
 # The space.
@@ -109,7 +119,6 @@ def space(
     symbols: Iterable[Any],
     num_warps: int | Sequence[int] | None = None,
     num_stages: int | Sequence[int] | None = None,
-    max_num_configs: int | None = None,
 ) -> list[Config]:
     """All configurations, or the most promising and a spread of the rest where they are many.
 
@@ -117,10 +126,7 @@ def space(
         symbols: the meta symbols: ``name``, ``lower_bound``, ``upper_bound``, ``power_of_two``.
         num_warps: one number, several to choose from, or None for the default ones.
         num_stages: likewise.
-        max_num_configs: how many there may be, at least 1.
     """
-    if max_num_configs is not None and max_num_configs < 1:
-        raise NineToothedError(f"max_num_configs must be at least 1, got {max_num_configs}.")
     axes = sorted((symbol.name, candidates(symbol)) for symbol in symbols)
     names = [name for name, _ in axes]
     configs = [
@@ -131,7 +137,7 @@ def space(
             _choices(num_stages, DEFAULT_NUM_STAGES),
         )
     ]
-    return thin(configs, min(max_num_configs or _LARGEST_SPACE, _LARGEST_SPACE))
+    return thin(configs, _LARGEST_SPACE)
 
 
 def candidates(symbol: Any) -> list[int]:
@@ -168,14 +174,98 @@ def thin(configs: Sequence[Config], count: int) -> list[Config]:
     return [config for config in configs if config in kept]
 
 
-def rank(configs: Sequence[Config], estimate: Callable[[Config], float]) -> list[Config]:
-    """The configurations by their estimated time; those that cannot fit, infinite, are left out.
+def bucket(size: int) -> int:
+    """The sizes that share what was tuned: the next power of two, so few that most calls find it."""
+    return 1 << max(size - 1, 0).bit_length() if size > 0 else 0
 
-    All are kept where none seems to fit: an estimate must not make a kernel impossible.
+
+class Space:
+    """The configurations that may be chosen, ranked, and which of them are neighbours.
+
+    Args:
+        costs: what each is estimated to take; infinite where it cannot fit. Those are left out,
+            unless none seems to fit: an estimate must not make a kernel impossible.
+        largest: at most so many, the most promising; at least 1.
     """
-    costs = [(estimate(config), _strangeness(config), str(config), config) for config in configs]
-    fitting = [cost for cost in costs if cost[0] < math.inf]
-    return [config for *_, config in sorted(fitting or costs, key=lambda cost: cost[:3])]
+
+    def __init__(self, costs: Mapping[Config, float], largest: int | None = None) -> None:
+        if largest is not None and largest < 1:
+            raise NineToothedError(f"max_num_configs must be at least 1, got {largest}.")
+        order = sorted(costs, key=lambda config: (costs[config], _strangeness(config), str(config)))
+        fitting = [config for config in order if costs[config] < math.inf]
+        self.ranked = (fitting or order)[:largest]
+        self.costs = {config: costs[config] for config in self.ranked}
+        self._axes: dict[str, list[int]] = {}
+        self._option_values: dict[str, list[int | None]] = {}
+        for config in self.ranked:
+            for name, value in _coordinates(config).items():
+                self._axes.setdefault(name, []).append(value)
+        self._axes = {name: sorted(set(values)) for name, values in self._axes.items()}
+        for name in {name for config in self.ranked for name, _ in config.options}:
+            found = {dict(config.options).get(name) for config in self.ranked}
+            self._option_values[name] = sorted(found, key=lambda value: (value is not None, value))
+
+    def __len__(self) -> int:
+        return len(self.ranked)
+
+    def starts(self, count: int) -> list[Config]:
+        """The most promising, but of those that differ in warps, stages and options alone a few."""
+        if len(self.ranked) <= count:
+            return list(self.ranked)
+        kinds = len({config.values for config in self.ranked})
+        most = max(math.ceil(count / kinds), 3)
+        taken: dict[tuple[tuple[str, int], ...], int] = {}
+        result = []
+        for config in self.ranked:
+            if taken.get(config.values, 0) < most:
+                taken[config.values] = taken.get(config.values, 0) + 1
+                result.append(config)
+        return result[:count]
+
+    def neighbours(self, config: Config) -> list[Config]:
+        """Those that differ by one step, or by a step forth in one respect and back in another.
+
+        A step is the next smaller or larger value of a symbol, of the warps or of the stages, or
+        another value of an option. The most promising come first.
+        """
+        steps = [(name, by) for name in self._axes for by in (-1, 1)]
+        moved = [self._moved(config, (step,)) for step in steps]
+        moved += [
+            self._moved(config, (first, second))
+            for first, second in itertools.combinations(steps, 2)
+            if first[0] != second[0]
+        ]
+        for name, values in self._option_values.items():
+            moved += [_with_option(config, name, value) for value in values]
+        found = {other for other in moved if other in self.costs and other != config}
+        return sorted(found, key=lambda other: (self.costs[other], str(other)))
+
+    def _moved(self, config: Config, steps: Iterable[tuple[str, int]]) -> Config | None:
+        """The configuration some steps away; None where an axis ends."""
+        coordinates = _coordinates(config)
+        for name, by in steps:
+            values = self._axes[name]
+            place = values.index(coordinates[name]) + by
+            if not 0 <= place < len(values):
+                return None
+            coordinates[name] = values[place]
+        warps, stages = coordinates.pop(_WARPS), coordinates.pop(_STAGES)
+        return Config(tuple(coordinates.items()), warps, stages, config.options)
+
+
+#: What the axes of warps and stages are called among those of the symbols: no symbol's name.
+_WARPS, _STAGES = "number of warps", "number of stages"
+
+
+def _coordinates(config: Config) -> dict[str, int]:
+    return {**dict(config.values), _WARPS: config.num_warps, _STAGES: config.num_stages}
+
+
+def _with_option(config: Config, name: str, value: int | None) -> Config:
+    options = {key: kept for key, kept in config.options if key != name}
+    if value is not None:
+        options[name] = value
+    return replace(config, options=tuple(options.items()))
 
 
 def _choices(given: int | Sequence[int] | None, default: Sequence[int]) -> list[int]:
@@ -201,245 +291,3 @@ def _strangeness(config: Config) -> float:
     smallness = max(math.log2(128 * 256 / (rows * columns)), 0) / 2
     depth = sum(abs(math.log2(value / 64)) for value in depths)
     return crowding + slant + smallness + depth + stages
-
-
-# What was found before.
-
-
-class Results:
-    """The measured times of one kernel on one kind of device for one bucket of shapes, on disk.
-
-    Args:
-        key: tells the kernel, the device's name and all else that the times depend on.
-        store: where they are kept.
-    """
-
-    def __init__(self, key: str, store: Cache | None = None) -> None:
-        self._key = key
-        self._store = Cache("tuning") if store is None else store
-        self.times: dict[Config, float] = {}
-        self.finished: str | None = None
-        self._read()
-
-    def best(self) -> Config | None:
-        """The fastest configuration that was measured."""
-        return min(self.times, key=lambda config: self.times[config], default=None)
-
-    def record(self, config: Config, time_ms: float) -> None:
-        """Keeps a time, here and on disk."""
-        self.times[config] = time_ms
-        self._write()
-
-    def finish(self, effort_name: str) -> None:
-        """Notes that a search of this effort came to its end."""
-        self.finished = effort_name
-        self._write()
-
-    def serve(self, wanted: str) -> bool:
-        """Whether a search of at least this effort was done and found something."""
-        if self.finished is None or not self.times:
-            return False
-        return _EFFORTS.index(self.finished) >= _EFFORTS.index(wanted)
-
-    def _read(self) -> None:
-        data = self._store.get(self._key)
-        if data is None:
-            return
-        try:
-            content = json.loads(data)
-            times = {_from_json(entry): float(found) for entry, found in content["times"]}
-            finished = content["finished"]
-        except (ValueError, TypeError, KeyError):
-            return
-        # Another process may have measured others in the meantime; what was measured here wins.
-        self.times = {**times, **self.times}
-        if finished in _EFFORTS and (
-            self.finished is None or _EFFORTS.index(finished) > _EFFORTS.index(self.finished)
-        ):
-            self.finished = finished
-
-    def _write(self) -> None:
-        self._read()
-        content = {
-            "times": [[_to_json(config), found] for config, found in self.times.items()],
-            "finished": self.finished,
-        }
-        self._store.put(self._key, json.dumps(content).encode())
-
-
-def _to_json(config: Config) -> list[Any]:
-    return [
-        [list(value) for value in config.values],
-        config.num_warps,
-        config.num_stages,
-        [list(value) for value in config.options],
-    ]
-
-
-def _from_json(entry: Any) -> Config:
-    values, num_warps, num_stages, options = entry
-    return Config(_pairs(values), num_warps, num_stages, _pairs(options))
-
-
-def _pairs(entries: Any) -> tuple[tuple[str, int], ...]:
-    return tuple((str(name), int(value)) for name, value in entries)
-
-
-def bucket(size: int) -> int:
-    """The sizes that share what was tuned: the next power of two, so few that most calls find it."""
-    return 1 << max(size - 1, 0).bit_length() if size > 0 else 0
-
-
-# The search.
-
-
-class _Progress:
-    """One line on a terminal; nothing anywhere else."""
-
-    def __init__(self, name: str, total: int) -> None:
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
-        self._name = name
-        self._total = total
-
-    def update(self, done: int, best: float, config: Config | None) -> None:
-        if self._shown:
-            found = "" if config is None else f", best {best:.4g} ms: {config}"
-            line = f"tuning {self._name}: {done} of {self._total}{found}"
-            sys.stderr.write(f"\r\033[K{line[:118]}")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
-
-
-class Search(Generic[Compiled]):
-    """A budgeted search for the fastest of ranked configurations.
-
-    Args:
-        name: the kernel's, for messages.
-        configs: ranked, the most promising first.
-        compile_config: makes a configuration ready to launch; several run at a time, in threads.
-        measure: the milliseconds of one launch, given about how many the device may be kept busy.
-        results: what is known already; each new result is recorded.
-        effort: how much may be spent.
-        workers: how many compile at a time; by default a few, by the number of cores.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        configs: Sequence[Config],
-        compile_config: Callable[[Config], Compiled],
-        measure: Callable[[Compiled, float], float],
-        results: Results,
-        effort: Effort,
-        workers: int | None = None,
-    ) -> None:
-        self._name = name
-        self._configs = list(configs[: effort.num_configs])
-        self._compile = compile_config
-        self._measure = measure
-        self._results = results
-        self._effort = effort
-        self._workers = workers or max(1, min(8, (os.cpu_count() or 2) - 1))
-        # Not kept on disk: a device that was out of memory once need not be the next time.
-        self._failures: dict[Config, str] = {}
-        self._best: Config | None = None
-        self._best_time = math.inf
-
-    def run(self) -> Config:
-        """The fastest configuration that was found; what fails to compile or run is passed over.
-
-        Raises:
-            CompilationError: every configuration failed; the reasons are listed.
-        """
-        if self._results.serve(self._effort.name):
-            return self._known_best()
-        deadline = time.monotonic() + self._effort.budget_seconds
-        progress = _Progress(self._name, len(self._configs))
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="ninetoothed-compile")
-        without_gain = 0
-        try:
-            for done, (config, compiled) in enumerate(self._compiled(pool), start=1):
-                without_gain = 0 if self._try(config, compiled) else without_gain + 1
-                progress.update(done, self._best_time, self._best)
-                if self._best is not None and (
-                    without_gain >= self._effort.patience or time.monotonic() > deadline
-                ):
-                    break
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            progress.close()
-        if self._best is None:
-            raise _all_failed(self._name, self._failures)
-        self._results.finish(self._effort.name)
-        return self._best
-
-    def _known_best(self) -> Config:
-        best = self._results.best()
-        assert best is not None
-        return best
-
-    def _compiled(
-        self, pool: ThreadPoolExecutor
-    ) -> Iterator[tuple[Config, Future[Compiled] | None]]:
-        """Each configuration in order with its compilation, begun ahead of its turn.
-
-        There is none where the time is known.
-        """
-        ahead = 2 * self._workers
-        pending: dict[Config, Future[Compiled]] = {}
-        for position, config in enumerate(self._configs):
-            for coming in self._configs[position : position + ahead]:
-                if coming not in pending and coming not in self._results.times:
-                    pending[coming] = pool.submit(self._compile, coming)
-            yield config, pending.pop(config, None)
-
-    def _try(self, config: Config, compilation: Future[Compiled] | None) -> bool:
-        """Whether the configuration gained on all before."""
-        if compilation is None:
-            found = self._results.times[config]
-        else:
-            try:
-                found = self._time(compilation.result())
-            except (CompilationError, DeviceError) as error:
-                self._failures[config] = error.message
-                return False
-            self._results.record(config, found)
-        gained = found < 0.99 * self._best_time
-        if found < self._best_time:
-            self._best, self._best_time = config, found
-        return gained
-
-    def _time(self, compiled: Compiled) -> float:
-        quick = self._measure(compiled, 2.0)
-        if quick > _LOSING * self._best_time:
-            return quick
-        return self._measure(compiled, 20.0)
-
-
-def first_working(
-    name: str, configs: Sequence[Config], compile_config: Callable[[Config], Compiled]
-) -> tuple[Config, Compiled]:
-    """The best ranked configuration that compiles and fits: what is used without a search.
-
-    Raises:
-        CompilationError: every configuration failed; the reasons are listed.
-    """
-    failures = {}
-    for config in configs:
-        try:
-            return config, compile_config(config)
-        except (CompilationError, DeviceError) as error:
-            failures[config] = error.message
-    raise _all_failed(name, failures)
-
-
-def _all_failed(name: str, failures: Mapping[Config, str]) -> CompilationError:
-    listed = "\n".join(f"  {config}: {why.splitlines()[0]}" for config, why in failures.items())
-    return CompilationError(
-        f"None of the {len(failures)} configurations of {name!r} can be used. "
-        f"Narrow the bounds of its block sizes.\n{listed}"
-    )

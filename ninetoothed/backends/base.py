@@ -11,10 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.errors import DeviceError
+
 if TYPE_CHECKING:
     from ninetoothed.dtypes import DType
     from ninetoothed.frontends.base import Frontend
     from ninetoothed.kernel import Kernel
+    from ninetoothed.tuned import Tuned
+    from ninetoothed.tuning import Effort
 
 
 @dataclass(frozen=True)
@@ -104,3 +108,17 @@ class Backend(abc.ABC):
             ArgumentError, ArrangementError: the sizes do not fit the kernel.
             CompilationError, DeviceError: the kernel does not compile or does not fit the device.
         """
+
+    def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
+        """Searches for the fastest configuration of a call; see `ninetoothed.tune`.
+
+        Args:
+            values: what `Plan.run` would be given, stream first.
+
+        Raises:
+            DeviceError: this backend chooses nothing.
+        """
+        raise DeviceError(
+            f"kernel `{kernel.name}` cannot be tuned for {call.device.kind} tensors: the "
+            f"{self.name} backend has nothing to choose. Tune with tensors on a GPU."
+        )

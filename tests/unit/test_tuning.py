@@ -1,22 +1,15 @@
-"""The space of configurations and the search in it, on kernels that are only times."""
+"""What may be chosen: symbols' values, spaces, efforts."""
 
 from __future__ import annotations
 
-import io
 import math
-import sys
-import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ninetoothed import tuning
-from ninetoothed.cache import Cache
-from ninetoothed.errors import CompilationError, DeviceError, NineToothedError
-from ninetoothed.tuning import Config, Effort, Results, Search, rank, space, thin
-
-FULL = Effort("full", math.inf, sys.maxsize, sys.maxsize)
+from ninetoothed.errors import NineToothedError
+from ninetoothed.tuning import Config, Space, space, thin
 
 
 def symbol(name: str, lower=None, upper=None, power_of_two=None) -> SimpleNamespace:
@@ -27,30 +20,6 @@ def symbol(name: str, lower=None, upper=None, power_of_two=None) -> SimpleNamesp
 
 def config(size: int) -> Config:
     return Config((("SIZE", size),), 4, 3)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Cache:
-    return Cache("tuning", tmp_path)
-
-
-def search(times: dict[int, float], store: Cache, effort: Effort = FULL, **hooks) -> Search:
-    """A search among configurations that are told apart by one size and take the given times."""
-
-    def compile_config(chosen: Config) -> float:
-        found = times[chosen["SIZE"]]
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def measure(compiled: float, budget_ms: float) -> float:
-        hooks.get("measured", []).append((compiled, budget_ms))
-        return compiled
-
-    configs = [config(size) for size in times]
-    results = Results("key", store)
-    compile_config = hooks.get("compile_config", compile_config)
-    return Search("kernel", configs, compile_config, measure, results, effort, workers=2)
 
 
 # The space.
@@ -93,13 +62,13 @@ def test_the_space_of_a_kernel_without_meta_symbols_is_warps_and_stages() -> Non
 
 def test_the_order_of_the_symbols_does_not_matter() -> None:
     m, n, k = symbol("M"), symbol("N"), symbol("K")
-    assert space([m, n, k], max_num_configs=50) == space([k, m, n], max_num_configs=50)
+    assert space([m, n, k]) == space([k, m, n])
     assert Config((("B", 1), ("A", 2)), 4, 3) == Config((("A", 2), ("B", 1)), 4, 3)
 
 
 def test_a_large_space_is_thinned_to_what_does_well_and_a_spread() -> None:
     symbols = [symbol(name, 16, 1024) for name in ("M", "N", "K")]
-    configs = space(symbols, max_num_configs=40)
+    configs = thin(space(symbols), 40)
 
     assert len(configs) == len(set(configs)) == 40
     values = {(("K", 64), ("M", 128), ("N", 256)), (("K", 64), ("M", 128), ("N", 128))}
@@ -108,14 +77,9 @@ def test_a_large_space_is_thinned_to_what_does_well_and_a_spread() -> None:
 
 
 def test_one_configuration_is_the_one_that_does_well() -> None:
-    (only,) = space([symbol(name) for name in ("M", "N", "K")], max_num_configs=1)
+    (only,) = thin(space([symbol(name) for name in ("M", "N", "K")]), 1)
     assert sorted(dict(only.values).values()) == [64, 128, 256]
     assert (only.num_warps, only.num_stages) == (8, 3)
-
-
-def test_no_configuration_cannot_be_asked_for() -> None:
-    with pytest.raises(NineToothedError, match="max_num_configs must be at least 1, got 0"):
-        space([], max_num_configs=0)
 
 
 def test_thinning_keeps_the_order() -> None:
@@ -124,15 +88,76 @@ def test_thinning_keeps_the_order() -> None:
     assert kept == [chosen for chosen in configs if chosen in kept] and len(kept) == 3
 
 
-def test_ranking_puts_the_cheapest_first_and_leaves_out_what_cannot_fit() -> None:
-    configs = [config(size) for size in (32, 64, 128)]
-    costs = {32: 2.0, 64: math.inf, 128: 1.0}
-    assert rank(configs, lambda chosen: costs[chosen["SIZE"]]) == [config(128), config(32)]
+# Spaces.
 
 
-def test_ranking_leaves_something_to_try() -> None:
-    configs = [config(size) for size in (32, 64)]
-    assert set(rank(configs, lambda chosen: math.inf)) == set(configs)
+def product(*axes: str) -> list[Config]:
+    """Two sizes of 32 to 256, 4 or 8 warps, 2 to 4 stages; with an option where one is named."""
+    return [
+        Config((("M", m), ("N", n)), warps, stages, options)
+        for m in (32, 64, 128, 256)
+        for n in (32, 64, 128, 256)
+        for warps in (4, 8)
+        for stages in (2, 3, 4)
+        for options in [(), *(((axis, 1),) for axis in axes)]
+    ]
+
+
+def far(config: Config) -> float:
+    """How far a configuration is from 128 × 64, 8 warps and 3 stages."""
+    steps = abs(math.log2(config["M"] / 128)) + abs(math.log2(config["N"] / 64))
+    return 1 + steps + abs(config.num_warps - 8) / 4 + abs(config.num_stages - 3)
+
+
+def test_a_space_puts_the_cheapest_first_and_leaves_out_what_cannot_fit() -> None:
+    space = Space({config(32): 2.0, config(64): math.inf, config(128): 1.0})
+    assert space.ranked == [config(128), config(32)]
+
+
+def test_a_space_leaves_something_to_try() -> None:
+    space = Space({config(size): math.inf for size in (32, 64)})
+    assert set(space.ranked) == {config(32), config(64)}
+
+
+def test_a_space_may_be_limited_to_the_most_promising() -> None:
+    assert Space({config(size): size for size in (32, 64, 128)}, 2).ranked == [
+        config(32),
+        config(64),
+    ]
+    with pytest.raises(NineToothedError, match="max_num_configs must be at least 1, got 0"):
+        Space({config(32): 1.0}, 0)
+
+
+def test_a_search_starts_with_tiles_that_differ() -> None:
+    space = Space({chosen: far(chosen) for chosen in product()})
+    starts = space.starts(12)
+    assert starts[0] == Config((("M", 128), ("N", 64)), 8, 3)
+    assert len(starts) == 12 and len({chosen.values for chosen in starts}) >= 4
+    assert [space.ranked.index(chosen) for chosen in starts] == sorted(
+        space.ranked.index(chosen) for chosen in starts
+    )
+
+
+def test_a_small_space_is_tried_whole() -> None:
+    assert len(Space({config(size): size for size in (32, 64)}).starts(12)) == 2
+
+
+def test_neighbours_differ_by_a_step_or_by_two_and_the_promising_come_first() -> None:
+    space = Space({chosen: far(chosen) for chosen in product()})
+    here = Config((("M", 64), ("N", 64)), 4, 2)
+    found = space.neighbours(here)
+    assert Config((("M", 128), ("N", 64)), 4, 2) in found
+    assert Config((("M", 64), ("N", 64)), 4, 3) in found
+    assert Config((("M", 128), ("N", 32)), 4, 2) in found
+    assert Config((("M", 64), ("N", 64)), 4, 4) not in found and here not in found
+    assert [far(chosen) for chosen in found] == sorted(far(chosen) for chosen in found)
+
+
+def test_each_option_is_a_neighbour() -> None:
+    space = Space({chosen: far(chosen) for chosen in product("fast", "split")})
+    here = Config((("M", 64), ("N", 64)), 4, 2)
+    there = Config((("M", 64), ("N", 64)), 4, 2, (("split", 1),))
+    assert there in space.neighbours(here) and here in space.neighbours(there)
 
 
 def test_a_configuration_prints_what_was_chosen() -> None:
@@ -146,150 +171,7 @@ def test_near_sizes_share_a_bucket(size: int, expected: int) -> None:
     assert tuning.bucket(size) == expected
 
 
-# The search.
-
-
-def test_the_fastest_is_found(store: Cache) -> None:
-    assert search({32: 3.0, 64: 1.0, 128: 2.0}, store).run() == config(64)
-
-
-def test_what_fails_is_passed_over(store: Cache) -> None:
-    times = {32: CompilationError("no"), 64: DeviceError("too large"), 128: 2.0}
-    assert search(times, store).run() == config(128)
-
-
-def test_when_all_fail_the_reasons_are_listed(store: Cache) -> None:
-    times = {32: CompilationError("no such\nthing"), 64: DeviceError("too large")}
-    with pytest.raises(
-        CompilationError, match="None of the 2 configurations of 'kernel'"
-    ) as caught:
-        search(times, store).run()
-    assert "SIZE=32, num_warps=4, num_stages=3: no such\n" in str(caught.value)
-    assert "SIZE=64, num_warps=4, num_stages=3: too large" in str(caught.value)
-
-
-def test_other_errors_are_not_hidden(store: Cache) -> None:
-    with pytest.raises(ZeroDivisionError):
-        search({32: 1.0, 64: ZeroDivisionError()}, store).run()
-
-
-def test_a_loser_is_measured_briefly(store: Cache) -> None:
-    measured: list[tuple[float, float]] = []
-    search({32: 1.0, 64: 5.0, 128: 1.05}, store, measured=measured).run()
-    assert [sum(1 for t, _ in measured if t == time) for time in (1.0, 5.0, 1.05)] == [2, 1, 2]
-
-
-def test_no_gain_for_long_ends_the_search(store: Cache) -> None:
-    measured: list[tuple[float, float]] = []
-    times = {32 + size: 2.0 - 0.001 * size for size in range(20)}
-    search(times, store, Effort("quick", math.inf, 100, patience=3), measured=measured).run()
-    assert len({found for found, _ in measured}) == 4
-
-
-def test_the_budget_ends_the_search_once_something_was_found(store: Cache) -> None:
-    measured: list[tuple[float, float]] = []
-    times = {16: CompilationError("no"), 32: 1.0, 64: 0.5}
-    found = search(times, store, Effort("quick", 0.0, 100, 100), measured=measured).run()
-    assert found == config(32) and {time for time, _ in measured} == {1.0}
-
-
-def test_only_so_many_are_tried(store: Cache) -> None:
-    assert search({32: 2.0, 64: 1.0}, store, Effort("quick", 9.0, 1, 9)).run() == config(32)
-
-
-def test_compilations_run_beside_one_another(store: Cache) -> None:
-    meeting = threading.Barrier(2, timeout=10)
-
-    def compile_config(chosen: Config) -> float:
-        meeting.wait()
-        return float(chosen["SIZE"])
-
-    assert search({32: 0.0, 64: 0.0}, store, compile_config=compile_config).run() == config(32)
-
-
-def test_measurements_run_one_at_a_time_in_the_callers_thread(store: Cache) -> None:
-    threads = set()
-
-    def measure(compiled: float, budget_ms: float) -> float:
-        threads.add(threading.get_ident())
-        return compiled
-
-    configs = [config(size) for size in (32, 64, 128)]
-    Search("kernel", configs, lambda chosen: 1.0, measure, Results("key", store), FULL).run()
-    assert threads == {threading.get_ident()}
-
-
-def test_a_finished_search_is_not_repeated(store: Cache) -> None:
-    search({32: 2.0, 64: 1.0}, store).run()
-
-    def compile_config(chosen: Config) -> float:
-        raise AssertionError("compiled again")
-
-    assert search({32: 2.0, 64: 1.0}, store, compile_config=compile_config).run() == config(64)
-
-
-def test_a_quick_search_does_not_stand_for_a_full_one(store: Cache) -> None:
-    times = {32: 2.0, 64: 1.0}
-    quick = Effort("quick", math.inf, 1, 1)
-    assert search(times, store, quick).run() == config(32)
-    assert search(times, store, FULL).run() == config(64)
-    assert search(times, store, quick).run() == config(64)
-
-
-def test_an_interrupted_search_loses_nothing(store: Cache) -> None:
-    compiled = []
-
-    def interrupted(chosen: Config) -> float:
-        if chosen["SIZE"] == 64:
-            raise KeyboardInterrupt
-        compiled.append(chosen["SIZE"])
-        return 1.0
-
-    with pytest.raises(KeyboardInterrupt):
-        search({32: 1.0, 64: 2.0}, store, compile_config=interrupted).run()
-
-    def resumed(chosen: Config) -> float:
-        compiled.append(chosen["SIZE"])
-        return 2.0
-
-    assert search({32: 1.0, 64: 2.0}, store, compile_config=resumed).run() == config(32)
-    assert compiled == [32, 64]
-
-
-def test_results_of_two_processes_are_joined(store: Cache) -> None:
-    first, second = Results("key", store), Results("key", store)
-    first.record(config(32), 1.0)
-    second.record(config(64), 2.0)
-    assert Results("key", store).times == {config(32): 1.0, config(64): 2.0}
-    assert Results("other key", store).times == {}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"", b"[]", b"{", b"\xff", b'{"times": 1}', b'{"times": [[1, 2]], "finished": null}',
-        b'{"times": [[[[["S", 1]], 4], 2.0]], "finished": null}', b'{"times": {}}',
-    ],
-)  # fmt: skip
-def test_results_that_make_no_sense_are_a_miss(store: Cache, content: bytes) -> None:
-    store.put("key", content)
-    results = Results("key", store)
-    assert results.times == {} and results.finished is None and results.best() is None
-
-
-def test_without_a_search_the_first_that_works_is_taken() -> None:
-    def compile_config(chosen: Config) -> str:
-        if chosen["SIZE"] == 32:
-            raise DeviceError("too large")
-        return "compiled"
-
-    configs = [config(size) for size in (32, 64, 128)]
-    assert tuning.first_working("kernel", configs, compile_config) == (config(64), "compiled")
-    with pytest.raises(CompilationError, match="None of the 1 configurations"):
-        tuning.first_working("kernel", configs[:1], compile_config)
-
-
-# Effort and progress.
+# Effort.
 
 
 @pytest.mark.parametrize(
@@ -308,14 +190,25 @@ def test_an_unknown_effort_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         tuning.effort()
 
 
-def test_progress_is_for_terminals_only(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = {}
-    for terminal in (False, True):
-        stream = io.StringIO()
-        monkeypatch.setattr(stream, "isatty", lambda terminal=terminal: terminal, raising=False)
-        monkeypatch.setattr(sys, "stderr", stream)
-        search({32: 1.0}, Cache("tuning", store.path_of(str(terminal)))).run()
-        shown[terminal] = stream.getvalue()
-    assert shown[False] == ""
-    assert "tuning kernel: 1 of 1, best 1 ms: SIZE=32" in shown[True]
-    assert shown[True].endswith("\r\033[K")
+def test_an_effort_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    assert tuning.effort("full").name == "full"
+    with pytest.raises(NineToothedError, match="effort='quik' is unknown.*Did you mean 'quick'"):
+        tuning.effort("quik")
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [(None, 300), ("", 300), ("7.5", 7.5), ("inf", math.inf), ("0", 0)]
+)
+def test_the_seconds_of_a_process_are_the_users_choice(monkeypatch, given, seconds) -> None:
+    monkeypatch.delenv("NINETOOTHED_TUNE_SECONDS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("NINETOOTHED_TUNE_SECONDS", given)
+    assert tuning.allowance() == seconds
+
+
+@pytest.mark.parametrize("given", ["long", "-1", "nan"])
+def test_what_is_no_number_of_seconds_is_an_error(monkeypatch, given) -> None:
+    monkeypatch.setenv("NINETOOTHED_TUNE_SECONDS", given)
+    with pytest.raises(NineToothedError, match="NINETOOTHED_TUNE_SECONDS"):
+        tuning.allowance()

@@ -10,6 +10,8 @@ from ninetoothed.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
+    from ninetoothed.tuned import Tuned
+    from ninetoothed.tuning import Effort
 
 NINETOOTHED_CONTRACT = 1
 
@@ -25,6 +27,12 @@ class TritonBackend(Backend):
         from ninetoothed.backends.triton.planning import Planner
 
         return Planner(kernel, call).plan(values)
+
+    def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
+        """Searches for the fastest configuration of a call; see `ninetoothed.tune`."""
+        from ninetoothed.backends.triton.planning import Planner
+
+        return Planner(kernel, call).tune(values, effort)
 
 
 BACKEND = TritonBackend()

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import functools
-import math
+import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import tuning
+from ninetoothed import __version__, tuning
 from ninetoothed.backends.base import Argument, Call, Plan, run_nothing
-from ninetoothed.backends.triton import driver, options, versions
+from ninetoothed.backends.triton import binaries, choosing, descriptors, driver, options, versions
 from ninetoothed.backends.triton.compile import Target, compile_source
-from ninetoothed.backends.triton.facts import facts_of
 from ninetoothed.backends.triton.runtime import runtime
-from ninetoothed.backends.triton.specialize import (
-    Specialized,
-    check_tiles,
-    environment_of,
-    specialize,
-)
+from ninetoothed.backends.triton.specialize import Specialized, environment_of, specialize
+from ninetoothed.backends.triton.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.cache import digest
-from ninetoothed.costs import DeviceLimits, estimate
-from ninetoothed.errors import ArgumentError, CompilationError
-from ninetoothed.expr import as_symbol
+from ninetoothed.costs import DeviceLimits
+from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 from ninetoothed.program import SourcePointer, SourceStore, Store
+from ninetoothed.results import FORMAT, Results, Subject
+from ninetoothed.search import Purse, Search, first_working
+from ninetoothed.tuned import Tuned
 from ninetoothed.tuning import Config
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
 
-#: So many elements of the largest tile for each thread, where nobody fixed the number of warps.
-_ELEMENTS_PER_THREAD = 16
+#: Sizes that are multiples of this are tuned apart from the others: their loads are wide.
+_DIVISOR = 16
+
+#: So many seconds another process that searches for the same is waited for.
+_PATIENCE = 60.0
+
+#: About how many milliseconds a configuration is measured that has no rival.
+_LONG = 20.0
+
+#: What all searches of this process share.
+_PURSE = Purse()
 
 #: What tells a jagged tensor's offsets from its values.
 _OFFSETS = " offsets"
@@ -47,16 +54,6 @@ class _Candidate:
     run: Callable[..., None]
 
 
-@dataclass(frozen=True)
-class _MetaSymbol:
-    """A meta symbol as the tuner sees it."""
-
-    name: str
-    lower_bound: int
-    upper_bound: int
-    power_of_two: bool
-
-
 class Planner:
     """Plans the calls of one key of one kernel."""
 
@@ -68,11 +65,13 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        configs = self._ranked(configurations(self._kernel, self._call, self._limits))
-        first = specialize(self._kernel, self._call, configs[0])
-        if first.num_programs == 0:
-            return Plan(run_nothing, {"source": first.emitted.text})
-        candidate, config = self._chosen(configs, values)
+        plainest = choosing.plainest(self._kernel, self._call)
+        environment = environment_of(self._kernel, self._call, plainest)
+        if 0 in self._kernel.verified_grid(environment):
+            source = specialize(self._kernel, self._call, plainest).emitted.text
+            return Plan(run_nothing, {"source": source})
+        config = self._chosen(values)
+        candidate = self._candidate(config)
         return Plan(
             self._guarded(candidate.run),
             {
@@ -83,50 +82,116 @@ class Planner:
             },
         )
 
-    def _chosen(
-        self, configs: list[Config], values: tuple[Any, ...] | None
-    ) -> tuple[_Candidate, Config]:
+    def tune(self, values: tuple[Any, ...], effort: tuning.Effort) -> Tuned:
+        """Searches with this effort, whatever was found before; see `ninetoothed.tune`."""
+        if driver.is_capturing(values[0], self._backend):
+            raise DeviceError(
+                f"kernel `{self._kernel.name}` cannot be tuned while a graph is captured: its "
+                "launches would be part of the graph. Tune it before."
+            )
+        results = self._results()
+        config = self._searched(results, values, effort)
+        if config not in results.times:
+            with self._restored(values) as restore:
+                candidate = self._candidate(config)
+                results.record(config, self._measured(candidate, values, _LONG, restore))
+        return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
+
+    def _chosen(self, values: tuple[Any, ...] | None) -> Config:
+        """What was found before, what a search finds now, or what the estimate ranks first."""
         effort = tuning.effort()
-        is_tuned = len(configs) > 1 and values is not None and effort.name != "none"
-        if is_tuned and driver.is_capturing(values[0], self._backend):  # type: ignore[index]
-            is_tuned = False
-        if not is_tuned:
-            config, candidate = tuning.first_working(self._kernel.name, configs, self._candidate)
-            return candidate, config
+        results = self._results()
+        known = results.best(self._applies)
+        if known is not None and results.serve(effort.name):
+            return known
+        if not self._may_search(values, effort):
+            return known or self._untuned()
         assert values is not None
-        with self._restored(values) as restore:
-            config = tuning.Search(
-                self._kernel.name,
-                configs,
-                self._candidate,
-                lambda candidate, budget: self._measured(candidate, values, budget, restore),
-                tuning.Results(self._results_key()),
-                effort,
-            ).run()
-        return self._candidate(config), config
+        start = time.monotonic()
+        try:
+            return self._searched(results, values, effort)
+        finally:
+            _PURSE.pay(time.monotonic() - start)
+
+    def _may_search(self, values: tuple[Any, ...] | None, effort: tuning.Effort) -> bool:
+        if values is None or effort.name == "none":
+            return False
+        if driver.is_capturing(values[0], self._backend):
+            return False
+        if effort.name == "full" or _PURSE.has(allowance := tuning.allowance()):
+            return True
+        if _PURSE.is_first_refusal():
+            warnings.warn(
+                f"NineToothed has spent {allowance:g} s of this process on tuning and tunes no "
+                f"further; kernel `{self._kernel.name}` and those that follow run untuned. Set "
+                "NINETOOTHED_TUNE_SECONDS to allow more, or tune ahead with ninetoothed.tune.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return False
+
+    def _searched(self, results: Results, values: tuple[Any, ...], effort: tuning.Effort) -> Config:
+        space = choosing.space_of(self._kernel, self._call, self._limits)
+        if len(space) == 1:
+            return space.ranked[0]
+        with results.alone(min(effort.budget_seconds, _PATIENCE)):
+            known = results.best(self._applies)
+            if known is not None and results.serve(effort.name):
+                return known
+            with self._restored(values) as restore:
+                return Search(
+                    self._kernel.name,
+                    space,
+                    functools.partial(self._candidate, is_kept=False),
+                    lambda candidate, budget: self._measured(candidate, values, budget, restore),
+                    results,
+                    effort,
+                ).run()
+
+    def _untuned(self) -> Config:
+        """The first of the ranking that compiles; ranked once for all sizes of a bucket."""
+        known: dict[str, Config] = self._kernel.memory.setdefault("untuned", {})
+        key = self._results_key
+        if key not in known or not self._applies(known[key]):
+            space = choosing.space_of(self._kernel, self._call, self._limits)
+            known[key], _ = first_working(self._kernel.name, space.ranked, self._candidate)
+        return known[key]
+
+    def _applies(self, config: Config) -> bool:
+        return choosing.applies(self._kernel, self._call, config, self._limits)
 
     @functools.cached_property
     def _limits(self) -> DeviceLimits:
         return driver.device_limits(self._index, self._backend)
 
-    def _ranked(self, configs: list[Config]) -> list[Config]:
-        if len(configs) == 1:
-            return configs
-
-        def estimated(config: Config) -> float:
-            return estimate(facts_of(self._kernel, self._call, config, self._limits))
-
-        return tuning.rank(configs, estimated)
-
-    def _candidate(self, config: Config) -> _Candidate:
+    def _candidate(self, config: Config, is_kept: bool = True) -> _Candidate:
         specialized = specialize(self._kernel, self._call, config)
         target = Target.parse((self._backend, self._limits.arch, self._limits.warp_size))
         key = (specialized.key, target, config.num_warps, config.num_stages, self._index)
         known: dict[Any, driver.Launchable] = self._kernel.memory.setdefault("launchables", {})
-        if key not in known:
+        launchable = known.get(key)
+        if launchable is None:
+            launchable = driver.Launchable(
+                self._compiled(specialized, target, config, is_kept), self._index
+            )
+            if is_kept:
+                known[key] = launchable
+        return _Candidate(specialized, launchable, self._runner(specialized, launchable))
+
+    def _compiled(
+        self, specialized: Specialized, target: Target, config: Config, is_kept: bool
+    ) -> Any:
+        """From the disk, or from Triton; what is of use to other processes is kept."""
+        store = binaries.Binaries()
+        key = binaries.key_of(
+            specialized, self._kernel.name, target, config.num_warps, config.num_stages
+        )
+        compiled = store.get(key)
+        if compiled is None:
             compiled = compiled_for(self._kernel, specialized, target, config)
-            known[key] = driver.Launchable(compiled, self._index)
-        return _Candidate(specialized, known[key], self._runner(specialized, known[key]))
+            if is_kept:
+                store.put(key, compiled)
+        return compiled
 
     def _runner(
         self, specialized: Specialized, launchable: driver.Launchable
@@ -134,22 +199,44 @@ class Planner:
         """``run(stream, *values)``, generated: sizes and strides put in, the C launcher called."""
         # Not by the parameters' names: the C launcher's arguments have names too.
         values = {name: f"value_{place}" for place, name in enumerate(self._value_names())}
-        arguments = []
+        arguments: list[str] = []
+        lines: list[str] = []
+        after: list[str] = []
+        known: dict[str, object] = {}
         for parameter in specialized.run_time_parameters:
             if parameter.kind == "symbol":
                 arguments.append(repr(specialized.integers[parameter.name]))
+            elif parameter.kind == "descriptor":
+                number, address = len(lines), values[parameter.parameter or ""]
+                described = specialized.described[parameter.name]
+                make = launchable.describe(parameter.name, described.shape, described.strides)
+                known[f"known_{number}"], known[f"make_{number}"] = descriptors.remembering(make)
+                found = f"descriptor_{number}"
+                lines.append(f"{found} = known_{number}.get({address}) or make_{number}({address})")
+                arguments += [found, *map(repr, (*described.shape, *described.strides))]
+            elif parameter.kind in ("arrivals", "partials"):
+                first = COUNTER_BYTES if parameter.kind == "partials" else 0
+                arguments.append(f"workspace + {first}")
             else:
                 suffix = _OFFSETS if parameter.kind == "offsets" else ""
                 arguments.append(values[f"{parameter.parameter}{suffix}"])
-        head = f"def run(stream, {', '.join(values.values())}):\n"
-        grid = str(specialized.num_programs)
+        if specialized.workspace:
+            known["borrow"] = workspaces(self._index, self._backend).borrow
+            lines.append(f"workspace, give_back = borrow(stream, {specialized.workspace})")
+            after = ["if give_back:", "    give_back(workspace, stream)"]
+        num_programs = specialized.num_programs
+        if specialized.is_persistent:
+            num_programs = min(num_programs, launchable.resident)
+        grid = str(num_programs)
         namespace = launchable.names
         if launchable.scratch_size:
             namespace = {"launch_with_scratch": launchable.run}
-            body = f"launch_with_scratch({grid}, stream, {', '.join(arguments)})"
+            lines.append(f"launch_with_scratch({grid}, stream, {', '.join(arguments)})")
         else:
-            body = launchable.call(grid, "stream", arguments)
-        exec(compile(f"{head}    {body}\n", f"<run of {self._kernel.name}>", "exec"), namespace)
+            lines.append(launchable.call(grid, "stream", arguments))
+        namespace |= known
+        text = "\n    ".join([f"def run(stream, {', '.join(values.values())}):", *lines, *after])
+        exec(compile(f"{text}\n", f"<run of {self._kernel.name}>", "exec"), namespace)
         return namespace["run"]  # type: ignore[return-value]
 
     def _value_names(self) -> list[str]:
@@ -214,8 +301,10 @@ class Planner:
                     for address, copy, size in kept:
                         library.copy(address, copy, size, stream)
 
-                yield restore if kept else None
-                restore()
+                try:
+                    yield restore if kept else None
+                finally:
+                    restore()
             finally:
                 library.synchronize(stream)
                 for _, copy, _ in kept:
@@ -247,21 +336,40 @@ class Planner:
             )
         ]
 
+    def _results(self) -> Results:
+        sizes = "; ".join(
+            f"{name} {'x'.join(str(tuning.bucket(size)) for size in argument.shape)} "
+            f"{argument.dtype.name}"
+            for name, argument in self._call.arguments.items()
+        )
+        compiler = "triton " + ".".join(map(str, versions.version()))
+        subject = Subject(self._kernel.name, self._limits.name, compiler, sizes)
+        return Results(self._results_key, subject)
+
+    @functools.cached_property
     def _results_key(self) -> str:
-        call = self._call
-        sizes = [
-            (name, [tuning.bucket(size) for size in argument.shape], argument.dtype.name)
+        """What the times depend on. Sizes count by their bucket, and by what divides them."""
+        call, kernel = self._call, self._kernel
+        arguments = [
+            (
+                name,
+                [(tuning.bucket(size), size % _DIVISOR == 0) for size in argument.shape],
+                [stride == 1 for stride in argument.strides],
+                argument.dtype.name,
+                argument.aligned,
+            )
             for name, argument in call.arguments.items()
         ]
-        units = [(n, [s == 1 for s in a.strides], a.aligned) for n, a in call.arguments.items()]
         return digest(
-            self._kernel.source,
+            FORMAT,
+            __version__,
+            kernel.source,
             versions.version(),
             self._limits.name,
-            sizes,
-            units,
+            arguments,
             sorted((n, repr(v)) for n, v in call.constants.items()),
-            repr((self._kernel.num_warps, self._kernel.num_stages, self._kernel.max_num_configs)),
+            repr((kernel.num_warps, kernel.num_stages, kernel.max_num_configs)),
+            sorted(options.fixed().items()),
         )
 
 
@@ -310,63 +418,12 @@ def compile_for_target(
             f"kernel `{kernel.name}` has no meta symbol {', '.join(sorted(unknown))}; it has "
             f"{', '.join(sorted(chosen)) or 'none'}"
         )
-    warps = num_warps or _usual_warps(kernel, call, chosen)
+    warps = num_warps or choosing.usual_warps(kernel, call, chosen)
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
     target = Target.parse(target)
     first, *_ = options.choices(kernel, call, environment_of(kernel, call, config), target)
     config = replace(config, options=first)
     return compiled_for(kernel, specialize(kernel, call, config), target, config)
-
-
-def configurations(
-    kernel: Kernel, call: Call, device: DeviceLimits | Target | None = None
-) -> list[Config]:
-    """What may be chosen for a call: values of the meta symbols, warps, stages and options."""
-    symbols = [
-        _MetaSymbol(kernel.names[s], s.lower_bound or 1, s.upper_bound or 1, s.power_of_two)
-        for s in kernel.meta_symbols
-    ]
-    num_warps = kernel.num_warps
-    num_stages = kernel.num_stages
-    if not symbols and num_warps is None:
-        num_warps = _usual_warps(kernel, call)
-    if not symbols and num_stages is None:
-        num_stages = 3
-    configs = tuning.space(symbols, num_warps, num_stages, kernel.max_num_configs)
-    fitting = [config for config in configs if _fits(kernel, call, config)]
-    known: dict[Any, Any] = {}
-    for config in fitting:
-        if config.values not in known:
-            environment = environment_of(kernel, call, config)
-            known[config.values] = options.choices(kernel, call, environment, device)
-    fitting = [
-        replace(config, options=chosen) for config in fitting for chosen in known[config.values]
-    ]
-    if not fitting:
-        # The first says what is too large.
-        specialize(kernel, call, configs[0])
-    return fitting
-
-
-def _fits(kernel: Kernel, call: Call, config: Config) -> bool:
-    try:
-        check_tiles(kernel, environment_of(kernel, call, config))
-    except ArgumentError:
-        return False
-    return True
-
-
-def _usual_warps(kernel: Kernel, call: Call, chosen: Mapping[str, int] | None = None) -> int:
-    """A number of warps that gives each thread some elements of the largest tile."""
-    environment = kernel.environment(call)
-    for symbol in kernel.meta_symbols:
-        environment[symbol] = (chosen or {})[kernel.names[symbol]]
-    largest = 1
-    for parameter in kernel.tensor_parameters:
-        sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-        largest = max(largest, math.prod(sizes))
-    warps = 1 << max(largest // (32 * _ELEMENTS_PER_THREAD) - 1, 0).bit_length()
-    return min(max(warps, 4), 16)
 
 
 def _span(argument: Argument) -> int:

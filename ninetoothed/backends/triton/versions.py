@@ -11,7 +11,7 @@ import functools
 import importlib
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,6 +50,9 @@ _CALLS = {
     ),
 }
 
+#: The launcher's type of a tensor descriptor.
+_DESCRIPTOR = "nvTmaDesc"
+
 #: What Triton raises when it builds or loads C code and cannot.
 BUILD_FAILURES = (RuntimeError, OSError, AssertionError, subprocess.SubprocessError)
 
@@ -71,6 +74,37 @@ def version() -> tuple[int, int]:
             "`pip install --upgrade triton`."
         )
     return found
+
+
+def release() -> str:
+    """The full version of the Triton that is installed."""
+    import triton
+
+    return str(triton.__version__)
+
+
+def library_path() -> str:
+    """The file that holds Triton's compiled part."""
+    from triton._C import libtriton
+
+    return str(libtriton.__file__)
+
+
+def settings() -> list[tuple[str, str]]:
+    """The environment's variables that change what Triton compiles."""
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+
+    return sorted(
+        (str(name), str(value)) for name, value in get_cache_invalidating_env_vars().items()
+    )
+
+
+def is_compiling_always() -> bool:
+    """Whether the environment tells Triton to compile anew, to dump or to override what it makes."""
+    from triton import knobs
+
+    chosen = knobs.compilation
+    return bool(chosen.always_compile or chosen.override or chosen.dump_ir)
 
 
 def options(num_warps: int | None, num_stages: int | None) -> dict[str, object]:
@@ -113,6 +147,38 @@ def call_template(backend: str) -> str:
     raise DeviceError(f"No launcher is known for {backend!r}.")
 
 
+def descriptor_types(type_: str) -> list[str]:
+    """What the launcher is given for a tensor descriptor: itself, the sizes and the strides.
+
+    Args:
+        type_: its type in a kernel's signature, ``"tensordesc<fp16[128,64]>"``.
+    """
+    rank = type_.count(",") + 1
+    return [_DESCRIPTOR, *["i32"] * rank, *["i64"] * rank]
+
+
+def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
+    """``make(address, shape, strides)``: the descriptor that a compiled kernel takes.
+
+    Args:
+        metadata: the compiled kernel's.
+        place: the descriptor's, among those that the kernel takes.
+    """
+    wanted = metadata.tensordesc_meta[place]
+    tools = utilities("cuda")
+    fill = getattr(tools, "fill_tma_descriptor_tiled", None) or tools.fill_tma_descriptor
+    # The compiler and the driver number the element types differently.
+    dtype = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST[wanted["elem_type"]]
+
+    def make(address: int, shape: Sequence[int], strides: Sequence[int]) -> object:
+        box = wanted["block_size"]
+        size, swizzle = wanted["elem_size"], wanted["swizzle"]
+        # What lies beyond the source reads as 0: the last argument.
+        return fill(address, swizzle, size, dtype, box, list(shape), list(strides), 0)
+
+    return make
+
+
 def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dict[str, object]:
     """What the names in `call_template` stand for, but for ``function`` and ``metadata``.
 
@@ -130,6 +196,9 @@ def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dic
     if version() < (3, 7):
         # No constants in the signature: so the launch is not handed placeholders for them.
         source = SimpleNamespace(signature=dict(signature), constants={})
+        if _DESCRIPTOR in signature.values():
+            # Descriptors are made once for each address, and not by the launcher at every call.
+            metadata = SimpleNamespace(**{**metadata._asdict(), "tensordesc_meta": None})
         launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
         return {**names, "launch": launcher.launch}
     types = list(signature.values())

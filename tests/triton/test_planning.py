@@ -1,0 +1,371 @@
+"""From a call to its configuration: what is searched, what is found again, what is put back.
+
+No device: launches are only times, and memory is a list of what was done to it.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("triton")
+
+from examples import mm, silu, softmax
+from ninetoothed import dtypes, tuning
+from ninetoothed.backends.base import Argument, Call, Device
+from ninetoothed.backends.triton import planning
+from ninetoothed.backends.triton.planning import Planner
+from ninetoothed.errors import CompilationError, DeviceError
+from ninetoothed.results import Results, entries
+from ninetoothed.search import Purse
+from ninetoothed.tuning import Config
+from tests.unit.machines import H200
+
+STREAM = 7
+
+
+def tensor(*shape: int, dtype=dtypes.float16, aligned: bool = True) -> Argument:
+    strides = [1]
+    for size in shape[:0:-1]:
+        strides.insert(0, strides[0] * size)
+    return Argument(shape, tuple(strides), dtype, aligned)
+
+
+def product(m: int, n: int, k: int, **changed: Argument) -> Call:
+    arguments = {"input": tensor(m, k), "other": tensor(k, n), "output": tensor(m, n)}
+    return Call({**arguments, **changed}, device=Device("cuda"))
+
+
+def addresses(call: Call) -> tuple[int, ...]:
+    """What a plan of the call is called with."""
+    return (STREAM, *(1 << (30 + place) for place in range(len(call.arguments))))
+
+
+class Machine:
+    """A device on which a configuration takes a time, and nothing is launched."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.measured: list[Config] = []
+        self.memory: list[tuple[str, int]] = []
+        self.capturing = False
+        self.limits = H200
+        self.time = lambda config: 1.0 + abs(config["BLOCK_SIZE_M"] - 64) / 64
+        self.fails = lambda config: False
+        monkeypatch.setattr(planning.driver, "device_limits", lambda *_: self.limits)
+        monkeypatch.setattr(planning.driver, "is_capturing", lambda *_: self.capturing)
+        monkeypatch.setattr(planning, "runtime", lambda backend: self)
+        monkeypatch.setattr(planning, "_PURSE", Purse())
+        monkeypatch.setattr(Planner, "_candidate", self._candidate)
+        monkeypatch.setattr(Planner, "_measured", self._measure)
+
+    def _candidate(self, config: Config, is_kept: bool = True) -> SimpleNamespace:
+        if self.fails(config):
+            raise DeviceError("it does not fit")
+        emitted = SimpleNamespace(text="source")
+        specialized = SimpleNamespace(emitted=emitted, constants={})
+        return SimpleNamespace(
+            config=config, run=lambda *_: None, specialized=specialized, launchable=None
+        )
+
+    def _measure(self, candidate, values, budget, restore) -> float:
+        if restore is not None:
+            restore()
+        self.measured.append(candidate.config)
+        return self.time(candidate.config)
+
+    # What of the driver's library is used.
+
+    @contextmanager
+    def device(self, index):
+        yield
+
+    def device_count(self) -> int:
+        return 1
+
+    def allocate(self, size) -> int:
+        self.memory.append(("allocate", size))
+        return 99
+
+    def free(self, address) -> None:
+        self.memory.append(("free", address))
+
+    def copy(self, target, source, size, stream) -> None:
+        self.memory.append(("keep" if target == 99 else "restore", size))
+
+    def synchronize(self, stream) -> None:
+        pass
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Machine:
+    monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("NINETOOTHED_TUNE", raising=False)
+    monkeypatch.delenv("NINETOOTHED_OPTIONS", raising=False)
+    monkeypatch.delenv("NINETOOTHED_TUNE_SECONDS", raising=False)
+    for kernel in (mm.kernel, silu.kernel, softmax.kernel):
+        monkeypatch.setattr(kernel, "memory", {})
+    return Machine(monkeypatch)
+
+
+def chosen(call: Call, kernel=mm.kernel, is_given: bool = True) -> Config:
+    plan = Planner(kernel, call).plan(addresses(call) if is_given else None)
+    return plan.details["config"]
+
+
+# When is searched.
+
+
+def test_the_fastest_is_found_and_found_again(machine: Machine) -> None:
+    first = chosen(product(512, 512, 512))
+    assert first["BLOCK_SIZE_M"] == 64 and machine.measured
+    machine.measured.clear()
+    assert chosen(product(512, 512, 512)) == first
+    assert machine.measured == []
+
+
+def test_without_values_nothing_is_measured_but_what_was_found_is_used(machine: Machine) -> None:
+    machine.time = lambda config: 1.0 / config.num_stages
+    call = product(2048, 2048, 2048)
+    untuned = chosen(call, is_given=False)
+    assert machine.measured == [] and untuned.num_stages < 5
+    tuned = chosen(call)
+    assert chosen(call, is_given=False) == tuned != untuned
+
+
+def test_the_effort_none_measures_nothing(machine: Machine, monkeypatch) -> None:
+    machine.time = lambda config: 1.0 / config.num_stages
+    call = product(2048, 2048, 2048)
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    untuned = chosen(call)
+    assert machine.measured == []
+    monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
+    tuned = chosen(call)
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    assert chosen(call) == tuned != untuned
+
+
+def test_nothing_is_measured_while_a_graph_is_captured(machine: Machine) -> None:
+    machine.capturing = True
+    call = product(512, 512, 512)
+    chosen(call)
+    assert machine.measured == [] and machine.memory == []
+    with pytest.raises(DeviceError, match="`mm` cannot be tuned while a graph is captured"):
+        Planner(mm.kernel, call).tune(addresses(call), tuning.effort("quick"))
+
+
+def test_a_process_does_not_tune_for_ever(machine: Machine, monkeypatch) -> None:
+    monkeypatch.setenv("NINETOOTHED_TUNE_SECONDS", "0")
+    with pytest.warns(RuntimeWarning, match="NINETOOTHED_TUNE_SECONDS") as caught:
+        chosen(product(512, 512, 512))
+        chosen(product(1024, 1024, 1024))
+    assert len(caught) == 1 and machine.measured == []
+    monkeypatch.setenv("NINETOOTHED_TUNE", "full")
+    chosen(product(512, 512, 512))
+    assert machine.measured
+
+
+def test_an_empty_grid_needs_no_configuration(machine: Machine) -> None:
+    machine.fails = lambda config: True
+    plan = Planner(mm.kernel, product(0, 512, 512)).plan(None)
+    assert plan.run(STREAM, 1, 2, 3) is None and "config" not in plan.details
+    assert machine.measured == []
+
+
+def test_what_does_not_fit_is_passed_over(machine: Machine) -> None:
+    machine.fails = lambda config: config["BLOCK_SIZE_M"] == 64
+    assert chosen(product(512, 512, 512))["BLOCK_SIZE_M"] != 64
+    assert chosen(product(4096, 4096, 4096), is_given=False)["BLOCK_SIZE_M"] != 64
+
+
+def test_where_nothing_fits_the_error_says_so(machine: Machine) -> None:
+    machine.fails = lambda config: True
+    with pytest.raises(CompilationError, match="None of the .* configurations of 'mm'"):
+        chosen(product(512, 512, 512))
+
+
+# What is searched.
+
+
+def test_warps_are_chosen_where_there_is_no_meta_symbol(machine: Machine) -> None:
+    machine.time = lambda config: {2: 0.5}.get(config.num_warps, 1.0)
+    call = Call(
+        {"input": tensor(1 << 20), "output": tensor(1 << 20)},
+        constants={"BLOCK_SIZE": 1024},
+        device=Device("cuda"),
+    )
+    assert chosen(call, silu.kernel).num_warps == 2
+    assert {config.num_warps for config in machine.measured} == {1, 2, 4, 8, 16, 32}
+    # There is no loop to pipeline.
+    assert {config.num_stages for config in machine.measured} == {3}
+
+
+def test_no_warp_is_without_an_element(machine: Machine) -> None:
+    machine.time = lambda config: 1.0
+    call = Call({"input": tensor(99, 64), "output": tensor(99, 64)}, device=Device("cuda"))
+    chosen(call, softmax.kernel)
+    assert {config.num_warps for config in machine.measured} == {1, 2}
+
+
+def test_stages_are_chosen_where_a_loop_of_products_can_be_pipelined(machine: Machine) -> None:
+    chosen(product(512, 512, 512))
+    assert len({config.num_stages for config in machine.measured}) > 2
+    machine.measured.clear()
+    # Rows of 999 elements begin anywhere: no copy to shared memory can be begun ahead.
+    chosen(product(999, 999, 999))
+    assert {config.num_stages for config in machine.measured} == {3}
+
+
+def test_what_the_user_fixed_stays(machine: Machine, monkeypatch) -> None:
+    monkeypatch.setattr(mm.kernel, "num_warps", 8)
+    monkeypatch.setattr(mm.kernel, "num_stages", (2, 3))
+    chosen(product(512, 512, 512))
+    assert {config.num_warps for config in machine.measured} == {8}
+    assert {config.num_stages for config in machine.measured} <= {2, 3}
+
+
+# Shapes that change.
+
+
+def searches(machine: Machine, calls) -> int:
+    """How many of the calls were searched for."""
+    count = 0
+    for call in calls:
+        machine.measured.clear()
+        chosen(call)
+        count += bool(machine.measured)
+    return count
+
+
+def test_a_shape_of_a_known_bucket_is_not_searched_for(machine: Machine) -> None:
+    machine.time = lambda config: 1.0
+    assert searches(machine, [product(m, 512, 512) for m in (1000, 1001, 777, 1023)]) == 1
+
+
+def test_a_growing_sequence_is_tuned_so_often_as_its_length_doubles(machine: Machine) -> None:
+    """Twice at most: sizes that are multiples of 16 are tuned apart from the others."""
+    machine.time = lambda config: 1.0
+    lengths = [*range(1, 40), *range(40, 1025, 61), 1024]
+    count = searches(machine, [product(1, 128, length) for length in lengths])
+    assert count <= 2 * (math.log2(1024) + 1)
+
+
+def test_what_was_found_must_fit_the_new_shape(machine: Machine, monkeypatch) -> None:
+    """The next best is taken where an option does not apply to the sizes at hand."""
+    machine.time = lambda config: config.num_stages + sum(value for _, value in config.values)
+    call = product(1024, 512, 512)
+    best = chosen(call)
+    results = Planner(mm.kernel, call)._results()
+    strange = replace(best, options=(("no such option", 1),))
+    results.record(strange, 1e-6)
+    results.finish("quick", strange)
+    assert chosen(product(960, 512, 512)) == best
+
+
+def test_unaligned_tensors_are_tuned_apart(machine: Machine) -> None:
+    calls = [product(64, 64, 64), product(64, 64, 64, input=tensor(64, 64, aligned=False))]
+    assert searches(machine, calls) == 2
+
+
+def test_the_untuned_choice_is_ranked_once_for_a_bucket(machine: Machine, monkeypatch) -> None:
+    ranked = []
+    space_of = planning.choosing.space_of
+    monkeypatch.setattr(
+        planning.choosing, "space_of", lambda *given: ranked.append(1) or space_of(*given)
+    )
+    for m in (1000, 1001, 777):
+        chosen(product(m, 512, 512), is_given=False)
+    assert len(ranked) == 1
+
+
+def test_results_say_what_they_are_about(machine: Machine) -> None:
+    chosen(product(1000, 512, 512))
+    (entry,) = entries().values()
+    assert entry.subject.kernel == "mm" and entry.subject.device == "NVIDIA H200"
+    assert entry.subject.arguments.startswith("input 1024x512 float16; other 512x512")
+    assert entry.finished == "quick" and entry.chosen in entry.times
+
+
+def test_fixed_options_are_tuned_apart(machine: Machine, monkeypatch) -> None:
+    call = product(512, 512, 512)
+    first = Planner(mm.kernel, call)._results_key
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "group=1")
+    assert Planner(mm.kernel, call)._results_key != first
+
+
+# What the trials overwrite.
+
+
+def in_place(call: Call) -> tuple[int, ...]:
+    """The output is the input."""
+    return (STREAM, 1 << 30, 1 << 30)
+
+
+def test_what_is_read_and_written_is_restored(machine: Machine) -> None:
+    machine.time = lambda config: 1.0
+    call = Call({"input": tensor(64, 64), "output": tensor(64, 64)}, device=Device("cuda"))
+    Planner(softmax.kernel, call).plan(in_place(call))
+    assert machine.memory[:2] == [("allocate", 8192), ("keep", 8192)]
+    assert machine.memory[-2:] == [("restore", 8192), ("free", 99)]
+    # Before each measurement, and at the end.
+    restored = sum(1 for what, _ in machine.memory if what == "restore")
+    assert restored == len(machine.measured) + 1
+
+
+def test_what_is_only_written_is_not_kept(machine: Machine) -> None:
+    chosen(product(512, 512, 512))
+    assert machine.memory == []
+
+
+def test_an_interrupt_leaves_the_arguments_as_they_were(machine: Machine) -> None:
+    def interrupted(config: Config) -> float:
+        raise KeyboardInterrupt
+
+    machine.time = interrupted
+    call = Call({"input": tensor(64, 64), "output": tensor(64, 64)}, device=Device("cuda"))
+    with pytest.raises(KeyboardInterrupt):
+        Planner(softmax.kernel, call).plan(in_place(call))
+    assert machine.memory[-2:] == [("restore", 8192), ("free", 99)]
+
+
+# Tuning ahead.
+
+
+def test_tuning_ahead_measures_all_and_tells(machine: Machine) -> None:
+    machine.time = lambda config: 1.0 / config.num_warps
+    call = Call({"input": tensor(99, 4096), "output": tensor(99, 4096)}, device=Device("cuda"))
+    tuned = Planner(softmax.kernel, call).tune(addresses(call), tuning.effort("full"))
+    assert tuned.kernel == "softmax" and tuned.device == "NVIDIA H200"
+    assert tuned.config.num_warps == 32 and tuned.milliseconds == 1 / 32
+    assert set(tuned.times) == set(machine.measured)
+    assert str(tuned).startswith("softmax on NVIDIA H200: 0.03125 ms, the best of 6 measured: num")
+    assert chosen(call, softmax.kernel) == tuned.config
+
+
+def test_tuning_ahead_where_there_is_one_choice_measures_it(machine: Machine, monkeypatch) -> None:
+    machine.time = lambda config: 0.25
+    monkeypatch.setattr(softmax.kernel, "num_warps", 4)
+    call = Call({"input": tensor(99, 4096), "output": tensor(99, 4096)}, device=Device("cuda"))
+    tuned = Planner(softmax.kernel, call).tune(addresses(call), tuning.effort("full"))
+    assert tuned.times == {tuned.config: 0.25} and tuned.config.num_warps == 4
+
+
+def test_a_search_elsewhere_is_waited_for_and_read(machine: Machine, monkeypatch) -> None:
+    """What another process finishes while this one waits for the lock is not searched again."""
+    call = product(512, 512, 512)
+    planner = Planner(mm.kernel, call)
+    other = planning.choosing.space_of(mm.kernel, call, H200).ranked[5]
+
+    @contextmanager
+    def alone(results: Results, patience: float):
+        found = Results(planner._results_key)
+        found.record(other, 0.5)
+        found.finish("quick", other)
+        results.read()
+        yield
+
+    monkeypatch.setattr(Results, "alone", alone)
+    assert chosen(call) == other and machine.measured == []

@@ -1,0 +1,178 @@
+"""What was measured, kept on disk and carried between machines."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from ninetoothed.cache import Cache
+from ninetoothed.errors import NineToothedError
+from ninetoothed.results import Results, Subject, entries, export_results, import_results
+from ninetoothed.tuning import Config
+
+SUBJECT = Subject("mm", "NVIDIA H200", "triton 3.6", "input 4096x4096 float16")
+
+
+def config(size: int) -> Config:
+    return Config((("SIZE", size),), 4, 3, (("split", 2),))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Cache:
+    return Cache("tuning", tmp_path / "here")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Cache:
+    """Another machine's."""
+    return Cache("tuning", tmp_path / "there")
+
+
+def finished(store: Cache, key: str = "key", subject: Subject = SUBJECT) -> Results:
+    results = Results(key, subject, store)
+    results.record(config(32), 2.0)
+    results.record(config(64), 1.0)
+    results.finish("quick", config(64))
+    return results
+
+
+def test_times_are_kept_as_they_come(store: Cache) -> None:
+    clock = iter([0.0, 0.0, 10.0, 10.0, 10.1, 20.0, 20.0])
+    results = Results("key", SUBJECT, store, lambda: next(clock))
+    results.record(config(32), 2.0)
+    assert Results("key", store=store).times == {config(32): 2.0}
+    results.record(config(64), 1.0)
+    results.record(config(128), 3.0)
+    # The last came right after one that was written; it waits for the next.
+    assert set(Results("key", store=store).times) == {config(32), config(64)}
+    results.write()
+    assert len(Results("key", store=store).times) == 3
+
+
+def test_the_best_is_what_was_chosen_or_else_the_fastest_that_applies(store: Cache) -> None:
+    results = Results("key", SUBJECT, store)
+    assert results.best() is None
+    results.record(config(32), 2.0)
+    results.record(config(64), 1.0)
+    assert results.best() == config(64)
+    assert results.best(lambda chosen: chosen["SIZE"] < 64) == config(32)
+    results.finish("quick", config(32))
+    assert Results("key", store=store).best() == config(32)
+    assert results.best(lambda chosen: False) is None
+
+
+def test_a_quick_search_does_not_stand_for_a_full_one(store: Cache) -> None:
+    results = finished(store)
+    assert results.serve("none") and results.serve("quick") and not results.serve("full")
+    assert not Results("another", store=store).serve("none")
+
+
+def test_results_of_two_processes_are_joined(store: Cache) -> None:
+    first, second = Results("key", store=store), Results("key", store=store)
+    first.record(config(32), 1.0)
+    second.record(config(64), 2.0)
+    assert Results("key", store=store).times == {config(32): 1.0, config(64): 2.0}
+    assert Results("other key", store=store).times == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"[]", b"{", b"\xff", b'{"times": 1}', b'{"format": 1, "times": [], "finished": null}',
+        b'{"format": 2, "subject": {}, "times": [[1, 2]], "finished": null, "chosen": null}',
+        b'{"format": 2, "subject": {"x": 1}, "times": [], "finished": null, "chosen": null}',
+        b'{"format": 2, "subject": {}, "times": [], "finished": "well", "chosen": null}',
+        b'{"format": 2, "subject": [], "times": [], "finished": null, "chosen": null}',
+    ],
+)  # fmt: skip
+def test_results_that_make_no_sense_are_a_miss(store: Cache, content: bytes) -> None:
+    store.put("key", content)
+    results = Results("key", store=store)
+    assert results.times == {} and results.finished is None and results.best() is None
+
+
+def test_one_of_several_searches_and_the_others_read_what_it_found(store: Cache) -> None:
+    order: list[str] = []
+    begun = threading.Event()
+
+    def first() -> None:
+        with Results("key", store=store).alone(10.0):
+            begun.set()
+            finished(store)
+            order.append("searched")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    begun.wait(10)
+    results = Results("key", store=store)
+    with results.alone(10.0):
+        order.append("read" if results.serve("quick") else "searched again")
+    thread.join()
+    assert order == ["searched", "read"]
+
+
+def test_nobody_waits_for_ever(store: Cache) -> None:
+    with store.lock("key", 0.0) as is_first, store.lock("key", 0.05) as is_second:
+        assert is_first and not is_second
+    with store.lock("key", 0.0) as is_held:
+        assert is_held
+
+
+def test_other_keys_are_not_locked(store: Cache) -> None:
+    with store.lock("one", 0.0) as one, store.lock("two", 0.0) as two:
+        assert one and two
+
+
+# Files for other machines.
+
+
+def test_results_travel(store: Cache, other: Cache, tmp_path: Path) -> None:
+    finished(store)
+    file = tmp_path / "tuning.json"
+    assert export_results(file, store=store) == 1
+    assert import_results(file, other) == 1
+    there = Results("key", store=other)
+    assert there.best() == config(64) and there.serve("quick")
+    assert entries(other)["key"].subject == SUBJECT
+
+
+def test_what_was_measured_here_stays(store: Cache, other: Cache, tmp_path: Path) -> None:
+    finished(store)
+    mine = Results("key", SUBJECT, other)
+    mine.record(config(64), 7.0)
+    mine.finish("full", config(64))
+    export_results(tmp_path / "tuning.json", store=store)
+    import_results(tmp_path / "tuning.json", other)
+    there = Results("key", store=other)
+    assert there.times == {config(32): 2.0, config(64): 7.0} and there.finished == "full"
+
+
+def test_the_results_of_one_device_can_be_chosen(store: Cache, tmp_path: Path) -> None:
+    finished(store)
+    finished(store, "other", Subject("mm", "NVIDIA A100"))
+    file = tmp_path / "tuning.json"
+    assert export_results(file, device="NVIDIA A100", store=store) == 1
+    assert export_results(file, device="no such", store=store) == 0
+    assert json.loads(file.read_text())["entries"] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read"),
+        ("{", "holds no tuning results"),
+        ('{"times": []}', "holds no tuning results"),
+        ('{"format": ["ninetoothed-tuning", 1], "entries": {}}', "format ninetoothed-tuning 1"),
+        ('{"format": ["ninetoothed-tuning", 2], "entries": {"k": {}}}', "is damaged"),
+    ],
+)
+def test_a_file_that_holds_no_results_is_an_error(tmp_path: Path, text, message, store) -> None:
+    file = tmp_path / "tuning.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(NineToothedError, match=message):
+        import_results(file, store)
+    assert entries(store) == {}
