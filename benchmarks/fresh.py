@@ -14,12 +14,17 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 
 
-def figures(program: str, *arguments: str) -> Any:
-    """What a program prints on its last line, as JSON, when a fresh Python runs it here."""
+def figures(program: str, *arguments: str, path: str = "") -> Any:
+    """What a program prints on its last line, as JSON, when a fresh Python runs it here.
+
+    Args:
+        path: folders that it searches before this process's, separated as in ``PYTHONPATH``.
+    """
+    searched = (str(ROOT), *filter(None, path.split(os.pathsep)), *sys.path[1:])
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path[1:]))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(searched)},
         capture_output=True,
         text=True,
         check=False,

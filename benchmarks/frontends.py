@@ -2,15 +2,23 @@
 
 Each frontend is measured in fresh processes of its own, in turns, so that none sees another's
 allocator or threads. On the CPU no kernel is run: nothing is left of a call but the launch.
+
+Beside each stands what the framework itself takes in the same process: for JAX a jitted addition of
+its own, since only a computation of XLA's makes a new array; for the others the reading of three
+tensors' shape, strides, address, dtype and device through its own attributes. A call may cost less
+where there is one device, which need not be asked for.
+
+python -m benchmarks.frontends [cpu | cuda] [--path paddle=FOLDER:FOLDER]
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,67 +50,102 @@ from benchmarks.frontends import measure
 print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
 """
 
+#: For each frontend the microseconds of a call and of what its framework takes, a round each.
+Times = dict[str, dict[str, list[float]]]
 
-def measure(name: str, kind: str, rounds: int) -> list[float]:
-    """Microseconds of the host's time for one call, a round each; in a process of its own.
+
+def measure(name: str, kind: str, rounds: int) -> dict[str, list[float]]:
+    """Microseconds of the host's time, a round each; in a process of its own.
 
     Args:
         name: the frontend's name.
         kind: ``"cuda"`` or ``"cpu"``.
+
+    Returns:
+        of one call (``"call"``), and of what the framework itself takes (``"own"``).
     """
     from examples import add
 
     _register(name)
     if kind == "cpu":
         _run_nothing_on_the_cpu()
-    call, synchronize = _MAKERS[name](add.kernel, kind, _SIZE)
-    for _ in range(20):
-        call()
-    times = []
+    call, own, synchronize = _MAKERS[name](add.kernel, kind, _SIZE)
+    times: dict[str, list[float]] = {"call": [], "own": []}
+    for function in (call, own):
+        for _ in range(20):
+            function()
     for _ in range(rounds):
-        synchronize()
-        start = time.perf_counter()
-        for _ in range(_CALLS):
-            call()
-        times.append(1e6 * (time.perf_counter() - start) / _CALLS)
+        for function, spent in ((call, times["call"]), (own, times["own"])):
+            synchronize()
+            start = time.perf_counter()
+            for _ in range(_CALLS):
+                function()
+            spent.append(1e6 * (time.perf_counter() - start) / _CALLS)
     synchronize()
     return times
 
 
-def available(kind: str) -> list[str]:
+def available(kind: str, paths: Mapping[str, str] | None = None) -> list[str]:
     """The frontends whose framework is installed, and has tensors on such a device."""
     wrong = "numpy" if kind == "cuda" else "cupy"
     return [
-        name for name in _FRONTENDS if name != wrong and importlib.util.find_spec(name) is not None
+        name
+        for name in _FRONTENDS
+        if name != wrong and (name in (paths or {}) or importlib.util.find_spec(name) is not None)
     ]
 
 
-def compare(kind: str, names: Sequence[str]) -> dict[str, list[float]]:
-    """The times of each frontend; its processes take turns with the others'."""
-    times: dict[str, list[float]] = {name: [] for name in names}
+def compare(kind: str, names: Sequence[str], paths: Mapping[str, str] | None = None) -> Times:
+    """The times of each frontend; its processes take turns with the others'.
+
+    Args:
+        kind: ``"cuda"`` or ``"cpu"``.
+        names: the frontends.
+        paths: folders that a frontend's processes search first, as in ``PYTHONPATH``: for a
+            framework that is installed apart from the others.
+    """
+    times: Times = {name: {"call": [], "own": []} for name in names}
     for _ in range(_PROCESSES):
         for name in names:
-            times[name] += figures(_PROGRAM, name, kind, str(_ROUNDS))
+            path = (paths or {}).get(name, "")
+            for what, rounds in figures(_PROGRAM, name, kind, str(_ROUNDS), path=path).items():
+                times[name][what] += rounds
     return times
 
 
-def report(times: dict[str, list[float]]) -> str:
+def report(times: Times) -> str:
     """A table of the times, each beside PyTorch's where that is among them."""
-    spreads = {name: Spread.of(values) for name, values in times.items()}
+    spreads = {name: Spread.of(values["call"]) for name, values in times.items()}
     torch = spreads.get("torch")
     rows = []
     for name, spread in spreads.items():
         over = "-" if torch is None else f"{spread.median - torch.median:+.2f}"
-        rows.append((name, f"{spread.median:.2f}", f"{spread.least:.2f}", over))
-    return table(("tensors of", "median", "least", "over torch"), rows)
+        own = f"{Spread.of(times[name]['own']).median:.2f}"
+        what = "a jitted addition" if name == "jax" else "reading three tensors"
+        rows.append((name, f"{spread.median:.2f}", f"{spread.least:.2f}", over, own, what))
+    header = ("tensors of", "median", "least", "over torch", "its own", "for")
+    return table(header, rows)
 
 
-def too_slow(times: dict[str, list[float]]) -> list[str]:
+def too_slow(times: Times) -> list[str]:
     """The frontends whose calls cost more over PyTorch's than is allowed."""
     if "torch" not in times:
         return []
-    most = Spread.of(times["torch"]).median + ALLOWED
-    return [name for name, values in times.items() if Spread.of(values).median > most]
+    most = Spread.of(times["torch"]["call"]).median + ALLOWED
+    return [name for name, values in times.items() if Spread.of(values["call"]).median > most]
+
+
+def paths_of(given: Sequence[str]) -> dict[str, str]:
+    """``["paddle=FOLDER:FOLDER"]`` by the frontends' names."""
+    found = {}
+    for each in given:
+        name, _, path = each.partition("=")
+        if name not in _FRONTENDS or not path:
+            raise SystemExit(
+                f"--path takes FRONTEND=FOLDERS, of {', '.join(_FRONTENDS)}; got {each!r}"
+            )
+        found[name] = path
+    return found
 
 
 def _register(name: str) -> None:
@@ -123,7 +166,7 @@ def _run_nothing_on_the_cpu() -> None:
     plugins.backend_for("cpu").plan = lambda *arguments: Plan(run_nothing)  # type: ignore[method-assign]
 
 
-Made = tuple[Callable[[], object], Callable[[], object]]
+Made = tuple[Callable[[], object], Callable[[], object], Callable[[], object]]
 
 
 def _torch(kernel: Any, kind: str, size: int) -> Made:
@@ -131,8 +174,12 @@ def _torch(kernel: Any, kind: str, size: int) -> Made:
 
     x, y = (torch.ones(size, dtype=torch.float16, device=kind) for _ in range(2))
     output = torch.empty_like(x)
+
+    def read() -> object:
+        return [(t.shape, t.stride(), t.data_ptr(), t.dtype, t.device) for t in (x, y, output)]
+
     synchronize = torch.cuda.synchronize if kind == "cuda" else _nothing
-    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), synchronize
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), read, synchronize
 
 
 def _paddle(kernel: Any, kind: str, size: int) -> Made:
@@ -142,8 +189,12 @@ def _paddle(kernel: Any, kind: str, size: int) -> Made:
     place = paddle.CPUPlace() if kind == "cpu" else paddle.CUDAPlace(0)
     array = np.ones(size, np.float16)
     x, y, output = (paddle.to_tensor(array, place=place) for _ in range(3))
+
+    def read() -> object:
+        return [(t.shape, t.strides, t.data_ptr(), t.dtype, t.place) for t in (x, y, output)]
+
     synchronize = paddle.device.synchronize if kind == "cuda" else _nothing
-    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), synchronize
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), read, synchronize
 
 
 def _cupy(kernel: Any, kind: str, size: int) -> Made:
@@ -151,7 +202,11 @@ def _cupy(kernel: Any, kind: str, size: int) -> Made:
 
     x, y = (cupy.ones(size, cupy.float16) for _ in range(2))
     output = cupy.empty_like(x)
-    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), cupy.cuda.Device().synchronize
+
+    def read() -> object:
+        return [(t.shape, t.strides, t.data.ptr, t.dtype, t.data.device_id) for t in (x, y, output)]
+
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), read, cupy.cuda.Device().synchronize
 
 
 def _numpy(kernel: Any, kind: str, size: int) -> Made:
@@ -159,7 +214,11 @@ def _numpy(kernel: Any, kind: str, size: int) -> Made:
 
     x, y = (np.ones(size, np.float16) for _ in range(2))
     output = np.empty_like(x)
-    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), _nothing
+
+    def read() -> object:
+        return [(t.shape, t.strides, t.ctypes.data, t.dtype) for t in (x, y, output)]
+
+    return lambda: kernel(x, y, output, BLOCK_SIZE=1024), read, _nothing
 
 
 def _jax(kernel: Any, kind: str, size: int) -> Made:
@@ -170,11 +229,15 @@ def _jax(kernel: Any, kind: str, size: int) -> Made:
     x, y = (jax.device_put(jnp.ones(size, jnp.float16), device) for _ in range(2))
     output = jax.ShapeDtypeStruct(x.shape, x.dtype)
     results: list[Any] = [x]
+    jitted = jax.jit(lambda x, y: x + y)
 
     def call() -> None:
         results[0] = kernel(x, y, output, BLOCK_SIZE=1024)
 
-    return call, lambda: results[0].block_until_ready()
+    def add() -> None:
+        results[0] = jitted(x, y)
+
+    return call, add, lambda: results[0].block_until_ready()
 
 
 def _nothing() -> None:
@@ -186,8 +249,15 @@ _MAKERS = {"torch": _torch, "paddle": _paddle, "cupy": _cupy, "numpy": _numpy, "
 
 def main() -> int:
     """Measures what is installed here, on the CPU unless ``cuda`` is given; gives the status."""
-    kind = sys.argv[1] if len(sys.argv) > 1 else "cpu"
-    print(report(compare(kind, available(kind))))
+    parser = argparse.ArgumentParser("python -m benchmarks.frontends", description=__doc__)
+    parser.add_argument("kind", nargs="?", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--path", action="append", default=[], metavar="FRONTEND=FOLDERS")
+    options = parser.parse_args()
+    paths = paths_of(options.path)
+    times = compare(options.kind, available(options.kind, paths), paths)
+    print(report(times))
+    for name in too_slow(times):
+        print(f"{name} costs over {ALLOWED} µs more than torch")
     return 0
 
 

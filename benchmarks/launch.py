@@ -1,27 +1,24 @@
 """What one call costs the host: add on 1024 elements, ours, ``kernel[grid](…)`` and PyTorch.
 
-The second table has the frameworks side by side; it ends with status 1 where one of them costs over
-1.5 microseconds more than PyTorch's tensors. JAX's calls make new arrays, so they are told and not
-judged.
+The second table has the frameworks that are there side by side; it ends with status 1 where one of
+them costs over 1.5 microseconds more than PyTorch's tensors. JAX's calls make new arrays, so they
+are told beside a jitted addition of its own and not judged.
 
-python -m benchmarks.launch [--rounds 15] [--output FOLDER]
+python -m benchmarks.launch [--rounds 15] [--path paddle=FOLDER:FOLDER] [--output FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
-
-from benchmarks import frontends, triton_kernels
-from benchmarks.measure import environment
+from benchmarks import fresh, frontends
 from benchmarks.report import RESULTS, describe, table, write
 from benchmarks.spread import Spread, ratios
-from examples import add
 
 _CALLS = 500
 _SIZE = 1024
@@ -29,6 +26,8 @@ _SIZE = 1024
 
 def microseconds(function: Callable[[], object]) -> float:
     """The host's time for one call, in a run of calls that the device keeps up with."""
+    import torch
+
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(_CALLS):
@@ -39,16 +38,12 @@ def microseconds(function: Callable[[], object]) -> float:
     return 1e6 * spent / _CALLS
 
 
-def main() -> int:
-    """Measure, print and write; gives the exit status."""
-    parser = argparse.ArgumentParser("python -m benchmarks.launch", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    options = parser.parse_args()
+def against_triton(rounds: int) -> dict[str, list[float]]:
+    """The microseconds of a call of ours, Triton's and PyTorch's on PyTorch's tensors, in turns."""
+    import torch
 
-    if not torch.cuda.is_available():
-        print("The launches are timed on a CUDA device, and PyTorch finds none here.")
-        return 1
+    from benchmarks import triton_kernels
+    from examples import add
 
     x, y = (torch.randn(_SIZE, device="cuda", dtype=torch.float16) for _ in range(2))
     output = torch.empty_like(x)
@@ -67,9 +62,30 @@ def main() -> int:
         if not torch.equal(output, x + y):
             raise AssertionError(f"the result of {name} is wrong")
 
-    for _ in range(options.rounds):
+    for _ in range(rounds):
         for name, function in contenders.items():
             times[name].append(microseconds(function))
+
+    return times
+
+
+def main() -> int:
+    """Measure, print and write; gives the exit status."""
+    parser = argparse.ArgumentParser("python -m benchmarks.launch", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--path", action="append", default=[], metavar="FRONTEND=FOLDERS")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+
+    paths = frontends.paths_of(options.path)
+    here, kind, times = fresh.environment(), "cpu", {}
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        if torch.cuda.is_available():
+            from benchmarks.measure import environment
+
+            here, kind, times = environment(), "cuda", against_triton(options.rounds)
 
     rows = []
 
@@ -79,25 +95,28 @@ def main() -> int:
             (name, f"{spread.median:.2f}", f"{spread.least:.2f}", f"{1 / ratio.median:.2f}")
         )
 
-    by_frontend = frontends.compare("cuda", frontends.available("cuda"))
-    here = environment()
-    text = "\n".join(
-        (
-            "# One call of add on 1024 elements",
-            "",
-            describe(here),
-            "",
-            "Microseconds of the host's time.",
-            "",
-            table(("contender", "median", "least", "over ours"), rows),
-            "",
-            "The same on the tensors of each framework, each in processes of its own.",
-            "",
-            frontends.report(by_frontend),
-        )
-    )
-    print(text)
-    write("launch", here, text, {**times, "frontends": by_frontend}, options.output)
+    by_frontend = frontends.compare(kind, frontends.available(kind, paths), paths)
+    text = [
+        "# One call of add on 1024 elements",
+        "",
+        describe(here),
+        "",
+        "Microseconds of the host's time.",
+        "",
+    ]
+    if rows:
+        text += [table(("contender", "median", "least", "over ours"), rows), ""]
+    text += [
+        "On the tensors of each framework, each in processes of its own, in turns. Beside it what the",
+        "framework itself takes there, for a jitted addition or for reading the three tensors'",
+        "shape, strides, address, dtype and device.",
+        "",
+        frontends.report(by_frontend),
+    ]
+    if kind == "cpu":
+        text += ["", "There is no CUDA device: no kernel was run, and a call is the launch alone."]
+    print("\n".join(text))
+    write("launch", here, "\n".join(text), {**times, "frontends": by_frontend}, options.output)
     too_slow = [name for name in frontends.too_slow(by_frontend) if name != "jax"]
 
     for name in too_slow:

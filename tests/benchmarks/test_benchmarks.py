@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fresh import figures
-from benchmarks.frontends import report, too_slow
+from benchmarks.frontends import available, paths_of, report, too_slow
 from benchmarks.report import table, write
 from benchmarks.spread import Spread, ratios
 
@@ -69,14 +69,28 @@ def test_the_frontends_are_compared_in_processes_of_their_own() -> None:
         "import json; from benchmarks.frontends import measure\n"
         "print(json.dumps([measure(name, 'cpu', 2) for name in ('torch', 'numpy')]))"
     )
-    assert [len(rounds) for rounds in times] == [2, 2]
-    assert all(0 < time < 1000 for rounds in times for time in rounds)
+    assert [sorted(each) for each in times] == [["call", "own"]] * 2
+    rounds = [rounds for each in times for rounds in each.values()]
+    assert [len(each) for each in rounds] == [2, 2, 2, 2]
+    assert all(0 < time < 1000 for each in rounds for time in each)
 
 
 def test_a_frontend_that_costs_more_than_is_allowed_is_named() -> None:
-    times = {"torch": [4.0, 5.0, 6.0], "cupy": [6.4, 6.4, 6.4], "paddle": [6.6, 6.6, 6.6]}
+    calls = {"torch": [4.0, 5.0, 6.0], "cupy": [6.4, 6.4, 6.4], "paddle": [6.6, 6.6, 6.6]}
+    times = {name: {"call": rounds, "own": [2.5]} for name, rounds in calls.items()}
     assert too_slow(times) == ["paddle"]
-    assert "| paddle     |   6.60 |  6.60 |      +1.60 |" in report(times)
+    told = "| paddle     |   6.60 |  6.60 |      +1.60 |    2.50 | reading three tensors |"
+    assert told in report(times)
+
+
+def test_a_framework_may_be_installed_apart_from_the_others(tmp_path: Path) -> None:
+    (tmp_path / "apart.py").write_text("PLACE = 'apart'\n")
+    paths = paths_of([f"paddle={tmp_path}"])
+    assert paths == {"paddle": str(tmp_path)}
+    assert "paddle" in available("cpu", paths)
+    assert figures("import apart; print(f'\"{apart.PLACE}\"')", path=str(tmp_path)) == "apart"
+    with pytest.raises(SystemExit, match="FRONTEND=FOLDERS"):
+        paths_of(["padle=/somewhere"])
 
 
 def test_the_tasks_say_what_they_need() -> None:

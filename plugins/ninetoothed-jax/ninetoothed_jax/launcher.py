@@ -57,15 +57,14 @@ class Launcher:
         key: list[Any] = []
         operands = []
         for kind, value in zip(self._kinds.values(), bound.values()):
-            if kind == "tensor":
-                is_operand = value.__class__ is not jax.ShapeDtypeStruct
-                key += (is_operand, value.shape, value.dtype)
-            elif is_operand := kind == "scalar" and isinstance(value, jax.Array):
-                key += (True, value.shape, value.dtype)
+            if _is_operand(kind, value):
+                operands.append(value)
+                # It has the shape and the dtype, and is read in the time of one of them.
+                key.append(value.aval)
+            elif kind == "tensor":
+                key += (value.shape, value.dtype)
             else:
                 key += (value.__class__, exact(value))
-            if is_operand:
-                operands.append(value)
         try:
             call, compute = self._computations[tuple(key)]
         except (KeyError, TypeError):
