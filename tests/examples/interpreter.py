@@ -22,14 +22,18 @@ from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.planning import choose_meta
 from ninetoothed.backends.triton import options
-from ninetoothed.backends.triton.compile import load
+from ninetoothed.backends.triton.compile import Target, load
+from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
-from ninetoothed.backends.triton.specialize import specialize
+from ninetoothed.backends.triton.specialize import Specialized, specialize
 from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.cache import write_source
 from ninetoothed.tuning import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
 from tests.examples.checking import check
+
+#: What the emitted source is for: a device that has all options.
+_DEVICE = Target("cuda", 90, 32)
 
 _TORCH_DTYPES = {
     "float16": torch.float16,
@@ -61,35 +65,55 @@ class Interpreter(Backend):
         levels = [parameter.levels for parameter in kernel.tensor_parameters]
         chosen = choose_meta(kernel.meta_symbols, levels, known)
         environment = known | chosen
-        emitted, num_programs = self._emitted(kernel, call, environment, chosen)
+        emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)
         path = write_source(kernel.name, emitted.text)
         function = load(emitted.text, kernel.name, path, emitted.externs)
+        workspace = _workspace(specialized) if specialized else {}
 
         def run(stream: int, *values: Any) -> None:
             given = _by_parameter(kernel, call, values)
             arguments = {}
             for parameter in emitted.parameters:
-                arguments[parameter.name] = _value(parameter, call, environment, given)
+                if parameter.kind in workspace:
+                    arguments[parameter.name] = workspace[parameter.kind]
+                    continue
+                value = _value(parameter, call, environment, given)
+                if parameter.kind == "descriptor":
+                    value = _descriptor(value, specialized.described[parameter.name])
+                arguments[parameter.name] = value
             function[(num_programs,)](**arguments)
+            assert not any(workspace.get("arrivals", ())), "a counter is not 0 again"
 
         return Plan(run)
 
     def _emitted(
         self, kernel: Any, call: Call, environment: Any, chosen: Any
-    ) -> tuple[Emitted, int]:
-        """The source and the number of its programs."""
+    ) -> tuple[Emitted, int, Specialized | None]:
+        """The source, the number of its programs, and what else a launch is given."""
         if self._is_specialised:
             # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
-            first, *_ = options.choices(kernel, call, environment)
+            first, *_ = options.choices(kernel, call, environment, _DEVICE)
             values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
             specialized = specialize(kernel, call, Config(values, 4, 3, first))
-            return specialized.emitted, specialized.num_programs
+            launched = specialized.num_programs
+            if specialized.is_persistent:
+                # As on a device that holds few at a time.
+                launched = min(launched, 3)
+            return specialized.emitted, launched, specialized
         grid = kernel.verified_grid(environment)
         # All that the source cannot do without: an empty tile has another width.
         empty = variant_of(kernel, environment, grid).empty
-        return emit(kernel, Variant(empty=empty)), math.prod(grid)
+        return emit(kernel, Variant(empty=empty)), math.prod(grid), None
+
+
+def _workspace(specialized: Specialized) -> dict[str, Any]:
+    """The counters and the room for sums of programs that share a reduction."""
+    return {
+        "arrivals": torch.zeros(specialized.num_programs, dtype=torch.int32),
+        "partials": torch.full((specialized.workspace // 4,), torch.nan),
+    }
 
 
 def _by_parameter(kernel: Any, call: Call, values: tuple[Any, ...]) -> dict[tuple[str, str], Any]:
@@ -116,13 +140,23 @@ def _value(
     """What the emitted function is given for a parameter."""
     if parameter.symbol is not None:
         return environment[parameter.symbol]
-    value = given[parameter.kind, parameter.parameter]
-    if parameter.kind == "pointer":
+    kind = "pointer" if parameter.kind == "descriptor" else parameter.kind
+    value = given[kind, parameter.parameter]
+    if kind == "pointer":
         argument = call.arguments[parameter.parameter]
         return _tensor_at(value, _extent(argument), _TORCH_DTYPES[argument.dtype.name])
     if parameter.kind == "offsets":
         return _tensor_at(value, call.arguments[parameter.parameter].shape[0] + 1, torch.int64)
     return value
+
+
+def _descriptor(base: torch.Tensor, description: Description) -> Any:
+    """What Triton's interpreter takes for a descriptor."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor(
+        base, list(description.shape), list(description.strides), list(description.extents)
+    )
 
 
 def _extent(argument: Argument) -> int:

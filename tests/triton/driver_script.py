@@ -13,10 +13,15 @@ import threading
 for _framework in ("torch", "paddle", "cupy", "jax"):
     sys.modules[_framework] = None  # type: ignore[assignment]
 
+from examples import mm  # noqa: E402
+from ninetoothed import dtypes  # noqa: E402
+from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
 from ninetoothed.backends.triton import driver  # noqa: E402
 from ninetoothed.backends.triton.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.planning import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
 from ninetoothed.errors import DeviceError  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
 
 FAKE = ctypes.CDLL("libcuda.so.1")
 
@@ -68,6 +73,17 @@ class Launch(ctypes.Structure):
         ("stream", ctypes.c_uint64),
         ("function", ctypes.c_uint64),
         ("context", ctypes.c_uint64),
+    )
+
+
+class Map(ctypes.Structure):
+    _fields_ = (
+        ("count", ctypes.c_uint),
+        ("rank", ctypes.c_uint),
+        ("boxes", ctypes.c_uint * 5),
+        ("address", ctypes.c_uint64),
+        ("sizes", ctypes.c_uint64 * 5),
+        ("strides", ctypes.c_uint64 * 4),
     )
 
 
@@ -217,6 +233,52 @@ def a_refused_binary_is_an_error() -> None:
     assert "'scale_kernel' cannot be loaded on Fake 0" in message, message
 
 
+def matrices(rows: int = 1024) -> tuple[Call, Config]:
+    """A product of (rows, 96) and (96, 512), row-major, and a configuration by descriptor."""
+    shapes = {"input": (rows, 96), "other": (96, 512), "output": (rows, 512)}
+    arguments = {
+        name: Argument(shape, (shape[1], 1), dtypes.float16) for name, shape in shapes.items()
+    }
+    values = (("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 32), ("BLOCK_SIZE_K", 32))
+    options = (("descriptors", 1), ("persistent", 1))
+    return Call(arguments, device=Device("cuda", 0)), Config(values, 4, 2, options)
+
+
+def a_descriptor_is_made_of_an_address_once() -> None:
+    made = Map.in_dll(FAKE, "fake_map")
+    before = made.count
+    call, config = matrices()
+    candidate = Planner(mm.kernel, call)._candidate(config)
+    # The output's descriptor, its two sizes and its two strides come third.
+    expect_sizes(8, 4, 4, 8, 8, 8, 4, 4, 8, 8, 8, 4, 4, 8, 8)
+    with runtime("cuda").device(0):
+        candidate.run(99, 1 << 20, 2 << 20, 3 << 20)
+        assert made.count == before + 3
+        candidate.run(99, 1 << 20, 2 << 20, 3 << 20)
+        assert made.count == before + 3
+        candidate.run(99, 1 << 20, 2 << 20, 4 << 20)
+    assert made.count == before + 4
+    assert (made.rank, made.address) == (2, 4 << 20)
+    # The driver counts from the contiguous dimension on, and in bytes.
+    assert list(made.sizes)[:2] == [512, 1024] and made.strides[0] == 1024
+    assert list(made.boxes)[:2] == [32, 64]
+    found = [int.from_bytes(value, "little") for value in values(*[8, 4, 4, 8, 8] * 3)]
+    assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 4 << 20, 1024, 512, 512, 1]
+
+
+def a_persistent_launch_has_what_the_device_holds() -> None:
+    grids = []
+    for rows in (1024, 131072):
+        call, config = matrices(rows)
+        candidate = Planner(mm.kernel, call)._candidate(config)
+        # A thread takes 40 registers of 65536, 128 of them are a program.
+        assert candidate.launchable.resident == 12 * 132
+        with runtime("cuda").device(0):
+            candidate.run(99, 1 << 20, 2 << 20, 3 << 20)
+        grids.append(launched().grid[0])
+    assert grids == [256, 12 * 132]
+
+
 def scratch_memory_is_given_and_taken_back() -> None:
     signature = {"x": "*fp16", "y": "*fp16", "SIZE": "constexpr"}
     target = Target.parse(("cuda", 90))
@@ -264,6 +326,8 @@ CLAIMS = [
     too_much_shared_memory_is_an_error,
     too_many_threads_is_an_error,
     a_refused_binary_is_an_error,
+    a_descriptor_is_made_of_an_address_once,
+    a_persistent_launch_has_what_the_device_holds,
     scratch_memory_is_given_and_taken_back,
     a_capture_is_seen,
     a_measurement_prepares_each_launch_and_leaves_nothing,

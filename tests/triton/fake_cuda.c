@@ -1,7 +1,7 @@
 /* A CUDA driver with no device behind it, for the tests of how a kernel is loaded and launched.
 
    It keeps what it is given, so that a test can look at what a real driver would have got:
-   fake_launch holds the last launch, fake_values the kernel's parameters, as many bytes of each
+   fake_map holds the last tensor descriptor, fake_launch the last launch, fake_values the kernel's parameters, as many bytes of each
    as fake_sizes says. Memory is the host's. The two devices are called Fake 0 and Fake 1. */
 
 #include <stdint.h>
@@ -30,6 +30,10 @@ int fake_shared = 232448;
 int fake_capturing = 0;
 int fake_failure = 0;
 int fake_retained = 0;
+struct {
+  unsigned count, rank, boxes[5];
+  uint64_t address, sizes[5], strides[4];
+} fake_map;
 int fake_live = 0;
 
 static __thread uintptr_t current = 0;
@@ -116,6 +120,21 @@ status cuLaunchKernelEx(const launch_config *config, void *function, void **valu
   fake_launch.count++;
   for (int i = 0; i < 16 && fake_sizes[i]; i++)
     memcpy(fake_values[i], values[i], fake_sizes[i]);
+  return 0;
+}
+
+status cuTensorMapEncodeTiled(
+  uint64_t *map, int type, unsigned rank, void *address, const uint64_t *sizes,
+  const uint64_t *strides, const unsigned *boxes, const unsigned *steps, int interleave,
+  int swizzle, int promotion, int fill
+) {
+  fake_map.count++;
+  fake_map.rank = rank;
+  fake_map.address = (uint64_t)address;
+  memcpy(fake_map.sizes, sizes, rank * 8);
+  memcpy(fake_map.strides, strides, (rank - 1) * 8);
+  memcpy(fake_map.boxes, boxes, rank * 4);
+  *map = (uint64_t)address;
   return 0;
 }
 

@@ -7,18 +7,20 @@ say what it is; what depends on a selection (``x[k]``) is computed where it is s
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import Access, is_power_of_two
-from ninetoothed.backends.triton import order
+from ninetoothed.backends.triton import descriptors, hints, offsets, order
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import TileRef
 from ninetoothed.simplify import simplify
 
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
+    from ninetoothed.backends.triton.descriptors import Box
     from ninetoothed.backends.triton.emit import _Emitter
     from ninetoothed.backends.triton.interleave import Pair
 
@@ -82,7 +84,9 @@ class Addresses:
 
     def prologue(self) -> list[ast.stmt]:
         """What the kernel computes first: the program's position, then that of its tiles."""
-        return [*self._program_position(), *self._prologue]
+        parts = self._emitter.parts
+        first = parts.position() if parts else []
+        return [*first, *self._program_position(), *self._prologue]
 
     def program(self, dim: int) -> ast.expr:
         """The program's position in a dimension of the grid."""
@@ -94,7 +98,10 @@ class Addresses:
 
     def _program_position(self) -> list[ast.stmt]:
         grid = self._emitter.kernel.grid
-        program = language("program_id", ast.Constant(0))
+        parts, number = self._emitter.parts, self._emitter.number
+        program = name(parts.tile) if parts else language("program_id", ast.Constant(0))
+        if number:
+            program = name(number)
         if self._wide:
             program = _method(program, "to", ast.Attribute(name("tl"), "int64", ast.Load()))
         if not self._program_names:
@@ -113,7 +120,39 @@ class Addresses:
 
     def load(self, tile: TileRef) -> ast.expr:
         """The value of a tile."""
+        box = self._emitter.variant.box(tile.parameter)
+        if box is not None:
+            return self._load_box(tile, box)
         return self._loaded(self._of(tile), tile)
+
+    def _load_box(self, tile: TileRef, box: Box) -> ast.expr:
+        """The value of a tile by its source's descriptor (`descriptors`)."""
+        positions = self._of(tile)
+        descriptor = self._emitter.descriptor(tile.parameter)
+        block = _method(descriptor, "load", self._corner(positions, tile, box))
+        return descriptors.as_tile(block, box, self._widths(positions.parameter.tile_shape))
+
+    def _store_box(self, tile: TileRef, box: Box, value: ast.expr) -> ast.stmt:
+        """Stores a value to a tile by its source's descriptor."""
+        positions = self._of(tile)
+        descriptor = self._emitter.descriptor(tile.parameter)
+        widths = self._widths(positions.parameter.tile_shape)
+        dtype = ast.Attribute(descriptor, "dtype", ast.Load())
+        shape = ast.Tuple(widths, ast.Load())
+        whole = language("broadcast_to", language("cast", value, dtype), shape)
+        block = descriptors.as_block(whole, box, widths)
+        return ast.Expr(_method(descriptor, "store", self._corner(positions, tile, box), block))
+
+    def _corner(self, positions: _Positions, tile: TileRef, box: Box) -> ast.expr:
+        """The indices of a tile's first element, as a descriptor takes them."""
+        first = {lane: as_symbol(0) for lane in positions.access.lanes}
+        corner = []
+        for dim in box.dims:
+            index = as_symbol(simplify(positions.access.indices[dim].substitute(first)))
+            tree = positions.tree(index, tile, ())
+            narrow = ast.Attribute(name("tl"), "int32", ast.Load())
+            corner.append(language("cast", tree, narrow) if self._wide else tree)
+        return ast.List(corner, ast.Load())
 
     def load_pair(self, tile: TileRef, pair: Pair) -> ast.expr:
         """The values of two tiles that take turns (`interleave`), as a tuple."""
@@ -127,9 +166,12 @@ class Addresses:
     def _loaded(self, positions: _Positions, tile: TileRef) -> ast.expr:
         pointer = self._pointer(positions, tile)
         mask = self._mask(positions, tile, positions.lanes)
-        if mask is None:
-            return language("load", pointer)
-        return language("load", pointer, mask=mask, other=self.filler(tile.parameter))
+        keywords: dict[str, ast.expr] = {}
+        if mask is not None:
+            keywords = {"mask": mask, "other": self.filler(tile.parameter)}
+        if self._emitter.options.hints and tile.parameter in hints.streamed(self._emitter.kernel):
+            keywords["eviction_policy"] = ast.Constant(hints.LAST)
+        return language("load", pointer, **keywords)
 
     def filler(self, parameter: str) -> ast.expr:
         """What stands where a tensor has no element: ``other``, or 0."""
@@ -140,6 +182,9 @@ class Addresses:
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""
+        box = self._emitter.variant.box(tile.parameter)
+        if box is not None:
+            return self._store_box(tile, box, value)
         return self._stored(self._of(tile), tile, value)
 
     def store_pair(self, tile: TileRef, pair: Pair, values: Sequence[ast.expr]) -> ast.stmt:
@@ -170,8 +215,7 @@ class Addresses:
         """
         positions = self._of(tile)
         if dim is None:
-            offset = positions.compact(positions.access.offset)
-            return self._spread(positions, positions.tree(offset, tile, positions.lanes), offset)
+            return self._spread(positions, positions.offset_tree(tile), positions.offset)
         index = positions.access.indices[dim]
         leaves = set(index.leaves())
         layout = [lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves]
@@ -189,6 +233,9 @@ class Addresses:
             condition = positions.compact(condition)
             if (positions.parameter.name, number) in holding:
                 continue
+            whole = self._emitter.whole
+            if whole is not None and not positions.is_pair and whole.covers(tile, number):
+                continue
             if condition.op == "const":
                 if condition.operands[0]:
                     continue
@@ -203,11 +250,11 @@ class Addresses:
         return result
 
     def _pointer(self, positions: _Positions, tile: TileRef) -> ast.expr:
-        offset = positions.compact(positions.access.offset)
+        offset = positions.offset
         pointer = self._emitter.pointer(positions.parameter.name)
         if offset == 0 and not positions.lanes:
             return pointer
-        tree = positions.tree(offset, tile, positions.lanes)
+        tree = positions.offset_tree(tile)
         return ast.BinOp(pointer, ast.Add(), self._spread(positions, tree, offset))
 
     def _spread(self, positions: _Positions, tree: ast.expr, expression: Symbol) -> ast.expr:
@@ -277,7 +324,7 @@ class _Positions:
         self.parameter = parameter
         self.access = access
         self._prologue = prologue
-        self._is_pair = is_pair
+        self.is_pair = is_pair
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
         self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
@@ -288,6 +335,10 @@ class _Positions:
             for leaf, size in zip(access.lanes, parameter.tile_shape)
             if size == 1 and not (is_pair and leaf is access.lanes[-1])
         }
+        offset = offsets.joined(parameter.source, access.offset, emitter.variant.adjacent)
+        self.offset = self.compact(offset)
+        self._terms = offsets.by_lanes(access, self.offset)
+        self._bits = {self.compact(dividend): bits for dividend, bits in emitter.variant.bounds}
         self._labels = self._labelled()
 
     def _labelled(self) -> dict[Symbol, str]:
@@ -306,6 +357,8 @@ class _Positions:
             positions = (self._programs, self._lanes, self._selections)
             if any(leaf in known for leaf in node.leaves() for known in positions):
                 labels[node] = f"{subject}_position"
+        if len(self._terms) > 1:
+            labels |= dict.fromkeys(self._terms, f"{subject}_offset")
         return labels
 
     def compact(self, expression: Symbol) -> Symbol:
@@ -313,6 +366,11 @@ class _Positions:
         if not self._single:
             return expression
         return as_symbol(simplify(expression.substitute(self._single)))
+
+    def offset_tree(self, tile: TileRef) -> ast.expr:
+        """The offset of each element from the source's first."""
+        first, *rest = [self.tree(term, tile, self.lanes) for term in self._terms]
+        return functools.reduce(lambda sum, term: ast.BinOp(sum, ast.Add(), term), rest, first)
 
     def tree(self, expression: Symbol, tile: TileRef, layout: Iterable[int | None]) -> ast.expr:
         """An expression of the access, with lanes along the dimensions that ``layout`` says."""
@@ -340,7 +398,12 @@ class _Positions:
                 as_symbol(1)
             ]
             return self._tree(rest, tile, layout)
-        return over(op, [self._tree(operand, tile, layout) for operand in operands])
+        trees = [self._tree(operand, tile, layout) for operand in operands]
+        if op in ("//", "%") and operands[0] in self._bits:
+            function = "quotient" if op == "//" else "remainder"
+            self._emitter.library.add(function)
+            return ast.Call(name(function), [*trees, ast.Constant(self._bits[operands[0]])], [])
+        return over(op, trees)
 
     def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
         if leaf in self._programs:
@@ -357,7 +420,7 @@ class _Positions:
     def _lane(self, leaf: Symbol, layout: tuple[int | None, ...]) -> ast.expr:
         dim = self._lanes[leaf]
         width = self._addresses.width(self.parameter.tile_shape[dim])
-        if self._is_pair and dim == self.lanes[-1]:
+        if self.is_pair and dim == self.lanes[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)
         if len(layout) == 1:

@@ -19,6 +19,15 @@ from ninetoothed.errors import DeviceError
 #: Columns of tensor memory a multiprocessor has, on Blackwell.
 _TENSOR_MEMORY_COLUMNS = 512
 
+#: Registers are given to a thread so many at a time.
+_REGISTER_UNIT = 8
+
+#: Of each program's shared memory the system keeps so much for itself.
+_RESERVED_BYTES = 1024
+
+#: Gives the tensor descriptor of an address, as the launcher takes it.
+Describe = Callable[[int], object]
+
 _loading = threading.Lock()
 
 
@@ -31,11 +40,13 @@ class Launchable:
 
     Attributes:
         run: ``run(grid_x, stream, *arguments)`` launches; the arguments are the run-time
-            parameters in order, pointers as ints, and constants are left out. The device's context
-            must be current, as it is where a framework's tensors live.
+            parameters in order, pointers as ints, and constants are left out; a descriptor is
+            followed by the sizes and the strides it was made of. The device's context must be
+            current, as it is where a framework's tensors live.
         registers: 32-bit registers a thread.
         spills: bytes a thread keeps in memory for lack of registers.
         shared_memory: bytes of shared memory a program.
+        resident: how many programs the whole device holds at a time.
         scratch_size: bytes of global memory that each program needs besides its arguments.
 
     Raises:
@@ -43,19 +54,26 @@ class Launchable:
     """
 
     def __init__(self, compiled: Any, index: int) -> None:
-        metadata = compiled.metadata
+        metadata = self._metadata = compiled.metadata
         self.index = index
         self.name: str = compiled.name
         self.backend: str = metadata.target.backend
-        self.signature = {
-            name: type_ for name, type_ in compiled.src.signature.items() if type_ != "constexpr"
-        }
+        self.signature: dict[str, str] = {}
+        self._descriptors: list[str] = []
+        for name, type_ in compiled.src.signature.items():
+            if type_.startswith("tensordesc"):
+                self._descriptors.append(name)
+                types = versions.descriptor_types(type_)
+                self.signature |= {f"{name}_{place}": each for place, each in enumerate(types)}
+            elif type_ != "constexpr":
+                self.signature[name] = type_
         self.shared_memory: int = metadata.shared
         self.scratch_size: int = getattr(metadata, "global_scratch_size", 0) * metadata.num_ctas
         self._runtime = runtime(self.backend)
         check_fits(compiled, device_limits(index, self.backend))
         with _loading, self._runtime.device(index):
             self._names = self._load(compiled)
+        self.resident = self._resident(metadata.num_warps * metadata.warp_size)
         self.run: Callable[..., None] = self._make_run()
 
     def _load(self, compiled: Any) -> dict[str, object]:
@@ -82,6 +100,16 @@ class Launchable:
             )
         return {**names, "function": function, "metadata": compiled.packed_metadata}
 
+    def _resident(self, threads: int) -> int:
+        limits = device_limits(self.index, self.backend)
+        registers = -(-self.registers // _REGISTER_UNIT) * _REGISTER_UNIT * threads
+        each = min(
+            limits.registers_per_multiprocessor // max(registers, 1),
+            limits.shared_memory_per_multiprocessor // (self.shared_memory + _RESERVED_BYTES),
+            limits.threads_per_multiprocessor // threads,
+        )
+        return max(each, 1) * limits.multiprocessors
+
     @property
     def names(self) -> dict[str, object]:
         """What the names in `call` stand for."""
@@ -101,6 +129,17 @@ class Launchable:
         return versions.call_template(self.backend).format(
             grid=grid, stream=stream, scratch=scratch, arguments=listed
         )
+
+    def describe(self, name: str, shape: Sequence[int], strides: Sequence[int]) -> Describe:
+        """What makes the descriptor of an address, for one of the kernel's descriptors.
+
+        Args:
+            name: the kernel's parameter.
+            shape: the sizes of what the address is of, contiguous dimension last.
+            strides: likewise, in elements.
+        """
+        make = versions.descriptor_maker(self._metadata, self._descriptors.index(name))
+        return lambda address: make(address, shape, strides)
 
     def _make_run(self) -> Callable[..., None]:
         arguments = [f"argument_{position}" for position in range(len(self.signature))]

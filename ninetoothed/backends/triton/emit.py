@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import interleave
+from ninetoothed.backends.triton import ahead, interleave, peel, persistent, split
 from ninetoothed.backends.triton.addresses import Addresses
 from ninetoothed.backends.triton.lowering import Lowering
 from ninetoothed.backends.triton.options import Options
 from ninetoothed.backends.triton.variant import Variant
 from ninetoothed.errors import Location
-from ninetoothed.expr import Symbol, as_symbol
+from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import SymbolValue, Widened, clone, location
+from ninetoothed.simplify import product
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
@@ -35,8 +36,9 @@ class KernelParameter:
 
     Attributes:
         name: its name there.
-        kind: ``"pointer"``, ``"offsets"`` (of a jagged tensor), ``"scalar"``, ``"symbol"`` or
-            ``"constexpr"``.
+        kind: ``"pointer"``, ``"offsets"`` (of a jagged tensor), ``"descriptor"``, ``"scalar"``,
+            ``"symbol"`` or ``"constexpr"``; ``"arrivals"`` or ``"partials"``, pointers into the
+            workspace (`split`).
         parameter: the application's parameter, or None for a symbol.
         symbol: the symbol whose value it has, or None.
     """
@@ -75,8 +77,9 @@ class _Emitter:
         self._kernel = kernel
         self._variant = variant
         self.options = options
-        accesses = kernel.arrangement.accesses
-        self._program = interleave.run(kernel.optimized, accesses, variant)
+        self._program = kernel.optimized
+        if options.split == 1:
+            self._program = interleave.run(self._program, kernel.arrangement.accesses, variant)
         self._constexpr = constexpr_symbols(kernel)
         self._taken = {*self._program.names, *kernel.names.values()}
         self._taken |= {p.name for p in kernel.parameters}
@@ -84,13 +87,21 @@ class _Emitter:
         self.imports: set[str] = set()
         self.library: set[str] = set()
         self._writer = _Writer()
+        self._addresses = Addresses(self)
+        #: The number of the element of the grid, where a program handles several (`persistent`).
+        self.number = self.fresh("number") if options.persistent else ""
+        #: The parts that each element of the grid is done in, where those are several.
+        self.parts = split.Parts(self, options.split) if options.split > 1 else None
+        #: The rounds that are being emitted, where a loop is split (`peel`).
+        self.whole: peel.Whole | None = None
 
     def emit(self) -> Emitted:
-        addresses = Addresses(self)
+        addresses = self._addresses
         lowering = Lowering(self, addresses)
-        body = [lowering.statement(statement) for statement in map(clone, self._program.body)]
+        body = [lowering.statement(statement) for statement in self._statements()]
         helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
         prologue = addresses.prologue()
+        count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
         parameters = self._ordered()
         write = self._writer
         for line in self._header():
@@ -107,13 +118,23 @@ class _Emitter:
         for parameter in parameters:
             write.line(f"    {parameter.name}{': tl.constexpr' if parameter.is_constexpr else ''},")
         write.line("):")
-        write.statements(prologue, 1)
-        if prologue:
-            write.line("")
-        write.statements([s for group in body for s in group] or [ast.Pass()], 1)
+        statements = [s for group in body for s in group] or [ast.Pass()]
+        if count is not None:
+            write.statements([persistent.loop(self.number, count, [*prologue, *statements])], 1)
+        else:
+            write.statements(prologue, 1)
+            if prologue:
+                write.line("")
+            write.statements(statements, 1)
         return Emitted(
             write.text(), tuple(parameters), write.locations, dict(self._program.externs)
         )
+
+    def _statements(self) -> list[ast.stmt]:
+        """The program's body, copied, as the options have it."""
+        parts, early = self.parts, self._variant.ahead
+        body = parts.cut(self._program) if parts else [clone(s) for s in self._program.body]
+        return ahead.fetched(body, early, self.fresh) if early else body
 
     def _header(self) -> Iterator[str]:
         kernel = self._kernel
@@ -158,10 +179,18 @@ class _Emitter:
         """The pointer to a jagged tensor's offsets."""
         return self._use(f"{parameter}_offsets_ptr", "offsets", parameter)
 
+    def descriptor(self, parameter: str) -> ast.expr:
+        """The descriptor of a tensor (`descriptors`)."""
+        return self._use(f"{parameter}_descriptor", "descriptor", parameter)
+
     def value(self, parameter: str) -> ast.expr:
         """A scalar or a compile-time constant."""
         kind = self._program.parameter(parameter).kind
         return self._use(parameter, kind, parameter, is_constexpr=kind == "constexpr")
+
+    def workspace(self, what: str) -> ast.expr:
+        """A pointer into the workspace: ``"arrivals"`` or ``"partials"`` (`split`)."""
+        return self._use(f"{what}_ptr", what)
 
     def tree(self, expression: Any, record: bool = True) -> ast.expr:
         """A symbolic integer as an expression of the kernel's parameters."""
@@ -176,6 +205,18 @@ class _Emitter:
 
         return as_symbol(expression).ast(name_of)
 
+    def position(self, expression: Symbol) -> ast.expr:
+        """A symbolic integer over the program's position as an expression."""
+        op, operands = expression.op, expression.operands
+        programs = self._kernel.arrangement.programs
+        if expression in programs:
+            return self._addresses.program(programs.index(expression))
+        if op == "widened":
+            return self._addresses.width(operands[0])
+        if op in ("const", "leaf"):
+            return self.tree(expression)
+        return over(op, [self.position(operand) for operand in operands])
+
     def _use(
         self,
         wanted: str,
@@ -186,7 +227,8 @@ class _Emitter:
     ) -> ast.expr:
         key = f"{kind} {parameter or wanted}"
         if key not in self.used:
-            name = self.fresh(wanted) if kind in ("pointer", "offsets") else wanted
+            is_fixed = kind in ("scalar", "constexpr", "symbol")
+            name = wanted if is_fixed else self.fresh(wanted)
             self.used[key] = KernelParameter(name, kind, parameter, symbol, is_constexpr)
         return ast.Name(self.used[key].name, ast.Load())
 
@@ -198,7 +240,8 @@ class _Emitter:
 
         def place(parameter: KernelParameter) -> tuple[Any, ...]:
             if parameter.symbol is None:
-                position = order.index(parameter.parameter or "")
+                owner = parameter.parameter
+                position = len(order) if owner is None else order.index(owner)
                 return (parameter.is_constexpr, 0, position, parameter.kind != "pointer")
             leaf = parameter.symbol.leaf
             return (

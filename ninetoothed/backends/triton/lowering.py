@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton import peel
 from ninetoothed.backends.triton.addresses import (
     Addresses,
     Scope,
@@ -12,6 +13,7 @@ from ninetoothed.backends.triton.addresses import (
     language,
     name,
 )
+from ninetoothed.backends.triton.comparisons import Dims, comparisons_of
 from ninetoothed.backends.triton.interleave import PairLoad, PairStore
 from ninetoothed.expr import as_symbol
 from ninetoothed.program import (
@@ -49,6 +51,15 @@ class Lowering(ast.NodeTransformer):
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """A statement, after those that compute and load its tiles."""
+        if isinstance(statement, ast.For) and self._emitter.options.peel:
+            kernel, variant = self._emitter.kernel, self._emitter.variant
+            whole = peel.whole_rounds(kernel, variant, statement)
+            if whole is not None:
+                return peel.split(self, self._emitter, statement, whole)
+        return self.unsplit(statement)
+
+    def unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement that is not a loop to be split."""
         outer, self._addresses.scope = self._addresses.scope, Scope()
         result = self._visit_head(statement)
         before = [at(new, statement) for new in self._addresses.scope.before]
@@ -234,12 +245,27 @@ class Lowering(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        dims = self._dims_if_holding(node)
+        if dims is not None:
+            shape = ast.Tuple([self._addresses.width(size) for size in dims], ast.Load())
+            boolean = ast.Attribute(name("tl"), "int1", ast.Load())
+            return at(language("full", shape, ast.Constant(True), boolean), node)
         self.generic_visit(node)
         if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
             # Identity of numbers and texts is an accident of one process.
             equals = {ast.Is: ast.Eq, ast.IsNot: ast.NotEq}
             node.ops = [equals.get(type(op), type(op))() for op in node.ops]
         return node
+
+    def _dims_if_holding(self, node: ast.Compare) -> Dims | None:
+        """The dimensions of a comparison that holds for every lane; None of any other."""
+        comparison = comparisons_of(self._emitter.kernel).of(node)
+        if comparison is None:
+            return None
+        known = self._emitter.variant.comparisons
+        if self._emitter.whole is not None:
+            known |= self._emitter.whole.comparisons
+        return comparison.dims if comparison.excess in known else None
 
     def visit_ExternRef(self, node: ExternRef) -> ast.expr:
         return at(name(node.name), node)

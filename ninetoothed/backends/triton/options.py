@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
-from ninetoothed.backends.triton import order, programs
+from ninetoothed.backends.triton import ahead, descriptors, order, peel, persistent, programs, split
+from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.errors import NineToothedError, near
-from ninetoothed.expr import Symbol
+from ninetoothed.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -33,10 +34,22 @@ class Options:
     Attributes:
         group: rows of tiles in a group of programs, where programs are grouped (`order`).
         programs: elements of the grid that one program handles (`programs`).
+        peel: whether loops are split where masks and comparisons begin to matter (`peel`).
+        descriptors: whether products' tiles are moved by descriptor (`descriptors`).
+        persistent: whether programs stay and handle one element after another (`persistent`).
+        hints: whether loads say what the second-level cache should keep (`hints`); on, unless fixed.
+        split: how many programs share the reduction of one element of the grid (`split`).
+        ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
     """
 
     group: int = order.GROUP
     programs: int = 1
+    peel: int = 0
+    descriptors: int = 0
+    hints: int = 1
+    persistent: int = 0
+    split: int = 1
+    ahead: int = 0
 
     @classmethod
     def of(cls, config: Config | None) -> Options:
@@ -47,50 +60,125 @@ class Options:
 #: What a kernel's values are known to be in one call under one configuration's meta symbols.
 Environment = Mapping[Symbol, int]
 
+#: What a kernel will run on; None where that is not known.
+Device = Union["DeviceLimits", "Target", None]
+
 
 def _group(
-    kernel: Kernel, call: Call, environment: Environment, chosen: Options
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
     return (1,) if order.is_grouped(kernel.arrangement) else ()
 
 
+def _peel(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    if chosen.group != Options.group or not peel.counted_loops(kernel):
+        return ()
+    variant = _variant(kernel, environment)
+    return (1,) if peel.is_worth_it(kernel, variant, call.constants) else ()
+
+
+def _variant(kernel: Kernel, environment: Environment) -> Variant:
+    grid = tuple(int(as_symbol(size).evaluate(environment)) for size in kernel.grid)
+    return variant_of(kernel, environment, grid)
+
+
+def _descriptors(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    if chosen != Options(peel=chosen.peel):
+        return ()
+    # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
+    if chosen.peel and not peel.compares(kernel, _variant(kernel, environment), call.constants):
+        return ()
+    return (1,) if descriptors.boxes(kernel, call, environment) else ()
+
+
+def _persistent(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    if chosen != Options(descriptors=1):
+        return ()
+    described = dict(descriptors.boxes(kernel, call, environment))
+    return (1,) if persistent.is_possible(kernel, described) else ()
+
+
+def _split(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    # Few programs have little to gain from their order.
+    if chosen.peel or chosen.descriptors or chosen.group != Options.group:
+        return ()
+    multiprocessors = getattr(device, "multiprocessors", 0)
+    return split.choices(kernel, environment, multiprocessors)
+
+
+def _ahead(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    if chosen.peel or chosen.descriptors:
+        return ()
+    return (1,) if ahead.is_worth_it(kernel, call, environment) else ()
+
+
 def _programs(
-    kernel: Kernel, call: Call, environment: Environment, chosen: Options
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
     # Other options do not know a program that is several.
     is_plain = chosen == Options(programs=chosen.programs)
     return programs.choices(kernel, call, environment) if is_plain else ()
 
 
+def _nothing(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    return ()
+
+
 #: For each option, the values worth trying besides its default, the most promising first. They are
 #: asked in this order, each with the options that were chosen before it.
-_VALUES: dict[str, Callable[[Kernel, Call, Environment, Options], Sequence[int]]] = {
+_VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequence[int]]] = {
     "group": _group,
+    "peel": _peel,
+    "hints": _nothing,
+    "descriptors": _descriptors,
+    "persistent": _persistent,
+    "split": _split,
+    "ahead": _ahead,
     "programs": _programs,
 }
 
 #: Values that are right too, though they are not worth trying: a person may fix them.
 _ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, int], bool]] = {
+    "hints": lambda kernel, environment, value: value in (0, 1),
     "programs": programs.is_possible,
+    "split": split.is_possible,
+    "ahead": ahead.is_possible,
 }
 
 #: The options that only some devices have, and which those are.
-_SERVED_BY: dict[str, Callable[[DeviceLimits | Target | None], bool]] = {}
+_SERVED_BY: dict[str, Callable[[Device], bool]] = {
+    "descriptors": descriptors.serves,
+}
 
 
 def choices(
     kernel: Kernel,
     call: Call,
     environment: Environment,
-    device: DeviceLimits | Target | None = None,
+    device: Device = None,
+    given: Mapping[str, int] | None = None,
 ) -> list[tuple[tuple[str, int], ...]]:
     """The options to try, as `Config.options`: what differs from the defaults.
 
     Args:
         device: what the kernel will run on; where it is not known, no option that only some devices
             have is tried.
+        given: options that are to have a value where that is right, and else their default; what
+            ``$NINETOOTHED_OPTIONS`` fixes, where nothing is said.
     """
-    fixed = _fixed()
+    given = fixed() if given is None else given
     found: list[dict[str, int]] = [{}]
     for name, values in _VALUES.items():
         default = getattr(Options, name)
@@ -99,13 +187,13 @@ def choices(
         for chosen in found:
             possible = [default]
             if is_served:
-                possible += values(kernel, call, environment, Options(**chosen))
-            if name in fixed:
+                possible += values(kernel, call, environment, device, Options(**chosen))
+            if name in given:
                 # What does not apply to this kernel stays as it is.
-                is_right = fixed[name] in possible or (
-                    name in _ALSO_RIGHT and _ALSO_RIGHT[name](kernel, environment, fixed[name])
+                is_right = given[name] in possible or (
+                    name in _ALSO_RIGHT and _ALSO_RIGHT[name](kernel, environment, given[name])
                 )
-                possible = [fixed[name] if is_right else default]
+                possible = [given[name] if is_right else default]
             extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]
         found = extended
     return [
@@ -114,9 +202,21 @@ def choices(
     ]
 
 
-def _fixed() -> dict[str, int]:
+def are_right(
+    kernel: Kernel,
+    call: Call,
+    environment: Environment,
+    device: Device,
+    chosen: tuple[tuple[str, int], ...],
+) -> bool:
+    """Whether options that were chosen for another call may be chosen for this one."""
+    given = {name: getattr(Options, name) for name in _VALUES} | dict(chosen)
+    return choices(kernel, call, environment, device, given) == [chosen]
+
+
+def fixed() -> dict[str, int]:
     """What ``$NINETOOTHED_OPTIONS`` fixes."""
-    fixed = {}
+    found = {}
     for entry in filter(None, os.environ.get(_VARIABLE, "").replace(" ", "").split(",")):
         name, _, value = entry.partition("=")
         if name not in _VALUES or not value.isdigit():
@@ -124,5 +224,5 @@ def _fixed() -> dict[str, int]:
                 f"{_VARIABLE}: {entry!r} is no option. Give NAME=NUMBER, separated by commas, of "
                 f"{', '.join(_VALUES)}.{near(name, list(_VALUES))}"
             )
-        fixed[name] = int(value)
-    return fixed
+        found[name] = int(value)
+    return found

@@ -5,15 +5,18 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton import ahead, descriptors, split
+from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
 from ninetoothed.backends.triton.programs import joined
 from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.dtypes import DType
 from ninetoothed.errors import ArgumentError
+from ninetoothed.exact import exact
 from ninetoothed.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ _MOST_PROGRAMS = 2**31 - 1
 
 #: The divisor that Triton asks about: of addresses in bytes, of integers themselves.
 _DIVISOR = 16
+
+#: The types of what a workspace holds.
+_WORKSPACE = {"arrivals": "*i32", "partials": "*fp32"}
 
 #: The most elements of a tile that Triton takes.
 _LARGEST_TILE = 2**20
@@ -44,6 +50,9 @@ class Specialized:
         divisible: those that are multiples of 16.
         integers: the values of the sizes and strides among the run-time parameters.
         num_programs: of the grid.
+        described: what the descriptors among the parameters are made of.
+        workspace: bytes that all programs together need for the sums of parts (`split`).
+        is_persistent: whether there need be no more programs than the device holds at a time.
     """
 
     emitted: Emitted
@@ -52,11 +61,14 @@ class Specialized:
     divisible: frozenset[str]
     integers: Mapping[str, int]
     num_programs: int
+    described: Mapping[str, Description] = field(default_factory=dict)
+    workspace: int = 0
+    is_persistent: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What the compiled code depends on, besides target, warps and stages."""
-        constants = tuple((n, type(v), v) for n, v in self.constants.items())
+        constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
         return self.emitted.text, tuple(self.signature.items()), constants, self.divisible
 
     @property
@@ -86,7 +98,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     kernel = joined(kernel, options.programs, kernel.verified_grid(environment))
     check_tiles(kernel, environment)
     grid = kernel.verified_grid(environment)
-    num_programs = math.prod(grid)
+    num_programs = math.prod(grid) * options.split
     if num_programs > _MOST_PROGRAMS:
         raise ArgumentError(
             f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
@@ -98,17 +110,30 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         if argument.dtype.is_floating() and argument.dtype.bits == 8
     )
     variant = replace(variant_of(kernel, environment, grid), float8=float8)
+    if options.descriptors:
+        variant = replace(variant, boxes=descriptors.boxes(kernel, call, environment))
+    if options.ahead:
+        variant = replace(variant, ahead=ahead.narrow(kernel, call, environment))
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     divisible: set[str] = set()
     integers: dict[str, int] = {}
+    described: dict[str, Description] = {}
     for parameter in emitted.parameters:
         name = parameter.name
         value = _known_value(parameter, call, environment)
         if parameter.is_constexpr:
             signature[name] = "constexpr"
             constants[name] = _constant(value)
+            continue
+        if parameter.kind == "descriptor":
+            argument = call.arguments[parameter.parameter or ""]
+            box = variant.box(parameter.parameter or "")
+            assert box is not None
+            tensor = kernel.program.parameter(parameter.parameter or "")
+            described[name] = descriptors.describe(tensor, box, argument, environment)
+            signature[name] = described[name].signature(argument.dtype.signature)
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
@@ -117,7 +142,19 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
             divisible.add(name)
         if parameter.kind == "pointer" and call.arguments[parameter.parameter or ""].aligned:
             divisible.add(name)
-    return Specialized(emitted, signature, constants, frozenset(divisible), integers, num_programs)
+        if parameter.kind in _WORKSPACE:
+            divisible.add(name)
+    return Specialized(
+        emitted,
+        signature,
+        constants,
+        frozenset(divisible),
+        integers,
+        num_programs,
+        described,
+        split.workspace_bytes(kernel, environment, options.split),
+        bool(options.persistent),
+    )
 
 
 def _emitted(kernel: Kernel, variant: Variant, options: Options) -> Emitted:
@@ -138,6 +175,8 @@ def _type_of(parameter: KernelParameter, call: Call, value: Any) -> str:
         return "*" + call.arguments[parameter.parameter or ""].dtype.signature
     if parameter.kind == "offsets":
         return "*i64"
+    if parameter.kind in _WORKSPACE:
+        return _WORKSPACE[parameter.kind]
     if parameter.kind == "scalar":
         signature = call.scalars[parameter.parameter or ""].signature
         return "u1" if signature == "i1" else signature

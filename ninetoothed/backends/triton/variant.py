@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ninetoothed.access import Access, is_power_of_two, needed
+from ninetoothed.backends.triton import comparisons, offsets, quotients
 from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.simplify import Interval, interval, simplify
 
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
+    from ninetoothed.backends.triton.descriptors import Box
     from ninetoothed.kernel import Kernel
 
 #: The largest offset that 32 bits hold.
@@ -29,24 +31,39 @@ class Variant:
     Attributes:
         holding: conditions, as (parameter, position in its access), that hold for every lane.
         unit_strides: the strides that are 1.
+        adjacent: the strides that are worth writing as the next dimension's size times its stride.
+        bounds: dividends that have no more than so many bits (`quotients`).
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
+        boxes: the tensors to load by descriptor, and how (`descriptors`).
+        ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
         wide: whether some offset or index needs 64 bits.
+        comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
     unit_strides: frozenset[Symbol] = frozenset()
+    adjacent: frozenset[Symbol] = frozenset()
+    bounds: frozenset[tuple[Symbol, int]] = frozenset()
     powers_of_two: frozenset[Symbol] = frozenset()
     empty: frozenset[Symbol] = frozenset()
     float8: frozenset[str] = frozenset()
+    boxes: frozenset[tuple[str, Box]] = frozenset()
+    ahead: frozenset[str] = frozenset()
     wide: bool = False
+    comparisons: frozenset[Symbol] = frozenset()
+
+    def box(self, parameter: str) -> Box | None:
+        """How a tensor is loaded by descriptor; None where it is not."""
+        return next((box for name, box in self.boxes if name == parameter), None)
 
 
 def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]) -> Variant:
     """The variant for known values of all sizes, strides, constants and meta symbols."""
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
+    bounds: set[tuple[Symbol, int]] = set()
     powers: set[Symbol] = set()
     empty: set[Symbol] = set()
     largest = 0.0
@@ -54,6 +71,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
         access = kernel.arrangement.accesses[parameter.name]
         ranges = _ranges(parameter, access, environment, grid)
         holding |= {(parameter.name, p) for p in _holding(access, environment, ranges)}
+        bounds |= set(quotients.bounded(access, environment, ranges))
         units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
         for size in parameter.tile_shape:
             symbol = as_symbol(size)
@@ -70,9 +88,12 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
     return Variant(
         frozenset(holding),
         frozenset(units),
+        offsets.adjacent(kernel, environment),
+        frozenset(bounds),
         frozenset(powers),
         frozenset(empty),
         wide=largest > _LARGEST_INT32,
+        comparisons=comparisons.holding(kernel, environment, grid),
     )
 
 
