@@ -277,8 +277,9 @@ class Kernel:
 
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""
-        from ninetoothed.plugins import find_frontend
+        from ninetoothed.plugins import find_frontend, tell_of_changes
 
+        tell_of_changes(self)
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
         if self.caller is not None and frontend.name != self.caller:
@@ -293,6 +294,12 @@ class Kernel:
                     self._launchers_by_type[type_] = launch
             self.__call__ = launch if len(self._launchers) == 1 else self._launch_by_type
         return launch(**bound)
+
+    def forget_frontends(self) -> None:
+        """What was asked of the plugins is asked again: some came, went, or are preferred now."""
+        self._launchers = {}
+        self._launchers_by_type = {}
+        self.__call__ = self.dispatch
 
     def _launch_by_type(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the launch function of the first tensor, where several frameworks call."""

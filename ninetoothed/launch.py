@@ -329,7 +329,7 @@ class _SlowPath:
         kernel = self._kernel
         bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
         frontend = kernel.frontend_of(bound)
-        if frontend.name != self._frontend.name:
+        if frontend is not self._frontend:
             return kernel.dispatch(**bound)
         given, values = described(kernel, frontend, bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}

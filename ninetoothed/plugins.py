@@ -11,6 +11,7 @@ import importlib
 import importlib.metadata
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ninetoothed.backends.base import Backend
     from ninetoothed.frontends.base import Frontend
+    from ninetoothed.kernel import Kernel
 
 GROUP = "ninetoothed"
 
@@ -83,6 +85,7 @@ class PluginManager:
         self._frontends_by_type: dict[type, Frontend | None] = {}
         self._backends_by_kind: dict[str, Backend] = {}
         self._preferred: list[str] = []
+        self._told: weakref.WeakSet[Kernel] = weakref.WeakSet()
 
     def register(self, plugin: object, name: str | None = None, origin: str = "register") -> None:
         """Adds a plugin: a module or an object with hooks of `ninetoothed.hookspecs`.
@@ -309,9 +312,16 @@ class PluginManager:
         assert self._manager is not None
         return self._manager
 
+    def tell_of_changes(self, kernel: Kernel) -> None:
+        """From now on the kernel forgets its launch functions where plugins come or go."""
+        with self._lock:
+            self._told.add(kernel)
+
     def _forget(self) -> None:
         self._frontends_by_type.clear()
         self._backends_by_kind.clear()
+        for kernel in list(self._told):
+            kernel.forget_frontends()
 
     def _described(self, item: Any) -> str:
         for plugin in self._plugins:
@@ -347,6 +357,7 @@ frontend_of = MANAGER.frontend_of
 find_frontend = MANAGER.find_frontend
 frontend_of_arguments = MANAGER.frontend_of_arguments
 frontend_named = MANAGER.frontend_named
+tell_of_changes = MANAGER.tell_of_changes
 backend_for = MANAGER.backend_for
 backend_named = MANAGER.backend_named
 listing = MANAGER.listing

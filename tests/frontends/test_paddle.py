@@ -167,7 +167,7 @@ def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch):
         return dispatch(*arguments, **keywords)
 
     monkeypatch.setattr(NumpyBackend, "plan", counted_plan)
-    kernel.dispatch = kernel._launch = counted_dispatch
+    kernel.dispatch = kernel.__call__ = counted_dispatch
 
     sizes, failed = (64, 129, 300), []
     start = threading.Barrier(8)

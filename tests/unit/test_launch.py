@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import linecache
 import math
 import threading
@@ -22,9 +23,7 @@ from ninetoothed.kernel import Kernel
 B = Symbol("B", constexpr=True)
 
 
-class Array:
-    """A tensor of a framework that there is not."""
-
+class _Held:
     def __init__(self, data, place="cpu"):
         self.data = np.asarray(data)
         self.place = place
@@ -34,7 +33,15 @@ class Array:
         return self.data.shape
 
     def __repr__(self):
-        return f"Array({self.data.dtype}{list(self.shape)}, {self.place!r})"
+        return f"{type(self).__name__}({self.data.dtype}{list(self.shape)}, {self.place!r})"
+
+
+class Array(_Held):
+    """A tensor of a framework that there is not."""
+
+
+class Numbered(_Held):
+    """A tensor of one whose frontends come and go."""
 
 
 class Other:
@@ -68,6 +75,19 @@ class Plugin:
     @hookimpl
     def ninetoothed_frontends():
         return (frontend("arrays", Array), frontend("others", Other))
+
+
+def one_frontend(made):
+    """A plugin of one frontend."""
+
+    class OneFrontend:
+        NINETOOTHED_CONTRACT = CONTRACT_VERSION
+
+        @hookimpl
+        def ninetoothed_frontends(self):
+            return (made,)
+
+    return OneFrontend()
 
 
 @pytest.fixture(autouse=True)
@@ -109,9 +129,9 @@ def floats(count=5, dtype=np.float32):
     return Array(np.arange(count, dtype=dtype))
 
 
-def called(kernel, x=None, scale=2.0, flag=True, block=4):
+def called(kernel, x=None, scale=2.0, flag=True, block=4, of=Array):
     x = floats() if x is None else x
-    y = Array(np.zeros(x.shape, x.data.dtype))
+    y = of(np.zeros(x.shape, x.data.dtype))
     kernel(x, scale, flag, y, B=block)
     np.testing.assert_array_equal(y.data, x.data * scale if flag else x.data)
 
@@ -205,6 +225,50 @@ def test_keywords_positions_and_defaults_make_the_same_key(planned):
 
     assert len(planned) == 1
     np.testing.assert_array_equal(y.data, x.data * 2)
+
+
+def test_a_frontend_that_takes_the_place_of_another_reads_the_tensors():
+    """Of the same name, for the same type: no launch function of the first is left."""
+    read = []
+
+    def plugin(number):
+        def pointer_of(x):
+            read.append(number)
+            return x.data.ctypes.data
+
+        made = dataclasses.replace(
+            frontend("numbered", Numbered),
+            namespace=lambda: {"pointer_of": pointer_of},
+            pointer="pointer_of({x})",
+        )
+        return one_frontend(made)
+
+    kernel = make()
+    for number in range(3):
+        module = plugin(number)
+        plugins.register(module)
+        for _ in range(3):
+            called(kernel, Numbered(np.arange(5, dtype=np.float32)), of=Numbered)
+        plugins.unregister(module)
+        assert set(read) == {number}
+        read.clear()
+    with pytest.raises(ArgumentError, match="`x` must be a tensor"):
+        called(kernel, Numbered(np.arange(5, dtype=np.float32)), of=Numbered)
+
+
+def test_a_frontend_that_is_preferred_now_reads_the_tensors():
+    modules = [one_frontend(frontend(name, Numbered)) for name in ("first", "second")]
+    for module in modules:
+        plugins.register(module)
+    try:
+        kernel = make()
+        for name in ("first", "second", "first"):
+            plugins.prefer(name)
+            called(kernel, Numbered(np.arange(5, dtype=np.float32)), of=Numbered)
+            assert list(kernel._launchers) == [name]
+    finally:
+        for module in modules:
+            plugins.unregister(module)
 
 
 @pytest.mark.parametrize(
