@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -34,10 +36,10 @@ def test_the_access_is_contiguous():
     lines = [line.strip() for line in source("swap").splitlines()]
 
     assert "input_index_0 = BLOCK_SIZE * program * 2 + tl.arange(0, 2 * BLOCK_SIZE)" in lines
-    assert "input_pair = tl.load(input_ptr + input_index_0)" in lines
+    assert any(line.startswith("input_pair = tl.load(input_ptr + input_index_0") for line in lines)
     assert "input_tile, input_tile_1 = tl.split(tl.reshape(input_pair, (BLOCK_SIZE, 2)))" in lines
-    assert lines[-1] == (
-        "tl.store(output_ptr + output_index_0, tl.interleave(output_value, output_value_1))"
+    assert lines[-1].startswith(
+        "tl.store(output_ptr + output_index_0, tl.interleave(output_value, output_value_1)"
     )
 
 
@@ -73,8 +75,8 @@ def test_a_pair_is_moved_in_wide_accesses():
     arguments = [argument.half() for argument in arguments]
     compiled = rope.kernel.compile(*arguments, target=("cuda", 90))
 
-    assert compiled.asm["ptx"].count("ld.global.v4.b32") == 1
-    assert compiled.asm["ptx"].count("st.global.v4.b32") == 1
+    assert len(re.findall(r"ld\.global\S*\.v4\.b32", compiled.asm["ptx"])) == 1
+    assert len(re.findall(r"st\.global\S*\.v4\.b32", compiled.asm["ptx"])) == 1
 
 
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)

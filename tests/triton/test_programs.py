@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -162,9 +163,11 @@ def test_a_joined_kernel_reads_like_another():
     lines = [line.strip() for line in joined(ROPE[True], rope_call(), 16).emitted.text.splitlines()]
 
     assert "input_index_2 = program_2 * 16 + tl.arange(0, 16)[:, None]" in lines
-    assert (
-        "sin = tl.load(sin_table_ptr + (program_1 * sin_table_stride_0 + sin_table_index_1))"
-        in lines
+    assert any(
+        line.startswith(
+            "sin = tl.load(sin_table_ptr + (program_1 * sin_table_stride_0 + sin_table_index_1)"
+        )
+        for line in lines
     )
     assert (
         "input_tile, input_tile_1 = tl.split(tl.reshape(input_pair, (16, input_size_3 // 2, 2)))"
@@ -218,8 +221,8 @@ def test_tiny_tiles_are_moved_in_wide_accesses():
     specialized = joined(ROPE[True], rope_call(), 16)
     ptx = compiled_for(ROPE[True], specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
 
-    assert ptx.count("ld.global.v4.b32") == 1
-    assert ptx.count("st.global.v4.b32") == 1
+    assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == 1
+    assert len(re.findall(r"st\.global\S*\.v4\.b32", ptx)) == 1
 
 
 # That it is right.
