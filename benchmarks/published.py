@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contenders import OURS, PUBLISHED, TORCH
-from benchmarks.spread import Spread
+from benchmarks.contenders import PUBLISHED, TORCH
+from benchmarks.spread import Spread, ratios
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,8 +54,8 @@ def measure(site: Path, arguments: Sequence[str]) -> dict[str, Any]:
 def merge(results: list[dict[str, Any]], published: list[dict[str, Any]]) -> None:
     """Put the published package's figures beside ours, task by task.
 
-    Both were measured in turns with PyTorch: the ratio of ours to theirs is the ratio of the two
-    ratios, each a median.
+    Both were measured in turns with PyTorch: the ratio of ours to theirs is the median of our ratio
+    over theirs, and its spread is theirs.
     """
     by_task = {result["task"]: result["milliseconds"] for result in published}
     for result in results:
@@ -63,11 +63,7 @@ def merge(results: list[dict[str, Any]], published: list[dict[str, Any]]) -> Non
         if PUBLISHED not in times or TORCH not in times or TORCH not in result["ratios"]:
             continue
         result["milliseconds_published"] = times
-        ours = result["milliseconds"]
-        per_round = [
-            (mine / reference) / (theirs / their_reference)
-            for mine, reference, theirs, their_reference in zip(
-                ours[OURS], ours[TORCH], times[PUBLISHED], times[TORCH], strict=True
-            )
-        ]
-        result["ratios"][PUBLISHED] = vars(Spread.of(per_round))
+        theirs = ratios(times, PUBLISHED, TORCH)
+        ours = result["ratios"][TORCH]["median"]
+        spread = Spread(ours / theirs.median, ours / theirs.greatest, ours / theirs.least)
+        result["ratios"][PUBLISHED] = vars(spread)

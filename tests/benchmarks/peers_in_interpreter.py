@@ -1,28 +1,34 @@
-"""Runs the hand-written Triton kernels in Triton's interpreter, on the examples' own cases.
+"""Runs the hand-written Triton kernels in Triton's interpreter.
 
+The idiomatic ones run on the examples' own cases, the best ones at the sizes that their blocks divide.
 A program of its own, since ``TRITON_INTERPRET`` must be set before Triton is imported.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-import torch
-import triton
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
 
-_autotune = triton.autotune
-# The interpreter has no times to compare: every kernel takes its first configuration.
-triton.autotune = lambda configs, **options: _autotune(configs[:1], **options)
-
-from benchmarks import triton_kernels  # noqa: E402
-from tests.examples.cases import BY_NAME, Maker  # noqa: E402
+from benchmarks import best_kernels, search, triton_kernels  # noqa: E402
+from benchmarks.inputs import Builder, normal, rotations  # noqa: E402
+from tests.examples.cases import BY_NAME  # noqa: E402
 from tests.examples.checking import check  # noqa: E402
+from tests.examples.compare import assert_matches, poisoned_memory  # noqa: E402
+from tests.examples.maker import Maker  # noqa: E402
+from tests.examples.references import (  # noqa: E402
+    rms_norm_reference,
+    rope_reference,
+    sdpa_reference,
+)
 
-PEERS = {
+IDIOMATIC = {
     "add": triton_kernels.add,
     "silu": triton_kernels.silu,
     "softmax": triton_kernels.softmax,
@@ -38,17 +44,91 @@ PEERS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One of the best kernels, in one of the ways it has."""
+
+    function: object
+    build: Builder
+    reference: object
+    reduction: int = 1
+    rounds_intermediates: bool = False
+
+
+def best_cases() -> dict[str, Case]:
+    """Every kernel in every way, at a small size."""
+    rows = normal((8, 128))
+    cases = {
+        "add": Case(best_kernels.add, normal((8192,), (8192,)), torch.add),
+        "silu": Case(best_kernels.silu, normal((8192,)), F.silu),
+        "softmax": Case(best_kernels.softmax, rows, lambda x: torch.softmax(x, -1), 128),
+        "rms_norm": Case(best_kernels.rms_norm, rows, rms_norm_reference, 128),
+        "addmm": Case(
+            functools.partial(best_kernels.addmm, beta=0.5, alpha=-1.5),
+            normal(*[(256, 256)] * 3),
+            functools.partial(torch.addmm, beta=0.5, alpha=-1.5),
+            256,
+        ),
+        "mm": Case(best_kernels.mm, normal((256, 128), (128, 512)), torch.mm, 128),
+    }
+    for interleaved in (True, False):
+        cases[f"rope, interleaved: {interleaved}"] = Case(
+            functools.partial(best_kernels.rope, interleaved=interleaved),
+            rotations(2, 16, 16, 32),
+            functools.partial(rope_reference, interleaved=interleaved),
+        )
+    batches = normal((2, 256, 256), (2, 256, 512))
+    for name, way in best_kernels.bmm.ways.items():
+        cases[f"bmm {name}"] = Case(way, batches, torch.bmm, 256)
+    heads = normal((1, 4, 256, 64), (1, 2, 256, 64), (1, 2, 256, 64))
+    for name, way in best_kernels.sdpa.ways.items():
+        for is_causal in (False, True):
+            cases[f"sdpa {name}, causal: {is_causal}"] = Case(
+                functools.partial(way, is_causal=is_causal),
+                heads,
+                functools.partial(sdpa_reference, is_causal=is_causal),
+                320,
+                True,
+            )
+    images = normal((1, 128, 10, 10), (256, 128, 3, 3))
+    configs = {config.kwargs["SPLIT"]: config for config in best_kernels.conv2d_kernel.configs}
+    for split in (1, 3):
+        case = functools.partial(with_config, configs[split])
+        cases[f"conv2d, split in {split}"] = Case(case, images, F.conv2d, 128 * 9)
+    return cases
+
+
+def with_config(config: object, *arguments: torch.Tensor) -> torch.Tensor:
+    """The best convolution with this configuration; twice, for it must leave its counters at zero."""
+    search.CHOICES.clear()
+    best_kernels.conv2d_kernel.configs = [config]
+    best_kernels.conv2d(*arguments)
+    return best_kernels.conv2d(*arguments)
+
+
 def failures() -> dict[str, str]:
     """What is wrong, by the name of the case."""
     found = {}
 
-    for name, function in PEERS.items():
+    for name, function in IDIOMATIC.items():
         BY_NAME[name] = dataclasses.replace(BY_NAME[name], function=function)
         for dtype in (torch.float32, torch.float16):
             try:
                 check(name, BY_NAME[name].small["odd"], Maker(dtype))
             except Exception as error:
                 found[f"{name}, {dtype}"] = f"{type(error).__name__}: {error}"
+
+    best_kernels._num_processors = lambda: 2
+
+    for name, case in best_cases().items():
+        arguments = case.build(Maker(torch.float16))
+        expected = case.reference(*(argument.double() for argument in arguments))
+        try:
+            with poisoned_memory():
+                result = case.function(*arguments)
+            assert_matches(result, expected, case.reduction, case.rounds_intermediates)
+        except Exception as error:
+            found[f"best {name}"] = f"{type(error).__name__}: {error}"
 
     return found
 

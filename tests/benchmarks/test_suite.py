@@ -1,0 +1,200 @@
+"""The suite's tables, sizes and measures, without a device."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("triton", reason="needs Triton")
+
+from benchmarks import compile_growth, first_call, published, sweep, tasks  # noqa: E402
+from benchmarks.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
+from benchmarks.inputs import BUILDERS, normal  # noqa: E402
+from benchmarks.measure import num_turns  # noqa: E402
+from benchmarks.report import figure  # noqa: E402
+from benchmarks.triton_kernels import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
+from tests.examples.maker import Maker  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+
+
+def result(task: str, **milliseconds: list[float]) -> dict[str, Any]:
+    """What `tasks.run` gives, of these times."""
+    ours = milliseconds["ours"]
+    return {
+        "task": task,
+        "size": "small",
+        "first_call_seconds": {"ours": 1.25},
+        "milliseconds": milliseconds,
+        "ratios": {
+            name: vars(tasks.ratios(milliseconds, "ours", name))
+            for name in milliseconds
+            if name != "ours" and ours
+        },
+    }
+
+
+def test_there_are_ten_tasks_and_rope_in_place_beside_them() -> None:
+    assert [task.name for task in TASKS] == list(BUILDERS)
+    assert sum(tasks.is_of_the_ten({"task": task.name}) for task in TASKS) == 10
+    assert all(set(task.contenders) == {*NAMES, PUBLISHED} for task in TASKS)
+
+
+def test_the_idiomatic_kernels_have_as_much_to_choose_from_as_the_papers() -> None:
+    assert len(PRODUCT_CONFIGS) >= 200
+    assert len(ATTENTION_CONFIGS) >= 90
+
+
+def test_the_geometric_mean_is_over_the_ten_tasks() -> None:
+    found = [
+        result("mm", ours=[1.0, 1.0], idiomatic=[2.0, 2.0]),
+        result("add", ours=[1.0, 1.0], idiomatic=[8.0, 8.0]),
+        result("rope_", ours=[1.0, 1.0], idiomatic=[100.0, 100.0]),
+    ]
+    assert tasks.geometric_means(found) == {"idiomatic": pytest.approx(0.25)}
+    last = tasks.as_table(found).splitlines()[-1]
+    assert last.startswith("| geometric mean") and "0.250" in last and "of 2 tasks" in last
+
+
+def test_a_contender_that_failed_leaves_a_gap_in_the_table() -> None:
+    found = [
+        result("mm", ours=[0.002], best=[0.001], PyTorch=[0.004]),
+        result("add", ours=[0.002], PyTorch=[0.001]),
+    ]
+    header, _, mm, add, _ = (
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in tasks.as_table(found).splitlines()
+    )
+    assert header[:6] == ["task", "ours", "best", "PyTorch", "ours / best", "ours / PyTorch"]
+    assert mm[1:5] == ["2.00", "1.00", "4.00", "2.000 (2.000–2.000)"]
+    assert add[2] == add[4] == "–"
+
+
+def test_ours_meets_the_published_package_through_pytorch() -> None:
+    """Its process ran with clocks of half the speed."""
+    ours = [result("mm", ours=[1.0, 1.0], PyTorch=[2.0, 2.0])]
+    times = {"published": [8.0, 8.0, 16.0], "PyTorch": [4.0, 4.0, 4.0]}
+    published.merge(ours, [{"task": "mm", "milliseconds": times}])
+    assert ours[0]["ratios"]["published"] == {"median": 0.25, "least": 0.125, "greatest": 0.25}
+    assert "0.250 (0.125–0.250)" in tasks.as_table(ours)
+
+
+def test_the_figure_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    found = [
+        result("mm", ours=[1.0, 1.1], best=[1.0, 1.0], PyTorch=[2.0, 2.0]),
+        result("add", ours=[1.0, 1.1], PyTorch=[2.0, 2.0]),
+    ]
+    text = figure(tmp_path / "figure.svg", found).read_text()
+    assert "<svg" in text
+
+
+def test_small_arguments_take_turns_and_large_ones_need_not() -> None:
+    assert (num_turns(1), num_turns(96 * 2**20), num_turns(2**31)) == (8, 6, 1)
+
+
+def test_the_sweep_has_the_sizes_that_were_asked_for() -> None:
+    sizes = {(point.task, point.size) for point in sweep.POINTS}
+    for m in (1, 16, 2048):
+        for k, n in ((4096, 6144), (4096, 4096), (4096, 14336), (14336, 4096)):
+            assert ("mm", f"{m} × {k} × {n}") in sizes
+    for task in ("add", "silu", "softmax", "rms_norm", "rope_"):
+        elements = [point.moved for point in sweep.POINTS if point.task == task]
+        assert min(elements) <= 2 * 4096 and max(elements) >= 2 * 2**30  # Of 2 GiB each.
+    heads = [point for point in sweep.POINTS if point.task == "sdpa"]
+    assert len(heads) == 20 and sum(bool(point.options) for point in heads) == 10
+
+
+def test_a_wrong_result_is_found_against_float64_and_against_pytorch() -> None:
+    for work in (2**20, 2**50):
+        point = sweep.Point("mm", "", normal((64, 64), (64, 64)), operations=work, reduction=64)
+        a, b = point.build(Maker(torch.float16))
+        right = a @ b
+        sweep.check(point, "ours", right, (a, b), right)
+        with pytest.raises(AssertionError, match="float64|relative|expected"):
+            sweep.check(point, "ours", right + 0.5, (a, b), right)
+
+
+def test_the_sweep_tells_the_share_of_the_copys_bandwidth() -> None:
+    found = {
+        **result("add", ours=[0.2], PyTorch=[0.25], copy=[0.1]),
+        "moved_bytes": 4 * 10**8,
+        "operations": 0,
+    }
+    del found["ratios"]["copy"]
+    row = [cell.strip() for cell in sweep.as_table([found]).splitlines()[-1].split("|")[1:-1]]
+    assert row == ["add small", "200.0", "0.800 (0.800–0.800)", "2.00 TB/s", "0.500"]
+
+
+@pytest.mark.parametrize("name", ["sweep", "first_call", "tasks"])
+def test_what_needs_a_device_says_so(name: str) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has the device")
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "CUDA device" in done.stdout
+
+
+def test_first_calls_and_choices_are_two_tables() -> None:
+    text = first_call.as_tables(
+        {
+            "mm": {
+                "seconds": {"quick": {"cold": [[1, 1, 9.5, 1]], "warm": [[1, 1, 0.3, 1]]}},
+                "milliseconds": {"quick": [0.21], "full": [0.20]},
+            }
+        }
+    )
+    assert "| mm, quick    | 9.50 | 0.300 |      0.300 |" in text
+    assert "| mm, quick    |  210.0 |           1.050 (1.050–1.050) |" in text
+
+
+def test_a_program_grows_by_its_statements() -> None:
+    for kind in compile_growth.KINDS:
+        lines = [len(compile_growth.program(kind, count).splitlines()) for count in (1, 9)]
+        assert lines[1] - lines[0] == 8
+
+
+def test_a_grown_program_is_made_and_compiled() -> None:
+    ((make, ours, triton),) = compile_growth.measure("accesses", 3, 1)
+    assert min(make, ours, triton) > 0
+
+
+def test_the_size_of_code_is_measured_as_in_the_paper() -> None:
+    """For these kernels the paper's program and ours read the same."""
+    pytest.importorskip("radon", reason="needs radon")
+    from benchmarks import code_size
+
+    sizes = code_size.measure()
+    assert list(sizes) == list(code_size.PAPER)
+    for name, triton, ours in (("add", 79.95, 4.75), ("silu", 66.61, 4.75)):
+        assert sizes[name]["Triton"].volume == pytest.approx(triton, abs=0.01)
+        assert sizes[name]["ours"].volume == pytest.approx(ours, abs=0.01)
+    assert sizes["mm"]["ours"].complexity == 3
+    # What an example takes from another is counted in the last column alone.
+    assert sizes["conv2d"]["ours"].lloc < sizes["conv2d"]["ours, with what it uses"].lloc
+    assert "def mm_kernel" in code_size.triton_kernel("bmm")
+    assert "def product" in code_size.triton_kernel("addmm")
+    assert "import" not in code_size.example("sdpa")
+
+
+def test_results_can_be_read_back_for_their_configurations(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"tasks": {"configurations": {"x": {"config": {"A": 1}}}}}))
+    if torch.cuda.is_available():
+        pytest.skip("this machine has the device")
+    from benchmarks import search
+
+    assert tasks.main(["--tasks", "add", "--configs", str(path), "--processes", "1"]) == 1
+    assert search.CHOICES.pop("x").config == {"A": 1}
