@@ -1,0 +1,65 @@
+"""Quotients of small numbers: a multiplication and a shift that give the same."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from ninetoothed.backends.triton.quotients import multiplier  # noqa: E402
+from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
+from tests.golden.kernels import TEN  # noqa: E402
+
+DIVISORS = [*range(1, 70), 121, 127, 128, 129, 147, 1000, 4095, 4096, 65537]
+
+
+@pytest.mark.parametrize("bits", [0, 1, 4, 9, 13, 16])
+@pytest.mark.parametrize("divisor", DIVISORS)
+def test_it_is_the_quotient_of_every_number_of_so_many_bits(divisor: int, bits: int) -> None:
+    found = multiplier(divisor, bits)
+    if found is None:
+        # Only where the product would have too many bits.
+        assert bits + divisor.bit_length() > 15
+        return
+    factor, shift = found
+    values = range(2**bits)
+
+    assert all(value * factor >> shift == value // divisor for value in values)
+    assert values[-1] * factor < 2**31
+
+
+@pytest.mark.parametrize("shift", range(1, 20))
+def test_a_power_of_two_is_a_shift(shift: int) -> None:
+    assert multiplier(2**shift, 25) == (1, shift)
+
+
+@pytest.mark.parametrize("divisor", [0, -3])
+def test_there_is_none_for_what_is_no_size(divisor: int) -> None:
+    assert multiplier(divisor, 4) is None
+
+
+def source(channels: int) -> str:
+    kernel = TEN["conv2d"]
+    shapes = [(4, channels, 14, 14), (512, channels, 3, 3), (4, 512, 12, 12)]
+    call = kernel.call_of(*(torch.empty(shape, dtype=torch.float16) for shape in shapes))
+    blocks = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}
+    return specialize(kernel, call, Config(tuple(blocks.items()), 4, 3)).emitted.text
+
+
+def test_a_window_s_terms_are_found_so() -> None:
+    lines = [line.strip() for line in source(512).splitlines()]
+
+    # 4608 terms have 13 bits, a third of them 11.
+    assert "input_position_5 = quotient(input_position_4, other_size_3, 13)" in lines
+    assert "input_position_6 = remainder(input_position_5, other_size_2, 11)" in lines
+
+
+def test_what_is_found_once_a_program_is_divided_as_it_is() -> None:
+    (line,) = [line for line in source(512).splitlines() if " input_index_0 = " in line]
+
+    assert "//" in line
+
+
+def test_many_terms_are_divided_as_they_are() -> None:
+    assert "quotient(" not in source(1 << 16)
