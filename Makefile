@@ -4,19 +4,23 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/installed
+PADDLE_VENV ?= .venv-paddle
 # Where the GPU targets run: a Python that has torch with CUDA, triton and pytest already.
 GPU_PYTHON ?= $(PYTHON)
 # Two workers suit two cores; `make test JOBS=8` suits eight.
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types pytest format gpu-test bench bench-host clean
+.PHONY: help demo demo-paddle test lint types pytest format gpu-test bench bench-host clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 19
 
 demo: $(STAMP)  ## run the ten kernels of the paper here and compare each with PyTorch
 	@$(BIN)/python -u -m examples.demo
+
+demo-paddle: $(PADDLE_VENV)/installed  ## the same on PaddlePaddle's tensors, in an environment without PyTorch
+	@$(PADDLE_VENV)/bin/python -u -m examples.demo paddle
 
 test: lint types pytest  ## all checks: ruff, mypy, pytest (GPU tests skip without a GPU)
 
@@ -48,13 +52,21 @@ bench-host: $(STAMP)  ## how long importing the package and making a kernel take
 	@$(BIN)/python -m benchmarks.make_time $(ARGS)
 
 clean:  ## remove the environment and whatever the tools wrote
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PADDLE_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml requirements/test.txt Makefile
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 ...")'
-	@echo "== setting up $(VENV) (once; about a minute, most of it PyTorch)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements/test.txt -e '.[test]'
-	@touch $@
-	@echo "== $(VENV) is ready"
+$(STAMP): pyproject.toml requirements/test.txt requirements/paddle.txt Makefile
+	@$(call set-up,$(VENV),requirements/test.txt,.[test])
+
+$(PADDLE_VENV)/installed: pyproject.toml requirements/paddle.txt Makefile
+	@$(call set-up,$(PADDLE_VENV),requirements/paddle.txt,.)
+
+# Makes an environment: its folder, the exact versions, what of this package is installed.
+define set-up
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 ...")'
+	echo "== setting up $(1) (once; one or two minutes, most of it the frameworks)"
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --disable-pip-version-check -r $(2) -e '$(3)'
+	touch $(1)/installed
+	echo "== $(1) is ready"
+endef

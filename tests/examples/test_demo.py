@@ -6,17 +6,21 @@ import dataclasses
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the demo compares with PyTorch")
-
-from examples import demo  # noqa: E402
-from examples.side_by_side import GAP, side_by_side  # noqa: E402
+from benchmarks.fresh import figures
+from examples import demo
+from examples.side_by_side import GAP, side_by_side
 
 CODE = [("Left", "def f(x):\n    return x"), ("Below", "f(" + "argument, " * 20 + ")")]
 LONG = [("Right", "\n".join(f"line {number} " + "word " * 30 for number in range(5)))]
 
 
-def test_demo_runs_all_ten_kernels_and_shows_one(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = demo.main()
+@pytest.mark.parametrize("name", ["torch", "paddle"])
+def test_demo_runs_all_ten_kernels_and_shows_one(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    framework = pytest.importorskip(name, reason=f"needs {name}")
+
+    wrong = demo.main([name])
 
     printed = capsys.readouterr().out
     assert wrong == 0, printed
@@ -24,9 +28,29 @@ def test_demo_runs_all_ten_kernels_and_shows_one(capsys: pytest.CaptureFixture[s
     assert "10 kernels, all right" in printed
     assert "@triton.jit" in printed
     assert "def arrangement" in printed and "def application" in printed
-    assert f"torch {torch.__version__}" in printed
+    assert framework.__version__ in printed
 
 
+def test_demo_on_paddles_tensors_imports_no_torch() -> None:
+    pytest.importorskip("paddle", reason="needs PaddlePaddle")
+    program = (
+        "import json, sys; from examples import demo; sys.modules['torch'] = None\n"
+        "wrong = demo.main(['paddle']); print(json.dumps(wrong))"
+    )
+    assert figures(program) == 0
+
+
+def test_demo_names_the_frameworks_that_there_are() -> None:
+    with pytest.raises(SystemExit, match=r"\[torch \| paddle\]"):
+        demo.main(["torhc"])
+
+
+@pytest.fixture
+def with_torch() -> None:
+    pytest.importorskip("torch", reason="needs PyTorch")
+
+
+@pytest.mark.usefixtures("with_torch")
 def test_demo_counts_a_kernel_that_is_wrong(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,6 +64,7 @@ def test_demo_counts_a_kernel_that_is_wrong(
     assert "WRONG" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("with_torch")
 def test_demo_counts_a_result_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     task = next(task for task in demo.TASKS if task.name == "add")
     monkeypatch.setattr(

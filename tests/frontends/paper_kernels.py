@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
+from examples import add, addmm, bmm, conv2d, in_numpy, mm, rms_norm, rope, sdpa, silu, softmax
 
 Shape = tuple[int, ...]
 
@@ -68,37 +68,6 @@ def relative_error(found: numpy.ndarray, expected: numpy.ndarray) -> float:
     )
 
 
-def silu_reference(x: numpy.ndarray) -> numpy.ndarray:
-    return x / (1 + numpy.exp(-x))
-
-
-def softmax_reference(x: numpy.ndarray) -> numpy.ndarray:
-    numerator = numpy.exp(x - x.max(-1, keepdims=True))
-    return numerator / numerator.sum(-1, keepdims=True)
-
-
-def rms_norm_reference(x: numpy.ndarray) -> numpy.ndarray:
-    return x / numpy.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)
-
-
-def rope_reference(x: numpy.ndarray, sin: numpy.ndarray, cos: numpy.ndarray) -> numpy.ndarray:
-    sin, cos = sin[:, None, :], cos[:, None, :]
-    first, second = x[..., 0::2], x[..., 1::2]
-    turned = numpy.empty_like(x)
-    turned[..., 0::2] = first * cos - second * sin
-    turned[..., 1::2] = first * sin + second * cos
-    return turned
-
-
-def conv2d_reference(x: numpy.ndarray, filter: numpy.ndarray) -> numpy.ndarray:
-    windows = numpy.lib.stride_tricks.sliding_window_view(x, filter.shape[2:], axis=(2, 3))
-    return numpy.einsum("ncpqrs,kcrs->nkpq", windows, filter, optimize=True)
-
-
-def sdpa_reference(q: numpy.ndarray, k: numpy.ndarray, v: numpy.ndarray) -> numpy.ndarray:
-    return softmax_reference(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5) @ v
-
-
 def _same(first: Shape, *others: Shape) -> Shape:
     return first
 
@@ -120,16 +89,16 @@ PAPER_KERNELS = (
         constants=_BLOCK,
     ),
     PaperKernel(
-        "silu", silu.kernel, ((2051,),), ((1_000_003,),), _same, silu_reference, constants=_BLOCK
+        "silu", silu.kernel, ((2051,),), ((1_000_003,),), _same, in_numpy.silu, constants=_BLOCK
     ),
-    PaperKernel("softmax", softmax.kernel, ((13, 78),), ((1823, 781),), _same, softmax_reference),
+    PaperKernel("softmax", softmax.kernel, ((13, 78),), ((1823, 781),), _same, in_numpy.softmax),
     PaperKernel(
         "rms_norm",
         rms_norm.kernel,
         ((13, 78),),
         ((1823, 781),),
         _same,
-        rms_norm_reference,
+        in_numpy.rms_norm,
         lambda inputs, output: (inputs[0], 1e-6, output),
     ),
     PaperKernel(
@@ -138,7 +107,7 @@ PAPER_KERNELS = (
         ((2, 5, 3, 10), (5, 5), (5, 5)),
         ((3, 517, 7, 90), (517, 45), (517, 45)),
         None,
-        rope_reference,
+        in_numpy.rope,
     ),
     PaperKernel(
         "mm",
@@ -154,7 +123,7 @@ PAPER_KERNELS = (
         ((33, 35), (33, 17), (17, 35)),
         ((1001, 515), (1001, 777), (777, 515)),
         _same,
-        lambda z, x, y: 0.5 * z - 1.5 * (x @ y),
+        lambda z, x, y: in_numpy.addmm(z, x, y, 0.5, -1.5),
         lambda inputs, output: (*inputs, 0.5, -1.5, output),
     ),
     PaperKernel(
@@ -171,7 +140,7 @@ PAPER_KERNELS = (
         ((2, 3, 7, 9), (5, 3, 3, 3)),
         ((3, 17, 45, 51), (37, 17, 5, 3)),
         lambda x, f: (x[0], f[0], x[2] - f[2] + 1, x[3] - f[3] + 1),
-        conv2d_reference,
+        in_numpy.conv2d,
     ),
     PaperKernel(
         "sdpa",
@@ -179,7 +148,7 @@ PAPER_KERNELS = (
         ((2, 2, 33, 16), (2, 2, 37, 16), (2, 2, 37, 16)),
         ((2, 6, 777, 72), (2, 6, 1111, 72), (2, 6, 1111, 72)),
         _same,
-        sdpa_reference,
+        in_numpy.sdpa,
         lambda inputs, output: (*inputs, inputs[0].shape[-1] ** -0.5, False, output),
     ),
 )
