@@ -540,17 +540,38 @@ def addmm(input, a, b, beta=1.0, alpha=1.0):
 # tile adds what all of them found.
 
 
+@triton.jit
+def window_offsets(
+    step,
+    skipped: tl.constexpr,
+    RECIPROCAL_S: tl.constexpr,
+    RECIPROCAL_RS: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+):
+    """Where one step's terms are in a window: what is skipped after each of its lines and channels."""
+    terms = step * BLOCK_SIZE_K + tl.arange(0, BLOCK_SIZE_K)
+    # Quotients by S and by R · S: a product and a shift, without the care for a sign.
+    line, channel = (terms * RECIPROCAL_S) >> 16, (terms * RECIPROCAL_RS) >> 16
+    return terms + line * skipped[0] + channel * skipped[1]
+
+
 @autotune(
     [
         triton.Config(
-            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "SPLIT": split},
+            {
+                "BLOCK_SIZE_M": m,
+                "BLOCK_SIZE_N": n,
+                "BLOCK_SIZE_K": k,
+                "SPLIT": split,
+                "AHEAD": ahead,
+            },
             num_warps=warps,
             num_stages=stages,
         )
         for m, n, k, warps, splits in (
             (64, 128, 64, 4, (3, 6, 7, 9, 11)),
             (64, 128, 64, 8, (3, 6, 7, 9, 11)),
-            (64, 128, 128, 4, (4, 7, 9)),
+            (64, 128, 128, 8, (3, 7)),
             (64, 128, 32, 4, (7, 11)),
             (64, 64, 64, 4, (3, 4, 8)),
             (64, 64, 128, 4, (3, 4, 8)),
@@ -559,7 +580,8 @@ def addmm(input, a, b, beta=1.0, alpha=1.0):
             (64, 256, 64, 8, (7, 11)),
         )
         for split in splits
-        for stages in (2, 3)
+        for stages in (2, 3, 4)
+        for ahead in (False, True)
     ],
     key=["N", "C", "H", "W", "K"],
 )
@@ -583,6 +605,7 @@ def conv2d_kernel(
     BLOCK_SIZE_N: tl.constexpr,
     BLOCK_SIZE_K: tl.constexpr,
     SPLIT: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):
     P: tl.constexpr = H - R + 1
     Q: tl.constexpr = W - S + 1
@@ -596,14 +619,28 @@ def conv2d_kernel(
     windows = n * (C * H * W) + p * W + q
     accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
 
-    for step in range(STEPS * part // SPLIT, STEPS * (part + 1) // SPLIT):
-        terms = step * BLOCK_SIZE_K + tl.arange(0, BLOCK_SIZE_K)
-        # Quotients by S and by R · S: a product and a shift, without the care for a sign.
-        line, channel = (terms * RECIPROCAL_S) >> 16, (terms * RECIPROCAL_RS) >> 16
-        offsets = terms + line * (W - S) + channel * (H * W - R * W)
+    first, last = STEPS * part // SPLIT, STEPS * (part + 1) // SPLIT
+    skipped: tl.constexpr = (W - S, H * W - R * W)
+
+    if AHEAD:
+        # Single elements of two bytes cannot be copied to shared memory in the background: the
+        # next round's are held in registers meanwhile.
+        offsets = window_offsets(first, skipped, RECIPROCAL_S, RECIPROCAL_RS, BLOCK_SIZE_K)
         input = tl.load(input_ptr + (windows[:, None] + offsets[None, :]))
+
+    for step in range(first, last):
+        if AHEAD:
+            following = min(step + 1, last - 1)
+        else:
+            following = step
+        offsets = window_offsets(following, skipped, RECIPROCAL_S, RECIPROCAL_RS, BLOCK_SIZE_K)
+        loaded = tl.load(input_ptr + (windows[:, None] + offsets[None, :]))
+        if not AHEAD:
+            input = loaded
+        terms = step * BLOCK_SIZE_K + tl.arange(0, BLOCK_SIZE_K)
         filter = tl.load(filter_ptr + (filters[None, :] * (C * R * S) + terms[:, None]))
         accumulator = tl.dot(input, filter, accumulator)
+        input = loaded
 
     output_rows = n * (K * P * Q) + p * Q + q
     output_ptrs = output_ptr + (output_rows[:, None] + filters[None, :] * (P * Q))

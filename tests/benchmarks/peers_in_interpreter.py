@@ -91,10 +91,13 @@ def best_cases() -> dict[str, Case]:
                 True,
             )
     images = normal((1, 128, 10, 10), (256, 128, 3, 3))
-    configs = {config.kwargs["SPLIT"]: config for config in best_kernels.conv2d_kernel.configs}
-    for split in (1, 3):
-        case = functools.partial(with_config, configs[split])
-        cases[f"conv2d, split in {split}"] = Case(case, images, F.conv2d, 128 * 9)
+    wanted = {(1, False), (1, True), (3, False), (3, True)}
+    for config in best_kernels.conv2d_kernel.configs:
+        way = config.kwargs["SPLIT"], config.kwargs["AHEAD"]
+        if way in wanted:
+            wanted.remove(way)
+            case = functools.partial(with_config, config)
+            cases[f"conv2d, {config}"] = Case(case, images, F.conv2d, 128 * 9)
     return cases
 
 
