@@ -44,12 +44,15 @@ format: $(STAMP)  ## let ruff format the tree and mend what it can
 gpu-test:  ## the tests that need a CUDA device, with GPU_PYTHON's own packages
 	@$(GPU_PYTHON) -m pytest -q tests/gpu --durations=15 $(ARGS)
 
-bench:  ## the ten tasks beside Triton and PyTorch on a CUDA device, with GPU_PYTHON's own packages
+bench:  ## the ten tasks beside hand-written Triton and PyTorch on a CUDA device, with GPU_PYTHON's own packages
 	@$(GPU_PYTHON) -m benchmarks.tasks $(ARGS)
 
-bench-host: $(STAMP)  ## how long importing the package and making a kernel take here
+bench-host: $(STAMP)  ## import, make, compile time as programs grow, and the size of the code, here
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
 	@$(BIN)/python -m benchmarks.import_time $(ARGS)
 	@$(BIN)/python -m benchmarks.make_time $(ARGS)
+	@$(BIN)/python -m benchmarks.compile_growth $(ARGS)
+	@$(BIN)/python -m benchmarks.code_size $(ARGS)
 
 clean:  ## remove the environment and whatever the tools wrote
 	@rm -rf $(VENV) $(PADDLE_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
