@@ -43,7 +43,7 @@ def rotate(input, sin_table, cos_table):
     input[1] = first * sin + second * cos
 
 
-def _rope(interleaved):
+def rope_of(interleaved):
     arrangement = functools.partial(one_head, interleaved=interleaved)
     sizes = {"constexpr": True}
     tensors = (
@@ -54,7 +54,7 @@ def _rope(interleaved):
     return ninetoothed.make(arrangement, rotate, tensors, kernel_name="rope")
 
 
-ROPE = {True: _rope(True), False: _rope(False)}
+ROPE = {True: rope_of(True), False: rope_of(False)}
 
 
 def rows(input, output):
