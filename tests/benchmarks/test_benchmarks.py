@@ -109,3 +109,10 @@ def test_an_unknown_task_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--tasks", "mm,sofmax"])
     assert "sofmax" in capsys.readouterr().err
+
+
+def test_the_readme_has_the_table_of_the_last_results() -> None:
+    from benchmarks import readme
+
+    text = readme.README.read_text()
+    assert readme.updated(text, readme.results_of(readme.last_results())) == text
