@@ -17,7 +17,7 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import dropout, jagged_to_padded, rms_norm, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor, block_size  # noqa: E402
-from ninetoothed.backends.triton import programs  # noqa: E402
+from ninetoothed.backends.triton import options, programs  # noqa: E402
 from ninetoothed.backends.triton.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
@@ -77,6 +77,16 @@ def test_few_programs_are_left():
 def test_enough_programs_remain():
     # 6144 programs: two in one leave 3072, four 1536.
     assert choices(ROPE[True], rope_call(batch=1, length=128)) == (4,)
+
+
+def test_what_no_program_could_hold_is_not_joined_by_force(monkeypatch):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=16")
+    short, long = (softmax.kernel.call_of(half(64, n), half(64, n)) for n in (2048, 4096))
+
+    assert options.choices(softmax.kernel, short, environment_of(softmax.kernel, short, None)) == [
+        (("programs", 16),)
+    ]
+    assert options.choices(softmax.kernel, long, environment_of(softmax.kernel, long, None)) == [()]
 
 
 def test_what_the_tuner_chooses_is_not_multiplied():

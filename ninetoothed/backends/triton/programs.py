@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 #: bytes go through memory.
 _ENOUGH_BYTES = 4096
 
+#: The most elements of a joined tile: a program's registers hold no more.
+_MOST_ELEMENTS = 2**15
+
 #: Fewer programs than this leave multiprocessors without work.
 _FEWEST_PROGRAMS = 1024
 
@@ -54,7 +57,9 @@ def choices(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> tu
 def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], count: int) -> bool:
     """Whether so many can be joined, be it worth it or not."""
     grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
-    return count & (count - 1) == 0 < count and bool(_possible(kernel, grid))
+    largest = max(math.prod(_tile(p, environment)) for p in kernel.tensor_parameters)
+    is_power = count & (count - 1) == 0 < count
+    return is_power and count * largest <= _MOST_ELEMENTS and bool(_possible(kernel, grid))
 
 
 def joined(kernel: Kernel, count: int, grid: Sequence[int]) -> Kernel:
@@ -74,9 +79,14 @@ def _bytes_moved(kernel: Kernel, call: Call, environment: Mapping[Symbol, int], 
     for node in kernel.optimized.nodes():
         if isinstance(node, (Load, Store)) and node.tile.parameter in followers:
             parameter = kernel.program.parameter(node.tile.parameter)
-            sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-            total += math.prod(sizes) * call.arguments[parameter.name].dtype.itemsize
+            count = math.prod(_tile(parameter, environment))
+            total += count * call.arguments[parameter.name].dtype.itemsize
     return total
+
+
+def _tile(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
+    """The size of a parameter's tile."""
+    return [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
 
 
 def _is_liftable(kernel: Kernel) -> bool:
