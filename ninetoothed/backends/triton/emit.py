@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import ahead, interleave, peel, persistent, split
+from ninetoothed.backends.triton import (
+    ahead,
+    deferred_sums,
+    interleave,
+    peel,
+    persistent,
+    split,
+)
 from ninetoothed.backends.triton.addresses import Addresses
 from ninetoothed.backends.triton.lowering import Lowering
 from ninetoothed.backends.triton.options import Options
@@ -80,12 +87,15 @@ class _Emitter:
         self._program = kernel.optimized
         if options.split == 1:
             self._program = interleave.run(self._program, kernel.arrangement.accesses, variant)
+        self.library: set[str] = set()
+        if options.defer and deferred_sums.applies(kernel):
+            self._program = deferred_sums.run(self._program)
+            self.library |= deferred_sums.FUNCTIONS
         self._constexpr = constexpr_symbols(kernel)
         self._taken = {*self._program.names, *kernel.names.values()}
         self._taken |= {p.name for p in kernel.parameters}
         self.used: dict[str, KernelParameter] = {}
         self.imports: set[str] = set()
-        self.library: set[str] = set()
         self._writer = _Writer()
         self._addresses = Addresses(self)
         #: The number of the element of the grid, where a program handles several (`persistent`).

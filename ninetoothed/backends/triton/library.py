@@ -1,8 +1,8 @@
 """Functions that emitted kernels call, in Triton's language.
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
-kind of reduction in its place. Others are for small quotients (`quotients`) and for reductions in
-several parts (`split`).
+kind of reduction in its place. Others are for small quotients (`quotients`), for reductions in
+several parts (`split`) and for sums that are completed after a loop (`deferred_sums`).
 """
 
 from __future__ import annotations
@@ -142,3 +142,26 @@ def sum_of_parts(pointer, like, step: tl.constexpr, num_parts: tl.constexpr):
         # Not from this multiprocessor's own cache: others have stored them.
         total += tl.load(pointer + part * step + places, cache_modifier=".cg")
     return tl.reshape(total, like.shape).to(like.dtype)
+
+
+@triton.jit
+def partial_sums(value):
+    """Of each row the sums of every eighth column: (rows, 8)."""
+    rows: tl.constexpr = value.shape[0]
+    columns: tl.constexpr = value.shape[1]
+    parts: tl.constexpr = min(8, columns)
+    return tl.sum(tl.reshape(value, (rows, columns // parts, parts)), axis=1)
+
+
+@triton.constexpr_function
+def _is_vector(value: object) -> bool:
+    return len(getattr(value, "shape", ())) == 1
+
+
+@triton.jit
+def as_column(value):
+    """A vector as a column, that it may be multiplied with rows; a number as it is."""
+    if _is_vector(value):
+        return value[:, None]
+    else:
+        return value

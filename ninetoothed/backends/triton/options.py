@@ -7,12 +7,22 @@ joins the space that is searched, so that an option is on where it was measured 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
 
-from ninetoothed.backends.triton import ahead, descriptors, order, peel, persistent, programs, split
+from ninetoothed.backends.triton import (
+    ahead,
+    deferred_sums,
+    descriptors,
+    order,
+    peel,
+    persistent,
+    programs,
+    split,
+)
 from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.errors import NineToothedError, near
 from ninetoothed.expr import Symbol, as_symbol
@@ -37,6 +47,7 @@ class Options:
         peel: whether loops are split where masks and comparisons begin to matter (`peel`).
         descriptors: whether products' tiles are moved by descriptor (`descriptors`).
         persistent: whether programs stay and handle one element after another (`persistent`).
+        defer: whether sums that a loop carries are completed after it (`deferred_sums`).
         hints: whether loads say what the second-level cache should keep (`hints`); on, unless fixed.
         split: how many programs share the reduction of one element of the grid (`split`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
@@ -46,6 +57,7 @@ class Options:
     programs: int = 1
     peel: int = 0
     descriptors: int = 0
+    defer: int = 0
     hints: int = 1
     persistent: int = 0
     split: int = 1
@@ -84,10 +96,20 @@ def _variant(kernel: Kernel, environment: Environment) -> Variant:
     return variant_of(kernel, environment, grid)
 
 
+def _defer(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    return (1,) if deferred_sums.applies(kernel) else ()
+
+
+def _is_cuda(device: Device) -> bool:
+    return device is not None and device.backend == "cuda"
+
+
 def _descriptors(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen != Options(peel=chosen.peel):
+    if chosen != Options(peel=chosen.peel, defer=chosen.defer):
         return ()
     # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
     if chosen.peel and not peel.compares(kernel, _variant(kernel, environment), call.constants):
@@ -99,6 +121,10 @@ def _persistent(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
     if chosen != Options(descriptors=1):
+        return ()
+    grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
+    if math.prod(grid) <= getattr(device, "multiprocessors", 0):
+        # Nobody has a second element to go on with.
         return ()
     described = dict(descriptors.boxes(kernel, call, environment))
     return (1,) if persistent.is_possible(kernel, described) else ()
@@ -141,6 +167,7 @@ def _nothing(
 _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequence[int]]] = {
     "group": _group,
     "peel": _peel,
+    "defer": _defer,
     "hints": _nothing,
     "descriptors": _descriptors,
     "persistent": _persistent,
@@ -159,6 +186,7 @@ _ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, int], bool]] = {
 
 #: The options that only some devices have, and which those are.
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
+    "defer": _is_cuda,
     "descriptors": descriptors.serves,
 }
 
