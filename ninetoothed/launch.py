@@ -40,7 +40,7 @@ _OWN_NAMES = (
     "exact_",
     "int",
     "Exception",
-    *("extra", "unknown", "error", "key", "plan", "run", "stream", "index"),
+    *("extra", "unknown", "key", "plan", "run", "stream", "index"),
     *("last", "alike", "others"),
 )
 
@@ -191,11 +191,13 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
         "    try:\n"
         f"{lines}"
         f"{_finding(kernel, frontend, reading, own)}"
-        f"    except {own['Exception']} as {own['error']}:\n"
-        f"        return {slow}(({listed}), {own['extra']}, {own['unknown']}, {own['error']})\n"
-        f"    if {own['extra']} or {own['unknown']}:\n"
-        f"        return {slow}(({listed}), {own['extra']}, {own['unknown']})\n"
-        f"    {own['run']}({own['stream']}({own['index']}){arguments})\n"
+        f"    except {own['Exception']}:\n"
+        # What is raised within a handler would be told together with what was handled.
+        "        pass\n"
+        "    else:\n"
+        f"        if not ({own['extra']} or {own['unknown']}):\n"
+        f"            return {own['run']}({own['stream']}({own['index']}){arguments})\n"
+        f"    return {slow}(({listed}), {own['extra']}, {own['unknown']})\n"
         "\n\n"
         f"def key_of({listed}):\n"
         "    if True:\n"
@@ -324,7 +326,6 @@ class _SlowPath:
         arguments: tuple[Any, ...],
         extra: tuple[Any, ...],
         unknown: Mapping[str, Any],
-        error: Exception | None = None,
     ) -> Any:
         kernel = self._kernel
         bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
@@ -335,9 +336,9 @@ class _SlowPath:
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())
-        except Exception as unexpected:
+        except Exception:
             if not kernel.untouched(bound):
-                raise error or unexpected from None
+                raise
             # Something with a shape stands where no tensor is needed.
             key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
         # One thread plans a new key; the others wait for what it finds.

@@ -17,10 +17,11 @@ from ninetoothed import dtypes, expr
 from ninetoothed import source as sources
 from ninetoothed.backends.numpy.addressing import Addressing
 from ninetoothed.backends.numpy.execute import Launch, Tensor, TensorPlan
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.tile import SeveralElementsError, Tile
 from ninetoothed.errors import (
     ApplicationError,
     ArgumentError,
+    CompilationError,
     OutOfBoundsError,
 )
 
@@ -496,6 +497,74 @@ def test_a_chain_of_comparisons_holds_where_each_does():
     out = np.zeros(4, np.float32)
     run(application, floats(4), out)
     np.testing.assert_array_equal(out, [0, 2, 3, 0])
+
+
+def marking(x, out):
+    out = x * 0 + 7
+    return ntl.sum(x) > 0
+
+
+def is_positive(x):
+    return ntl.sum(x) > 0
+
+
+def is_marking(x, out):
+    return marking(x, out)
+
+
+@pytest.mark.parametrize("helper", [marking, is_marking])
+@pytest.mark.parametrize("limit", [100.0, 5.0])
+def test_a_helper_with_statements_is_called_where_python_would_call_it(helper, limit):
+    """As on a device, where it stands in a branch."""
+
+    def both(x, limit, seen, out):
+        if ntl.sum(x) > limit and helper(x, seen):
+            out = x
+
+    def either(x, limit, seen, out):
+        if ntl.sum(x) > limit or helper(x, seen):
+            out = x
+
+    for application in (both, either):
+        seen, out = np.zeros(4, np.float32), np.zeros(4, np.float32)
+        run(application, floats(4), limit, seen, out)
+        is_greater = floats(4).sum() > limit
+        is_called = is_greater if application is both else not is_greater
+        np.testing.assert_array_equal(seen, np.full(4, 7 * is_called))
+        holds = is_greater if application is both else True
+        np.testing.assert_array_equal(out, floats(4) * holds)
+
+
+def test_what_only_gives_a_value_is_taken_element_by_element():
+    def application(x, out):
+        found = ntl.sum(x) > 100.0 or (x > 1 and is_positive(x))
+        out = ntl.where(found, x, 0.0)
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * (floats(4) > 1))
+
+
+def test_a_helper_with_statements_needs_one_number_before_it():
+    def application(x, seen, out):
+        if x > 1 and marking(x, seen):
+            out = x
+
+    with pytest.raises(SeveralElementsError, match="One number is needed"):
+        run(application, floats(4), np.zeros(4, np.float32), np.zeros(4, np.float32))
+
+
+def test_a_tile_without_an_attribute_says_so_at_the_line():
+    def application(x, out):
+        out = x.sums(0)
+
+    with pytest.raises(
+        CompilationError, match="A tile has no 'sums'. Did you mean 'sum'"
+    ) as raised:
+        run(application, floats(4), np.zeros(4, np.float32))
+    assert raised.value.location.file == __file__
+    assert "out = x.sums(0)" in str(raised.value)
+    assert not hasattr(Tile.of(1.0), "sums")
 
 
 def test_and_or_not_of_python_values_are_pythons():

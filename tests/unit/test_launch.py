@@ -326,6 +326,14 @@ def test_a_call_that_fails_is_not_remembered(planned):
     called(kernel)
 
 
+def test_an_error_is_told_alone():
+    kernel = make()
+    for arguments in ((floats(5), 2.0, True, floats(9)), (5, 2.0, True, floats())):
+        with pytest.raises((ArrangementError, ArgumentError)) as raised:
+            kernel(*arguments, B=4)
+        assert raised.value.__context__ is None or raised.value.__suppress_context__
+
+
 def test_a_scalar_may_be_a_tensor_of_no_dimensions(planned):
     class Held:
         ndim = 0

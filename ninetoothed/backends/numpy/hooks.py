@@ -153,6 +153,11 @@ def _stops(value: Any, on: bool) -> bool:
     return not isinstance(value, Tile) and bool(value) is not on
 
 
+def _decides(value: Any, on: bool) -> bool:
+    """`_stops` where what comes after may do more than give a value: one number is needed."""
+    return bool(value) is not on
+
+
 def _logical(name: str) -> Callable[[Any, Any], Any]:
     def join(left: Any, right: Any) -> Any:
         if isinstance(left, Tile) or (isinstance(right, Tile) and isinstance(left, bool)):
@@ -203,6 +208,7 @@ _HOOKS: dict[str, Any] = {
     "__unmarked__": unmarked,
     "__is_tile__": _is_tile,
     "__stops__": _stops,
+    "__decides__": _decides,
     "__and__": _logical("logical_and"),
     "__or__": _logical("logical_or"),
     "__not__": _not,

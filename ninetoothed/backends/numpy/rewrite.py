@@ -43,6 +43,7 @@ HOOKS = (
     "__unmarked__",
     "__is_tile__",
     "__stops__",
+    "__decides__",
     "__and__",
     "__or__",
     "__not__",

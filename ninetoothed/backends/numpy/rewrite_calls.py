@@ -135,6 +135,28 @@ class CallRewriter(ExpressionRewriter):
             if key is not None and (assigned is None or key in assigned)
         ]
 
+    def does_more(self, node: ast.AST) -> bool:
+        """Whether an expression calls a function of the user's that has statements of its own."""
+        calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+        return any(map(self._has_statements, calls))
+
+    def _has_statements(self, node: ast.expr) -> bool:
+        """Whether what is called does more than return an expression; yes where it is unknown."""
+        function = self.resolved(node)
+        if function is UNKNOWN:
+            return not (isinstance(node, ast.Attribute) and _is_of_tiles(node.attr))
+        if is_direct(function):
+            return False
+        plain = function.fn if is_triton_function(function) else function
+        if not isinstance(plain, types.FunctionType):
+            return True
+        source = sources.read(plain)
+        if source.function in self.seen or len(source.tree.body) != 1:
+            return True
+        (statement,) = source.tree.body
+        inner = type(self)(source, {}, self.seen)
+        return not isinstance(statement, ast.Return) or inner.does_more(statement)
+
     def _known_rebound(self, node: ast.Call) -> set[str]:
         """The local names that a call is known to assign."""
         function = self.resolved(node.func)

@@ -165,8 +165,15 @@ class ExpressionRewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         if self.nested:
             return self.generic_visit(node)
+        # As on a device, an operand that does more than give a value is evaluated only where Python
+        # would evaluate it.
+        does_more = [self.does_more(value) for value in node.values]
         values = [self.visit(value) for value in node.values]
-        return placed_at(self._joined(values, isinstance(node.op, ast.And)), node)
+        return placed_at(self._joined(values, isinstance(node.op, ast.And), does_more), node)
+
+    def does_more(self, node: ast.AST) -> bool:
+        """Whether an expression does more than give a value."""
+        raise NotImplementedError
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         node.left = self.visit(node.left)
@@ -181,17 +188,21 @@ class ExpressionRewriter(ast.NodeTransformer):
             named = ast.NamedExpr(name_of(kept, ast.Store()), right)
             comparisons.append(ast.Compare(left, [operator], [named]))
             left = name_of(kept)
-        return placed_at(self._joined(comparisons, True), node)
+        return placed_at(self._joined(comparisons, True, [False] * len(comparisons)), node)
 
-    def _joined(self, values: list[ast.expr], on: bool) -> ast.expr:
+    def _joined(self, values: list[ast.expr], on: bool, does_more: list[bool]) -> ast.expr:
         """``and`` (``on``) or ``or`` of values, element by element where they are tiles."""
         result = values[0]
-        for value in values[1:]:
+        for value, is_decided_first in zip(values[1:], does_more[1:], strict=True):
             left = self.temporary("left")
             stops = hook_call(
-                "__stops__", ast.NamedExpr(name_of(left, ast.Store()), result), ast.Constant(on)
+                "__decides__" if is_decided_first else "__stops__",
+                ast.NamedExpr(name_of(left, ast.Store()), result),
+                ast.Constant(on),
             )
-            joined = hook_call("__and__" if on else "__or__", name_of(left), value)
+            joined = value
+            if not is_decided_first:
+                joined = hook_call("__and__" if on else "__or__", name_of(left), value)
             result = ast.IfExp(stops, name_of(left), joined)
         return result
 

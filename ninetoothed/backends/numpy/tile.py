@@ -50,6 +50,10 @@ class SeveralElementsError(CompilationError):
     """One number was needed, as in an ``if``, but a tile of several elements stood there."""
 
 
+class TileAttributeError(CompilationError, AttributeError):
+    """A tile has no such attribute. Python's `hasattr` and `getattr` know it too."""
+
+
 class TileType(NamedTuple):
     """What a tile is: the type of its elements and its shape."""
 
@@ -180,8 +184,8 @@ class Tile:
 
             if name in language.TILE_MEMBERS:
                 return getattr(self, name)
-            raise AttributeError(
-                f"A tile has no {name!r}.{near(name, dir(self))}", name=name, obj=self
+            raise TileAttributeError(
+                f"A tile has no {name!r}.{near(name, dir(self))}", caller_location()
             )
         raise AttributeError(name)
 
