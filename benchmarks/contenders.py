@@ -90,14 +90,22 @@ def _example(name: str) -> Callable[..., torch.Tensor]:
     return call
 
 
+#: Where the published package needs, or is better served by, another program than our example.
+_OWN = {
+    "rope": "benchmarks.published_rope",
+    "rope_": "benchmarks.published_rope",
+    "sdpa": "benchmarks.published_sdpa",
+}
+
+
 def _published(name: str) -> Callable[..., torch.Tensor]:
     """The same for the published package, whose tuning is hurried as that of our Triton kernels."""
 
     def call(*arguments: Any) -> torch.Tensor:
         triton.autotune = autotune
-        if name == "sdpa":
-            return importlib.import_module("benchmarks.published_sdpa").sdpa(*arguments)
-        return _example(name)(*arguments)
+        if name not in _OWN:
+            return _example(name)(*arguments)
+        return getattr(importlib.import_module(_OWN[name]), name)(*arguments)
 
     return call
 

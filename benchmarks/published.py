@@ -1,7 +1,8 @@
 """Runs the published package's kernels, in a process of its own, since it has our package's name.
 
-They are our examples, unchanged, but for attention (`published_sdpa`). They are set against PyTorch,
-which runs in turns with them, and through it against ours.
+They are our examples, unchanged, but for attention (`published_sdpa`) and the rotary embedding
+(`published_rope`). They are set against PyTorch, which runs in turns with them, and through it against
+ours.
 """
 
 from __future__ import annotations

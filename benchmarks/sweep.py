@@ -1,7 +1,7 @@
 """The tasks over their sizes: from launches that do next to nothing to tensors of several gigabytes.
 
-    python -m benchmarks.sweep [--tasks mm,sdpa] [--dtype float16] [--seconds 280] [--rounds 3]
-        [--configs RESULTS.json] [--output FOLDER]
+    python -m benchmarks.sweep [--tasks mm,sdpa] [--match 4096] [--dtype float16] [--seconds 280]
+        [--rounds 3] [--configs RESULTS.json] [--output FOLDER]
 
 Ours, idiomatic Triton (searched anew at every size) and PyTorch, in turns; with ``--contenders`` the
 best Triton too, where it takes the size. A copy of as many bytes runs in turns with the memory-bound
@@ -16,6 +16,7 @@ import functools
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -262,6 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands.add_argument("--tasks", default=",".join(names), help="names, separated by commas")
+    commands.add_argument("--match", default="", help="a regular expression for the sizes")
     commands.add_argument("--contenders", default=f"{OURS},{IDIOMATIC},{TORCH}")
     commands.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
     commands.add_argument("--seconds", type=float, default=280.0, help="no point begins after them")
@@ -279,7 +281,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     search.start_compilers(options.processes)  # Before CUDA is touched.
 
     try:
-        return _run([point for point in POINTS if point.task in tasks], contenders, options)
+        points = [
+            point
+            for point in POINTS
+            if point.task in tasks and re.search(options.match, point.size)
+        ]
+        return _run(points, contenders, options)
     finally:
         search.stop_compilers()
 

@@ -88,8 +88,10 @@ def run(
 
 def as_table(results: list[dict[str, Any]]) -> str:
     """The table of the tasks that ran, and the geometric means of the ratios over the ten."""
-    names = [name for name in NAMES if any(name in result["milliseconds"] for result in results)]
-    peers = [peer for peer in (*names, PUBLISHED) if any(peer in r["ratios"] for r in results)]
+    names = [
+        name for name in (*NAMES, PUBLISHED) if any(name in r["milliseconds"] for r in results)
+    ]
+    peers = [peer for peer in (*NAMES, PUBLISHED) if any(peer in r["ratios"] for r in results)]
     header = ("task", *names, *(f"ours / {peer}" for peer in peers), "first call", "size")
     rows = []
 
