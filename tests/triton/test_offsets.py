@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from examples import conv2d, mm
-from ninetoothed.backends.triton.offsets import adjacent, by_lanes, joined
+from ninetoothed.backends.triton.offsets import adjacent, by_lanes, joined, without_remainders
 from ninetoothed.backends.triton.specialize import environment_of
 from ninetoothed.tuning import Config
 from tests.golden.kernels import TEN
@@ -96,6 +96,21 @@ def test_rows_and_columns_of_a_window_are_summed_apart():
 
     assert access.lanes[1] not in set(rows.leaves())
     assert not {access.lanes[0], *access.programs} & set(columns.leaves())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_terms_without_remainders_are_the_same_number(seed):
+    choose = random.Random(seed)
+    access = conv2d.kernel.arrangement.accesses["input"]
+    for term in by_lanes(access, access.offset):
+        short = without_remainders(access, term)
+        values = {leaf: choose.randint(1, 9) for leaf in {*term.leaves(), *short.leaves()}}
+        # An input is larger than its windows.
+        values |= {leaf: choose.randint(9, 20) for leaf in values if "input_size" in str(leaf)}
+        values |= {lane: choose.randint(0, 999) for lane in access.lanes}
+
+        assert not [node for node in short.walk() if node.op == "%"]
+        assert short.evaluate(values) == term.evaluate(values)
 
 
 def test_an_offset_that_is_as_good_as_can_be_stays():

@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from examples import conv2d  # noqa: E402
 from ninetoothed.backends.triton.quotients import multiplier  # noqa: E402
 from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
@@ -39,9 +40,8 @@ def test_there_is_none_for_what_is_no_size(divisor: int) -> None:
     assert multiplier(divisor, 4) is None
 
 
-def source(channels: int) -> str:
-    kernel = TEN["conv2d"]
-    shapes = [(4, channels, 14, 14), (512, channels, 3, 3), (4, 512, 12, 12)]
+def source(channels: int, kernel=TEN["conv2d"], rows: int = 12) -> str:
+    shapes = [(4, channels, 14, 14), (512, channels, 3, 3), (4, 512, rows, rows)]
     call = kernel.call_of(*(torch.empty(shape, dtype=torch.float16) for shape in shapes))
     blocks = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}
     return specialize(kernel, call, Config(tuple(blocks.items()), 4, 3)).emitted.text
@@ -50,9 +50,20 @@ def source(channels: int) -> str:
 def test_a_window_s_terms_are_found_so() -> None:
     lines = [line.strip() for line in source(512).splitlines()]
 
-    # 4608 terms have 13 bits, a third of them 11.
+    # 4608 terms have 13 bits. No remainder is needed: each quotient has its own step.
+    assert "input_index_1 = quotient(input_position_4, other_size_2 * other_size_3, 13)" in lines
     assert "input_position_5 = quotient(input_position_4, other_size_3, 13)" in lines
-    assert "input_position_6 = remainder(input_position_5, other_size_2, 11)" in lines
+    assert (
+        "input_offset_1 = input_index_1 * (input_stride_1 - other_size_2 * input_stride_2) + "
+        "input_position_5 * (input_stride_2 - other_size_3) + input_position_4"
+    ) in lines
+
+
+def test_where_padding_is_asked_for_its_remainders_are_there() -> None:
+    lines = source(512, conv2d.kernel_for((1, 1), (1, 1), (1, 1)), 14).splitlines()
+
+    # A third of the terms has 11 bits.
+    assert [line for line in lines if "= remainder(" in line and ", 11)" in line]
 
 
 def test_what_is_found_once_a_program_is_divided_as_it_is() -> None:

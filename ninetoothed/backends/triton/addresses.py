@@ -129,7 +129,8 @@ class Addresses:
         """The value of a tile by its source's descriptor (`descriptors`)."""
         positions = self._of(tile)
         descriptor = self._emitter.descriptor(tile.parameter)
-        block = _method(descriptor, "load", self._corner(positions, tile, box))
+        corner = ast.List(self._corner(positions, tile, box), ast.Load())
+        block = _method(descriptor, "load", corner)
         return descriptors.as_tile(block, box, self._widths(positions.parameter.tile_shape))
 
     def _store_box(self, tile: TileRef, box: Box, value: ast.expr) -> ast.stmt:
@@ -139,11 +140,30 @@ class Addresses:
         widths = self._widths(positions.parameter.tile_shape)
         dtype = ast.Attribute(descriptor, "dtype", ast.Load())
         shape = ast.Tuple(widths, ast.Load())
-        whole = language("broadcast_to", language("cast", value, dtype), shape)
-        block = descriptors.as_block(whole, box, widths)
-        return ast.Expr(_method(descriptor, "store", self._corner(positions, tile, box), block))
+        value = language("broadcast_to", language("cast", value, dtype), shape)
+        corner = self._corner(positions, tile, box)
+        if not box.is_halved:
+            block = descriptors.as_block(value, box, widths)
+            return ast.Expr(_method(descriptor, "store", ast.List(corner, ast.Load()), block))
+        *outer, last = widths
+        half = ast.BinOp(last, ast.FloorDiv(), ast.Constant(2))
+        names = [self._emitter.fresh(f"{tile.parameter}_{side}") for side in ("left", "right")]
+        both = ast.Tuple([ast.Name(each, ast.Store()) for each in names], ast.Store())
+        self.scope.before.append(ast.Assign([both], descriptors.halves(value, outer, half)))
+        corners = [corner, [*corner[:-1], ast.BinOp(corner[-1], ast.Add(), half)]]
+        stores = [
+            _method(
+                descriptor,
+                "store",
+                ast.List(each, ast.Load()),
+                descriptors.as_block(name(side), box, [*outer, half]),
+            )
+            for each, side in zip(corners, names)
+        ]
+        self.scope.before.append(ast.Expr(stores[0]))
+        return ast.Expr(stores[1])
 
-    def _corner(self, positions: _Positions, tile: TileRef, box: Box) -> ast.expr:
+    def _corner(self, positions: _Positions, tile: TileRef, box: Box) -> list[ast.expr]:
         """The indices of a tile's first element, as a descriptor takes them."""
         first = {lane: as_symbol(0) for lane in positions.access.lanes}
         corner = []
@@ -152,7 +172,7 @@ class Addresses:
             tree = positions.tree(index, tile, ())
             narrow = ast.Attribute(name("tl"), "int32", ast.Load())
             corner.append(language("cast", tree, narrow) if self._wide else tree)
-        return ast.List(corner, ast.Load())
+        return corner
 
     def load_pair(self, tile: TileRef, pair: Pair) -> ast.expr:
         """The values of two tiles that take turns (`interleave`), as a tuple."""
@@ -337,8 +357,11 @@ class _Positions:
         }
         offset = offsets.joined(parameter.source, access.offset, emitter.variant.adjacent)
         self.offset = self.compact(offset)
-        self._terms = offsets.by_lanes(access, self.offset)
         self._bits = {self.compact(dividend): bits for dividend, bits in emitter.variant.bounds}
+        self._terms = [
+            offsets.without_remainders(access, term) if self._has_small_remainders(term) else term
+            for term in offsets.by_lanes(access, self.offset)
+        ]
         self._labels = self._labelled()
 
     def _labelled(self) -> dict[Symbol, str]:
@@ -366,6 +389,10 @@ class _Positions:
         if not self._single:
             return expression
         return as_symbol(simplify(expression.substitute(self._single)))
+
+    def _has_small_remainders(self, term: Symbol) -> bool:
+        remainders = [node for node in term.walk() if node.op == "%"]
+        return bool(remainders) and all(node.operands[0] in self._bits for node in remainders)
 
     def offset_tree(self, tile: TileRef) -> ast.expr:
         """The offset of each element from the source's first."""

@@ -143,3 +143,44 @@ def _terms(access: Access, expression: Symbol) -> Iterator[tuple[Symbol, ...]]:
 def _is_mixed(access: Access, expression: Symbol) -> bool:
     leaves = set(expression.leaves())
     return expression.op in ("+", "-", "*", "neg") and sum(x in leaves for x in access.lanes) > 1
+
+
+def without_remainders(access: Access, term: Symbol) -> Symbol:
+    """The same number by the quotients that are there anyway; the term itself where that fails.
+
+    ``x // d % e * s + x % d * t`` is ``x * t + x // d * (s - d * t) - x // (d * e) * (e * s)``: with
+    the strides known, each quotient takes one multiplication and no other is needed.
+    """
+    coefficients: dict[Symbol, Symbol] = {}
+    for factors in _terms(access, term):
+        flat = [factor for product in factors for factor in _factors(product)]
+        changing = [f for f in flat if set(f.leaves()) & {*access.selections, *access.lanes}]
+        if len(changing) != 1:
+            return term
+        others = [factor for factor in flat if factor is not changing[0]]
+        scale = functools.reduce(operator.mul, others, as_symbol(1))
+        for position, count in _by_quotients(changing[0]):
+            before = coefficients.get(position, as_symbol(0))
+            coefficients[position] = as_symbol(simplify(before + count * scale))
+    products = [position * scale for position, scale in coefficients.items() if scale != 0]
+    return functools.reduce(operator.add, products) if products else term
+
+
+def _factors(expression: Symbol) -> Iterator[Symbol]:
+    if expression.op == "*":
+        for operand in expression.operands:
+            yield from _factors(operand)
+    else:
+        yield expression
+
+
+def _by_quotients(position: Symbol) -> list[tuple[Symbol, Symbol]]:
+    """A position as a sum of quotients, each so many times; all divisors are positive."""
+    if position.op == "%":
+        dividend, divisor = position.operands
+        whole = [(found, -divisor * count) for found, count in _by_quotients(dividend // divisor)]
+        return [*_by_quotients(dividend), *whole]
+    if position.op == "//" and position.operands[0].op == "//":
+        (dividend, first), second = position.operands[0].operands, position.operands[1]
+        return _by_quotients(dividend // as_symbol(simplify(first * second)))
+    return [(position, as_symbol(1))]
