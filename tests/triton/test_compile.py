@@ -14,6 +14,9 @@ import pytest
 
 pytest.importorskip("triton")
 
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
 from ninetoothed.backends.triton import compile as compiling
 from ninetoothed.backends.triton import versions
 from ninetoothed.backends.triton.compile import Target, as_text, compile_source
@@ -181,6 +184,30 @@ def test_a_refusal_inside_a_helper_shows_the_call_and_the_reason() -> None:
 
     message = str(caught.value)
     assert "helper(value) + 1.0" in message and "must be a power of 2" in message
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float16", 16), ("int8", 32)])
+def test_a_product_of_tiles_too_small_says_what_to_do(dtype: str, size: int) -> None:
+    def product(x, y, output):
+        output = ntl.dot(x, y)  # noqa: F841
+
+    def of_inner_size(inner):
+        def arrangement(x, y, output):
+            return x.tile((16, inner)), y.tile((inner, 16)), output.tile((16, 16))
+
+        return ninetoothed.make(arrangement, product, tuple(Tensor(2) for _ in range(3)))
+
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    x, y = (torch.ones(shape, dtype=getattr(torch, dtype)) for shape in ((16, 8), (8, 16)))
+    output = torch.empty(16, 16)
+
+    with pytest.raises(CompilationError, match=f"`ntl.dot` takes tiles.* {size} or more") as raised:
+        of_inner_size(8).compile(x, y, output, target=HOPPER)
+
+    assert "output = ntl.dot(x, y)" in str(raised.value)
+    of_inner_size(size).compile(x, y, output, target=HOPPER)
+    of_inner_size(size)(x, y, output)
+    assert torch.equal(output, torch.full((16, 16), 8.0))
 
 
 def test_a_source_that_is_no_python_is_located() -> None:

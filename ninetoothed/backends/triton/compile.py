@@ -247,6 +247,15 @@ def _source_class() -> Any:
     return Source
 
 
+#: What to do about what Triton says, by a pattern of it.
+_ADVICE = {
+    r"Input shapes should have M >= .* and K >= (\d+)": (
+        "On this device `ntl.dot` takes tiles whose inner size is {0} or more. Tile both tensors with "
+        "{0} there: what lies beyond a tensor's end is loaded as zero."
+    ),
+}
+
+
 def _refused(
     error: Exception, kernel_name: str, source: str, path: Path, target: Target
 ) -> CompilationError:
@@ -256,6 +265,9 @@ def _refused(
     message = (
         f"Triton cannot compile {kernel_name!r} for ({target.backend!r}, {target.arch!r}): {reason}"
     )
+    for pattern, advice in _ADVICE.items():
+        if said := re.search(pattern, reason):
+            message += f". {advice.format(*said.groups())}"
     if line is None:
         return CompilationError(f"{message}\n  generated source: {path}")
     column = getattr(getattr(error, "node", None), "col_offset", None)
