@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import threading
+import time
 
 import numpy
 import pytest
@@ -151,7 +154,12 @@ def _copies_of(framework):
     return torch.tensor, lambda tensor: tensor.numpy()
 
 
-def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch):
+#: How long eight threads go on at least; ``NINETOOTHED_TEST_SECONDS=60`` has them take a minute.
+_SECONDS = float(os.environ.get("NINETOOTHED_TEST_SECONDS", "0"))
+_TURNS = 60
+
+
+def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch, record_property):
     """Right results, one plan for each framework and key, and each goes to its launch at once."""
     pytest.importorskip("torch", reason="needs PyTorch beside Paddle")
     kernel = ninetoothed.make(add.arrangement, add.application, add.tensors)
@@ -169,18 +177,22 @@ def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch):
     monkeypatch.setattr(NumpyBackend, "plan", counted_plan)
     kernel.dispatch = kernel.__call__ = counted_dispatch
 
-    sizes, failed = (64, 129, 300), []
+    sizes, failed, taken = (64, 129, 300), [], [0] * 8
     start = threading.Barrier(8)
 
     def work(number: int) -> None:
         try:
             start.wait()
-            for turn in range(60):
+            end = time.monotonic() + _SECONDS
+            for turn in itertools.count():
+                if turn >= _TURNS and time.monotonic() >= end:
+                    return
                 put, fetch = _copies_of(("torch", "paddle")[(number + turn) % 2])
-                array = numpy.full([sizes[turn % 3]], number + turn, numpy.float32)
+                array = numpy.full([sizes[turn % 3]], (number + turn) % 1000, numpy.float32)
                 tensors = [put(array), put(array + 1), put(array)]
                 kernel(*tensors, BLOCK_SIZE=64)
                 assert numpy.array_equal(fetch(tensors[2]), 2 * array + 1), (number, turn)
+                taken[number] += 1
         except BaseException as error:
             failed.append(error)
 
@@ -190,7 +202,9 @@ def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch):
     for thread in threads:
         thread.join()
 
+    record_property("calls", sum(taken))
     assert failed == []
+    assert min(taken) >= _TURNS
     assert len(planned) == len(set(planned)) == 2 * len(sizes)
     # Each thread may come before the first tensor of each framework was seen; none later.
     assert len(dispatched) <= 8 * 3
