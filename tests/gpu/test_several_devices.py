@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 from examples import add, mm  # noqa: E402
 from ninetoothed import plugins  # noqa: E402
 from ninetoothed.backends.base import Device  # noqa: E402
-from tests.examples.maker import Maker  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
+from tests.examples.maker import Maker  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="needs two CUDA devices; there are fewer"
