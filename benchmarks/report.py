@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,46 +50,44 @@ def write(
 
 
 def figure(path: Path, results: Sequence[dict[str, Any]]) -> Path:
-    """Draw how fast each task's contenders are as bars, PyTorch's speed being 1. It needs matplotlib.
+    """Draw how many times as fast as each peer ours is, task by task. It needs matplotlib.
 
     The results are those of `benchmarks.tasks`; the whiskers are the least and greatest of the rounds.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullLocator
 
-    names = list(dict.fromkeys(name for result in results for name in result["milliseconds"]))
-    drawn = Figure(figsize=(1.0 + 1.1 * len(results), 4.0), layout="constrained")
+    peers = list(dict.fromkeys(peer for result in results for peer in result["ratios"]))
+    drawn = Figure(figsize=(1.0 + len(results), 4.0), layout="constrained")
     axes = drawn.add_subplot()
-    width = 0.8 / len(names)
-    for index, name in enumerate(names):
-        speeds = [
-            Spread.of(speeds_over(result["milliseconds"], name, names[-1])) for result in results
+    width = 0.8 / len(peers)
+    for index, peer in enumerate(peers):
+        found = [
+            (place, Spread(**result["ratios"][peer]))
+            for place, result in enumerate(results)
+            if peer in result["ratios"]
         ]
         axes.bar(
-            [place + (index - (len(names) - 1) / 2) * width for place in range(len(results))],
-            [speed.median for speed in speeds],
+            [place + (index - (len(peers) - 1) / 2) * width for place, _ in found],
+            [1 / ratio.median - 1 for _, ratio in found],
             width,
-            label=name,
+            bottom=1.0,  # Bars begin at one: as fast as the peer.
+            label=f"over {peer}",
             yerr=[
-                [speed.median - speed.least for speed in speeds],
-                [speed.greatest - speed.median for speed in speeds],
+                [1 / ratio.median - 1 / ratio.greatest for _, ratio in found],
+                [1 / ratio.least - 1 / ratio.median for _, ratio in found],
             ],
             error_kw={"elinewidth": 0.7},
         )
     axes.axhline(1.0, color="black", linewidth=0.5)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xticks(range(len(results)), [result["task"] for result in results])
-    axes.set_ylabel(f"speed, {names[-1]} = 1")
-    axes.legend(ncols=len(names), frameon=False)
+    axes.set_ylabel("times as fast")
+    axes.legend(ncols=len(peers), frameon=False)
     drawn.savefig(path)
     return path
-
-
-def speeds_over(milliseconds: Mapping[str, Sequence[float]], name: str, peer: str) -> list[float]:
-    """How many times as fast as the peer one contender was in each round; zero where it failed."""
-    if name not in milliseconds or peer not in milliseconds:
-        return [0.0]
-    return [
-        theirs / its for its, theirs in zip(milliseconds[name], milliseconds[peer], strict=True)
-    ]
 
 
 def describe(environment: dict[str, str]) -> str:
