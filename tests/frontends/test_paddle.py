@@ -159,7 +159,7 @@ _SECONDS = float(os.environ.get("NINETOOTHED_TEST_SECONDS", "0"))
 _TURNS = 60
 
 
-def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch, record_property):
+def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch):
     """Right results, one plan for each framework and key, and each goes to its launch at once."""
     pytest.importorskip("torch", reason="needs PyTorch beside Paddle")
     kernel = ninetoothed.make(add.arrangement, add.application, add.tensors)
@@ -202,7 +202,7 @@ def test_torch_and_paddle_take_turns_in_eight_threads(monkeypatch, record_proper
     for thread in threads:
         thread.join()
 
-    record_property("calls", sum(taken))
+    print(f"{sum(taken)} calls")
     assert failed == []
     assert min(taken) >= _TURNS
     assert len(planned) == len(set(planned)) == 2 * len(sizes)
