@@ -95,6 +95,19 @@ def test_the_loop_is_flattened():
     )
 
 
+def test_the_result_is_stored_in_two_halves_where_it_is_wide():
+    kernel, call, config = product()
+    options = (("descriptors", 1), ("persistent", 1))
+    wide = specialize(kernel, call, Config(config.values, 4, 3, options))
+    values = tuple((BLOCKS | {"BLOCK_SIZE_N": 64}).items())
+    narrow = specialize(kernel, call, Config(values, 4, 3, options))
+
+    assert wide.described["output_descriptor"].extents == (64, 64)
+    assert narrow.described["output_descriptor"].extents == (64, 64)
+    assert wide.emitted.text.count("output_descriptor.store(") == 2
+    assert narrow.emitted.text.count("output_descriptor.store(") == 1
+
+
 @pytest.mark.parametrize("name", ["mm", "bmm", "addmm"])
 def test_the_machine_code_is_one_pipeline(name, monkeypatch):
     ptx = compiled(name, ("cuda", 90), monkeypatch, descriptors=1, persistent=1).asm["ptx"]

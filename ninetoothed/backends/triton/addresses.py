@@ -141,6 +141,7 @@ class Addresses:
         dtype = ast.Attribute(descriptor, "dtype", ast.Load())
         shape = ast.Tuple(widths, ast.Load())
         value = language("broadcast_to", language("cast", value, dtype), shape)
+        value = self.scope.named(self._emitter, f"{tile.parameter}_value", value)
         corner = self._corner(positions, tile, box)
         if not box.is_halved:
             block = descriptors.as_block(value, box, widths)

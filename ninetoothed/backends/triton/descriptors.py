@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import Access
@@ -49,6 +49,9 @@ _LARGEST_STRIDE = 2**40
 
 _LARGEST_INT32 = 2**31 - 1
 
+#: Elements along the last dimension of half a tile.
+_NARROWEST_HALF = 64
+
 #: The widths of what matrix units multiply; wider operands go through registers.
 _OPERAND_BITS = (8, 16)
 
@@ -64,10 +67,12 @@ class Box:
         dims: the source's dimensions, contiguous one last.
         lanes: for each of them the tile's dimension that runs along it; None where the box has one
             element.
+        is_halved: whether the tile is two boxes, one behind the other along the last dimension.
     """
 
     dims: tuple[int, ...]
     lanes: tuple[int | None, ...]
+    is_halved: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,9 +102,14 @@ def serves(device: DeviceLimits | Target | None) -> bool:
 
 
 def boxes(
-    kernel: Kernel, call: Call, environment: Mapping[Symbol, int]
+    kernel: Kernel, call: Call, environment: Mapping[Symbol, int], is_persistent: bool = False
 ) -> frozenset[tuple[str, Box]]:
-    """The parameters to move by descriptor in this call, and how; none where nothing is loaded so."""
+    """The parameters to move by descriptor in this call, and how; none where nothing is loaded so.
+
+    Args:
+        is_persistent: whether what is stored waits in shared memory while other tiles are loaded:
+            half of it takes half the room.
+    """
     found: dict[str, Box] = {}
     for parameter, lanes in _candidates(kernel):
         access = kernel.arrangement.accesses[parameter.name]
@@ -107,7 +117,19 @@ def boxes(
         if box is not None:
             found[parameter.name] = box
     loaded = {n.tile.parameter for n in kernel.optimized.nodes() if isinstance(n, Load)}
-    return frozenset(found.items()) if loaded & found.keys() else frozenset()
+    if not loaded & found.keys():
+        return frozenset()
+    for name in found.keys() - loaded if is_persistent else ():
+        found[name] = _halved(kernel.program.parameter(name), found[name], environment)
+    return frozenset(found.items())
+
+
+def _halved(parameter: Parameter, box: Box, environment: Mapping[Symbol, int]) -> Box:
+    """The box in two halves, where these are worth an instruction and lie as the tile does."""
+    kept = [lane for lane in box.lanes if lane is not None]
+    is_in_order = kept == list(range(len(parameter.tile_shape)))
+    width = _extents(parameter, box.lanes, environment)[-1]
+    return replace(box, is_halved=is_in_order and width >= 2 * _NARROWEST_HALF)
 
 
 def describe(
@@ -115,7 +137,8 @@ def describe(
 ) -> Description:
     """The description for a call's argument."""
     granule = _GRANULE // argument.dtype.itemsize
-    extents = tuple(_extents(parameter, box.lanes, environment))
+    *outer, inner = _extents(parameter, box.lanes, environment)
+    extents = (*outer, inner // 2 if box.is_halved else inner)
     strides = tuple(
         # Along one element nothing is ever stepped.
         argument.strides[dim] if argument.shape[dim] > 1 or dim == box.dims[-1] else granule
@@ -158,6 +181,20 @@ def as_block(value: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
         extents = [ast.Constant(1) if lane is None else widths[lane] for lane in box.lanes]
         value = _language("reshape", value, extents)
     return value
+
+
+def halves(value: ast.expr, outer: Sequence[ast.expr], half: ast.expr) -> ast.expr:
+    """The left and the right half of a value along its last dimension, as a tuple.
+
+    Args:
+        outer: the value's other dimensions.
+        half: of the last one.
+    """
+    value = _language("reshape", value, [*outer, ast.Constant(2), half])
+    rank = len(outer)
+    order = [*range(rank), rank + 1, rank]
+    moved = _language("permute", value, [ast.Constant(dim) for dim in order])
+    return ast.Call(ast.Attribute(ast.Name("tl", ast.Load()), "split", ast.Load()), [moved], [])
 
 
 def _language(function: str, value: ast.expr, shape: Sequence[ast.expr]) -> ast.expr:

@@ -79,13 +79,17 @@ Device = Union["DeviceLimits", "Target", None]
 def _group(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    return (1,) if order.is_grouped(kernel.arrangement) else ()
+    if not order.is_grouped(kernel.arrangement):
+        return ()
+    if chosen.persistent:
+        return (4,)
+    return (1,) if chosen == Options() else ()
 
 
 def _peel(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen.group != Options.group or not peel.counted_loops(kernel):
+    if not peel.counted_loops(kernel):
         return ()
     variant = _variant(kernel, environment)
     return (1,) if peel.is_worth_it(kernel, variant, call.constants) else ()
@@ -109,7 +113,7 @@ def _is_cuda(device: Device) -> bool:
 def _descriptors(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen != Options(peel=chosen.peel, defer=chosen.defer):
+    if chosen != Options(peel=chosen.peel, defer=chosen.defer, hints=chosen.hints):
         return ()
     # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
     if chosen.peel and not peel.compares(kernel, _variant(kernel, environment), call.constants):
@@ -120,7 +124,7 @@ def _descriptors(
 def _persistent(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen != Options(descriptors=1):
+    if chosen != Options(descriptors=1, hints=chosen.hints):
         return ()
     grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
     if math.prod(grid) <= getattr(device, "multiprocessors", 0):
@@ -133,8 +137,7 @@ def _persistent(
 def _split(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    # Few programs have little to gain from their order.
-    if chosen.peel or chosen.descriptors or chosen.group != Options.group:
+    if chosen.peel or chosen.descriptors:
         return ()
     multiprocessors = getattr(device, "multiprocessors", 0)
     return split.choices(kernel, environment, multiprocessors)
@@ -165,7 +168,6 @@ def _nothing(
 #: For each option, the values worth trying besides its default, the most promising first. They are
 #: asked in this order, each with the options that were chosen before it.
 _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequence[int]]] = {
-    "group": _group,
     "peel": _peel,
     "defer": _defer,
     "hints": _nothing,
@@ -174,6 +176,7 @@ _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequen
     "split": _split,
     "ahead": _ahead,
     "programs": _programs,
+    "group": _group,
 }
 
 #: Values that are right too, though they are not worth trying: a person may fix them.
@@ -224,6 +227,9 @@ def choices(
                 possible = [given[name] if is_right else default]
             extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]
         found = extended
+    for name, value in given.items():
+        # Where another choice stood in the way, that one is not tried.
+        found = [chosen for chosen in found if chosen[name] == value] or found
     return [
         tuple(sorted((n, v) for n, v in chosen.items() if v != getattr(Options, n)))
         for chosen in found

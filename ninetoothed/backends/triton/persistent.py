@@ -49,19 +49,27 @@ def is_possible(kernel: Kernel, described: Collection[str]) -> bool:
     )
 
 
-def loop(number: str, count: ast.expr, body: list[ast.stmt]) -> ast.stmt:
+def loop(number: str, total: str, count: ast.expr, body: list[ast.stmt]) -> list[ast.stmt]:
     """The loop over a program's share of the grid.
 
     Args:
         number: the name of the element's number.
+        total: the name of how many there are.
         count: how many there are.
         body: what is done for each.
     """
-    shares = [_language("program_id", ast.Constant(0)), count]
-    step = _language("num_programs", ast.Constant(0))
-    rounds = _language("range", *shares, step)
+    rounds = _language(
+        "range", _grid("program_id"), ast.Name(total, ast.Load()), _grid("num_programs")
+    )
     rounds.keywords.append(ast.keyword("flatten", ast.Constant(True)))
-    return ast.For(ast.Name(number, ast.Store()), rounds, body, [])
+    return [
+        ast.Assign([ast.Name(total, ast.Store())], count),
+        ast.For(ast.Name(number, ast.Store()), rounds, body, []),
+    ]
+
+
+def _grid(function: str) -> ast.Call:
+    return _language(function, ast.Constant(0))
 
 
 def _language(function: str, *arguments: ast.expr) -> ast.Call:

@@ -111,7 +111,8 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     )
     variant = replace(variant_of(kernel, environment, grid), float8=float8)
     if options.descriptors:
-        variant = replace(variant, boxes=descriptors.boxes(kernel, call, environment))
+        boxes = descriptors.boxes(kernel, call, environment, bool(options.persistent))
+        variant = replace(variant, boxes=boxes)
     if options.ahead:
         variant = replace(variant, ahead=ahead.narrow(kernel, call, environment))
     emitted = _emitted(kernel, variant, options)
