@@ -112,7 +112,7 @@ def as_table(runs: dict[str, dict[int, list[list[float]]]]) -> str:
     """The table of all kinds and sizes."""
     rows = [
         (
-            f"{count} {kind}",
+            f"{kind}: {count}",
             *(f"{statistics.median(run[column] for run in found):.1f}" for column in range(3)),
         )
         for kind, by_count in runs.items()
