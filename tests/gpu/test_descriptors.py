@@ -136,6 +136,21 @@ def test_examples():
     assert_matches(sdpa.sdpa(q, k, v), attention(q.double(), k.double(), v.double()), 328)
 
 
+def test_batches_in_any_order_of_strides():
+    a, b = make(200, 3, 328).transpose(0, 1), make(264, 3, 328).permute(1, 2, 0)
+
+    assert_matches(bmm.bmm(a, b), a.double() @ b.double(), 328)
+    assert moved(bmm.kernel) == {"input", "other", "output"}
+
+
+def test_a_batch_of_one_with_any_stride():
+    a = make(200, 328).as_strided((1, 200, 328), (5, 328, 1))
+    b = make(1, 328, 264)
+
+    assert_matches(bmm.bmm(a, b), a.double() @ b.double(), 328)
+    assert moved(bmm.kernel) == {"input", "other", "output"}
+
+
 def test_in_a_graph():
     kernel = product_kernel()
     x, y, output = make(1000, 776), make(776, 1016), poisoned(1000, 1016)

@@ -17,6 +17,7 @@ from ninetoothed.backends.triton import (
     ahead,
     deferred_sums,
     descriptors,
+    early_loads,
     order,
     peel,
     persistent,
@@ -48,6 +49,7 @@ class Options:
         descriptors: whether products' tiles are moved by descriptor (`descriptors`).
         persistent: whether programs stay and handle one element after another (`persistent`).
         defer: whether sums that a loop carries are completed after it (`deferred_sums`).
+        early: whether later products' tiles are loaded after the first product (`early_loads`).
         hints: whether loads say what the second-level cache should keep (`hints`); on, unless fixed.
         split: how many programs share the reduction of one element of the grid (`split`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
@@ -58,6 +60,7 @@ class Options:
     peel: int = 0
     descriptors: int = 0
     defer: int = 0
+    early: int = 0
     hints: int = 1
     persistent: int = 0
     split: int = 1
@@ -106,6 +109,12 @@ def _defer(
     return (1,) if deferred_sums.applies(kernel) else ()
 
 
+def _early(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    return (1,) if early_loads.applies(kernel) else ()
+
+
 def _is_cuda(device: Device) -> bool:
     return device is not None and device.backend == "cuda"
 
@@ -113,7 +122,8 @@ def _is_cuda(device: Device) -> bool:
 def _descriptors(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen != Options(peel=chosen.peel, defer=chosen.defer, hints=chosen.hints):
+    loops = {name: getattr(chosen, name) for name in ("peel", "defer", "early", "hints")}
+    if chosen != Options(**loops):
         return ()
     # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
     if chosen.peel and not peel.compares(kernel, _variant(kernel, environment), call.constants):
@@ -170,6 +180,7 @@ def _nothing(
 _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequence[int]]] = {
     "peel": _peel,
     "defer": _defer,
+    "early": _early,
     "hints": _nothing,
     "descriptors": _descriptors,
     "persistent": _persistent,
@@ -229,7 +240,7 @@ def choices(
         found = extended
     for name, value in given.items():
         # Where another choice stood in the way, that one is not tried.
-        found = [chosen for chosen in found if chosen[name] == value] or found
+        found = [chosen for chosen in found if chosen.get(name) == value] or found
     return [
         tuple(sorted((n, v) for n, v in chosen.items() if v != getattr(Options, n)))
         for chosen in found
@@ -245,6 +256,9 @@ def are_right(
 ) -> bool:
     """Whether options that were chosen for another call may be chosen for this one."""
     given = {name: getattr(Options, name) for name in _VALUES} | dict(chosen)
+    if given.keys() != _VALUES.keys():
+        # Another version's.
+        return False
     return choices(kernel, call, environment, device, given) == [chosen]
 
 
