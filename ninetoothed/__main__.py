@@ -1,4 +1,5 @@
-"""The command line: ``python -m ninetoothed plugins``, ``doctor`` and ``inspect FILE:KERNEL``.
+"""The command line: ``python -m ninetoothed plugins``, ``doctor``, ``inspect FILE:KERNEL`` and
+``tuning``.
 
 It ends with status 0, with 1 where something is broken or an error was told, and with 2 where it
 was called wrongly.
@@ -7,6 +8,7 @@ was called wrongly.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,7 +59,29 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument(
                 "--frontend", default="torch", help="whose launch function is shown (torch)"
             )
+    _add_tuning(commands)
     return parser
+
+
+def _add_tuning(commands: Any) -> None:
+    """``tuning`` has commands of its own."""
+    text = "what the tuner has measured: list it, carry it to a machine of the same kind"
+    actions = commands.add_parser("tuning", help=text, description=text).add_subparsers(
+        title="commands", required=True, metavar="COMMAND"
+    )
+    for name, run, text in (
+        ("list", _list_tuning, "each kernel, what it was measured on and what was chosen"),
+        ("export", _export_tuning, "write all of it into a file"),
+        ("import", _import_tuning, "take in a file; what was measured here stays"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        action.set_defaults(run=run)
+        if name == "list":
+            action.add_argument("--json", action="store_true", help="print JSON, for programs")
+        else:
+            action.add_argument("file", metavar="FILE")
+        if name == "export":
+            action.add_argument("--device", help='only of this device, as in "NVIDIA H200"')
 
 
 def _plugins(options: argparse.Namespace) -> int:
@@ -141,6 +165,49 @@ def _inspect(options: argparse.Namespace) -> int:
         (f"launch function for {options.frontend}", inspected.launch),
     ):
         print(f"\n== {title}\n\n{text.strip()}")
+    return 0
+
+
+def _list_tuning(options: argparse.Namespace) -> int:
+    from ninetoothed import results
+
+    entries = sorted(results.entries().values(), key=lambda entry: str(entry.subject))
+    rows = []
+    for entry in entries:
+        best = entry.best()
+        rows.append(
+            {
+                **dataclasses.asdict(entry.subject),
+                "effort": entry.finished,
+                "measured": len(entry.times),
+                "milliseconds": None if best is None else entry.times[best],
+                "chosen": None if best is None else str(best),
+            }
+        )
+    if options.json:
+        _print_json(rows)
+        return 0
+    header = ("kernel", "device", "compiler", "arguments", "effort", "measured", "ms", "chosen")
+    shown = [["-" if value is None else str(value) for value in row.values()] for row in rows]
+    for line in shown:
+        line[6] = line[6][:7]
+    print(table(shown, header))
+    return 0
+
+
+def _export_tuning(options: argparse.Namespace) -> int:
+    from ninetoothed.results import export_results
+
+    count = export_results(options.file, options.device)
+    print(f"{count} {'entry' if count == 1 else 'entries'} written to {options.file}")
+    return 0
+
+
+def _import_tuning(options: argparse.Namespace) -> int:
+    from ninetoothed.results import import_results
+
+    count = import_results(options.file)
+    print(f"{count} {'entry' if count == 1 else 'entries'} taken in from {options.file}")
     return 0
 
 

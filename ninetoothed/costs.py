@@ -143,7 +143,8 @@ class Facts:
         reductions: how often one program combines a value over all its threads.
         products: the products of tiles.
         iterations: rounds of the loop that one program spends its life in; 1 without one.
-        stages: of the loop's pipeline; 1 where its loads are waited for in each round.
+        stages: of the loop's pipeline; 1 where no load is begun ahead of its round.
+        is_waiting: whether some loads are waited for in each round.
         accesses: loads and stores, by single threads, of one program over its whole life.
         copies: of the loads, those to shared memory that a pipeline begins ahead; they are not
             among the accesses.
@@ -165,6 +166,7 @@ class Facts:
     products: tuple[Product, ...] = ()
     iterations: float = 1.0
     stages: int = 1
+    is_waiting: bool = False
     accesses: float = 0.0
     copies: float = 0.0
     threads: int = 128
@@ -240,8 +242,9 @@ def _program(facts: Facts, constants: Constants) -> tuple[float, float]:
     work += constants.exposed * issue * max(1.0, 256 / facts.threads)
     step = work / facts.iterations + constants.step * (facts.iterations > 1)
     if facts.stages > 1:
-        step = max(step, constants.latency / (facts.stages - 1))
-    elif facts.iterations > 1:
+        # A round's loads take their time after the latency; so many rounds ahead they are begun.
+        step = max(step, (constants.latency + cache / facts.iterations) / (facts.stages - 1))
+    if facts.is_waiting:
         step += constants.latency
     life = constants.start + facts.iterations * step + facts.reductions * constants.reduction
     return busy, life

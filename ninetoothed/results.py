@@ -77,10 +77,7 @@ class Results:
 
     def best(self, applies: Callable[[Config], bool] = lambda config: True) -> Config | None:
         """What a search chose, or else the fastest that was measured; of those that apply."""
-        ranked = sorted(self.times, key=lambda config: (self.times[config], str(config)))
-        if self.chosen is not None and self.chosen in self.times:
-            ranked.insert(0, self.chosen)
-        return next((config for config in ranked if applies(config)), None)
+        return Entry(self._subject, self.times, self.finished, self.chosen).best(applies)
 
     def record(self, config: Config, time_ms: float) -> None:
         """Keeps a time, here and, at most some moments later, on disk."""
@@ -139,6 +136,13 @@ class Entry:
     times: Mapping[Config, float]
     finished: str | None
     chosen: Config | None
+
+    def best(self, applies: Callable[[Config], bool] = lambda config: True) -> Config | None:
+        """What a search chose, or else the fastest that was measured; of those that apply."""
+        ranked = sorted(self.times, key=lambda config: (self.times[config], str(config)))
+        if self.chosen is not None and self.chosen in self.times:
+            ranked.insert(0, self.chosen)
+        return next((config for config in ranked if applies(config)), None)
 
 
 def _to_json(entry: Entry) -> dict[str, Any]:

@@ -195,15 +195,13 @@ class Space:
         fitting = [config for config in order if costs[config] < math.inf]
         self.ranked = (fitting or order)[:largest]
         self.costs = {config: costs[config] for config in self.ranked}
-        self._axes: dict[str, list[int]] = {}
-        self._option_values: dict[str, list[int | None]] = {}
+        self._alike: dict[Config | None, list[Config]] = {}
+        axes: dict[str, set[int]] = {}
         for config in self.ranked:
+            self._alike.setdefault(replace(config, options=()), []).append(config)
             for name, value in _coordinates(config).items():
-                self._axes.setdefault(name, []).append(value)
-        self._axes = {name: sorted(set(values)) for name, values in self._axes.items()}
-        for name in {name for config in self.ranked for name, _ in config.options}:
-            found = {dict(config.options).get(name) for config in self.ranked}
-            self._option_values[name] = sorted(found, key=lambda value: (value is not None, value))
+                axes.setdefault(name, set()).add(value)
+        self._axes = {name: sorted(values) for name, values in axes.items()}
 
     def __len__(self) -> int:
         return len(self.ranked)
@@ -226,22 +224,23 @@ class Space:
         """Those that differ by one step, or by a step forth in one respect and back in another.
 
         A step is the next smaller or larger value of a symbol, of the warps or of the stages, or
-        another value of an option. The most promising come first.
+        another set of options. The most promising come first.
         """
         steps = [(name, by) for name in self._axes for by in (-1, 1)]
-        moved = [self._moved(config, (step,)) for step in steps]
-        moved += [
-            self._moved(config, (first, second))
-            for first, second in itertools.combinations(steps, 2)
-            if first[0] != second[0]
-        ]
-        for name, values in self._option_values.items():
-            moved += [_with_option(config, name, value) for value in values]
-        found = {other for other in moved if other in self.costs and other != config}
+        pairs = itertools.combinations(steps, 2)
+        moves = [(step,) for step in steps] + [pair for pair in pairs if pair[0][0] != pair[1][0]]
+        # In the same place: other options. Elsewhere the same ones, though their values may differ:
+        # into how many parts a reduction is split depends on the tiles.
+        found = set(self._alike[replace(config, options=())]) - {config}
+        names = [name for name, _ in config.options]
+        for move in moves:
+            for other in self._alike.get(self._moved(config, move), ()):
+                if [name for name, _ in other.options] == names:
+                    found.add(other)
         return sorted(found, key=lambda other: (self.costs[other], str(other)))
 
     def _moved(self, config: Config, steps: Iterable[tuple[str, int]]) -> Config | None:
-        """The configuration some steps away; None where an axis ends."""
+        """The configuration some steps away, without options; None where an axis ends."""
         coordinates = _coordinates(config)
         for name, by in steps:
             values = self._axes[name]
@@ -250,7 +249,7 @@ class Space:
                 return None
             coordinates[name] = values[place]
         warps, stages = coordinates.pop(_WARPS), coordinates.pop(_STAGES)
-        return Config(tuple(coordinates.items()), warps, stages, config.options)
+        return Config(tuple(coordinates.items()), warps, stages)
 
 
 #: What the axes of warps and stages are called among those of the symbols: no symbol's name.
@@ -259,13 +258,6 @@ _WARPS, _STAGES = "number of warps", "number of stages"
 
 def _coordinates(config: Config) -> dict[str, int]:
     return {**dict(config.values), _WARPS: config.num_warps, _STAGES: config.num_stages}
-
-
-def _with_option(config: Config, name: str, value: int | None) -> Config:
-    options = {key: kept for key, kept in config.options if key != name}
-    if value is not None:
-        options[name] = value
-    return replace(config, options=tuple(options.items()))
 
 
 def _choices(given: int | Sequence[int] | None, default: Sequence[int]) -> list[int]:

@@ -125,7 +125,7 @@ def test_more_work_never_costs_less() -> None:
 
 def test_loads_that_are_not_begun_ahead_are_waited_for() -> None:
     piped = product(4096, 64, 64, 64, 4, 3)
-    waiting = replace(piped, stages=1, accesses=piped.copies, copies=0.0)
+    waiting = replace(piped, stages=1, is_waiting=True, accesses=piped.copies, copies=0.0)
     assert estimate(waiting) > 1.2 * estimate(piped)
 
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 #: nothing is measured.
 _ELEMENTS_PER_THREAD = 16
 
-#: The warps to choose from where a program holds no products; each thread has at least one element
-#: of the largest tile and at most so many.
+#: The warps to choose from where a program holds no products. Each thread has at most so many
+#: elements of the largest tile, and at least one where there are more warps than a few.
 _NUM_WARPS = (1, 2, 4, 8, 16, 32)
 _MOST_ELEMENTS = 128
+_FEW_WARPS = 4
 
 #: The stages of a kernel without a loop that is pipelined.
 _NUM_STAGES = 3
@@ -69,6 +70,13 @@ def space_of(kernel: Kernel, call: Call, limits: DeviceLimits) -> Space:
         least = min(costs.values())
         plain = sorted((c for c in plain if costs[c] <= _HOPELESS * least), key=costs.__getitem__)
     found = _with_options(kernel, call, plain[:_MOST_PLAIN], limits)
+    if kernel.num_stages is None:
+        # Where nothing is loaded ahead the number of stages changes nothing.
+        found = [
+            config
+            for config in found
+            if config.num_stages == _NUM_STAGES or estimator.is_pipelined(config)
+        ]
     if len(found) == 1:
         return Space({found[0]: 0.0})
     costs = {config: estimator.seconds(config) for config in found}
@@ -86,8 +94,8 @@ def applies(kernel: Kernel, call: Call, config: Config, device: DeviceLimits | T
     names = {kernel.names[symbol] for symbol in kernel.meta_symbols}
     if {name for name, _ in config.values} != names or not _fits(kernel, call, config):
         return False
-    chosen = options.choices(kernel, call, environment_of(kernel, call, config), device)
-    return config.options in chosen
+    environment = environment_of(kernel, call, config)
+    return options.are_right(kernel, call, environment, device, config.options)
 
 
 def usual_warps(kernel: Kernel, call: Call, chosen: Mapping[str, int] | None = None) -> int:
@@ -125,14 +133,19 @@ def _warps(kernel: Kernel, call: Call, config: Config, estimator: Estimator | No
     if estimator is None or estimator.has_products(config):
         return list(tuning.DEFAULT_NUM_WARPS)
     largest = _largest_tile(kernel, call, config)
-    suited = [w for w in _NUM_WARPS if 1 <= largest / (32 * w) <= _MOST_ELEMENTS]
-    return suited or [1 if largest < 32 else _NUM_WARPS[-1]]
+    suited = [
+        warps
+        for warps in _NUM_WARPS
+        if largest / (32 * warps) <= _MOST_ELEMENTS
+        and (warps <= _FEW_WARPS or largest >= 32 * warps)
+    ]
+    return suited or [_NUM_WARPS[-1]]
 
 
 def _stages(kernel: Kernel, config: Config, estimator: Estimator | None) -> list[int]:
     if kernel.num_stages is not None:
         return _several(kernel.num_stages)
-    if estimator is None or estimator.is_pipelined(config):
+    if estimator is None or estimator.has_pipeline(config):
         return list(tuning.DEFAULT_NUM_STAGES)
     return [_NUM_STAGES]
 

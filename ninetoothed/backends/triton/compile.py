@@ -115,13 +115,14 @@ def compile_source(
     }
     chosen = {**versions.options(num_warps, num_stages), **options}
     try:
-        return triton_compile(
-            _source_class()(
-                function, {name: signature[name] for name in names}, dict(constants), attributes
-            ),
-            target=GPUTarget(target.backend, target.arch, target.warp_size),
-            options=chosen,
-        )
+        with versions.without_dumps():
+            return triton_compile(
+                _source_class()(
+                    function, {name: signature[name] for name in names}, dict(constants), attributes
+                ),
+                target=GPUTarget(target.backend, target.arch, target.warp_size),
+                options=chosen,
+            )
     except Exception as error:
         raise _refused(error, kernel_name, source, path, target) from error
 

@@ -121,9 +121,12 @@ class _Counter:
             if isinstance(statement, ast.For):
                 self._loop(statement.body, times, self._trips(statement.iter), depth)
             elif isinstance(statement, ast.While):
+                self._shape(statement.test, times * _UNKNOWN_TRIPS, depth)
                 self._loop(statement.body, times, _UNKNOWN_TRIPS, depth)
             elif isinstance(statement, ast.If):
                 decision = decided(statement.test, self._call.constants)
+                if decision is None:
+                    self._shape(statement.test, times, depth)
                 if decision is not False:
                     self.block(statement.body, times, depth)
                 if decision is not True:

@@ -37,63 +37,98 @@ _DIVISOR = 16
 _OTHER_REGISTERS = 40
 _OTHER_REGISTERS_WITHOUT_PRODUCTS = 24
 
-#: An option's effect: the facts without it, its value, the counts -> the facts with it.
-Effect = Callable[[Facts, int, Counts], Facts]
+#: An option's effect: the facts without it, its value, the configuration, the counts -> the facts
+#: with it.
+Effect = Callable[[Facts, int, "Config", Counts], Facts]
 
 
-def _group(facts: Facts, value: int, counts: Counts) -> Facts:
-    """Plain order reads a little more from memory; only much larger tensors show it."""
+#: What is left of an access's work where a descriptor does it, and of the registers for addresses.
+_DESCRIBED = 0.1
+_REGISTERS_SAVED = 12
+
+#: What is left of the work on elements where a loop's masks and comparisons are split off.
+_PEELED = 0.8
+
+#: Finding out which part arrives last, as many times what a reduction costs.
+_ARRIVAL = 3.0
+
+
+def _group(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """Plain order reads more from memory; only large tensors show it."""
     return replace(facts, distinct_bytes=facts.distinct_bytes * (2.0 if value == 1 else 1.0))
 
 
-def _programs(facts: Facts, value: int, counts: Counts) -> Facts:
-    """The work of several, begun once; with enough rows, each is a warp's own to combine."""
-    warps = facts.threads // facts.limits.warp_size
+def _peel(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    return replace(facts, flops=facts.flops * _PEELED, accesses=facts.accesses * _PEELED)
+
+
+def _descriptors(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """All that products read is loaded ahead, whatever its rows' beginnings are multiples of."""
+    copies = sum(counts.loaded.get(name, 0.0) for name in counts.streamed) / _WIDEST_ACCESS
+    facts = replace(facts, stages=config.num_stages, is_waiting=False)
     return replace(
         facts,
-        programs=-(-facts.programs // value),
-        bytes_moved=facts.bytes_moved * value,
-        accesses=facts.accesses * value,
-        flops=facts.flops * value,
-        special=facts.special * value,
-        reductions=0.0 if value >= warps else facts.reductions,
-        registers=facts.registers + (value - 1) * 2 * counts.largest / facts.threads,
+        copies=copies * _DESCRIBED,
+        accesses=min(facts.accesses, sum(counts.stored.values()) / _WIDEST_ACCESS),
+        registers=_registers(counts, facts.threads, is_waiting=False) - _REGISTERS_SAVED,
+        shared_bytes=_shared_bytes(counts, facts.threads, config.num_stages),
     )
 
 
-def _split(facts: Facts, value: int, counts: Counts) -> Facts:
-    """A part of the rounds; its sums are stored, and loaded again by the last to arrive."""
-    kept = sum(4 * product.rows * product.columns for product in counts.products)
-    kept = kept or 4 * counts.largest
+def _persistent(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """Half of the result waits to be stored where the next tiles are being loaded to."""
+    waiting = int(sum(counts.stored.values())) // 2
+    return replace(facts, is_persistent=True, shared_bytes=facts.shared_bytes + waiting)
+
+
+def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """Each part does its share, and writes its sums; the last one reads those of all."""
+    sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
     return replace(
         facts,
         programs=facts.programs * value,
-        bytes_moved=facts.bytes_moved / value + 2 * kept,
-        distinct_bytes=facts.distinct_bytes + 2 * kept * facts.programs * value,
+        bytes_moved=facts.bytes_moved / value + 2 * sums,
+        accesses=facts.accesses / value + 2 * sums / _WIDEST_ACCESS,
+        copies=facts.copies / value,
         flops=facts.flops / value,
         special=facts.special / value,
         products=tuple(replace(p, times=p.times / value) for p in facts.products),
         iterations=max(facts.iterations / value, 1.0),
-        accesses=facts.accesses / value + kept / 8,
-        copies=facts.copies / value,
-        # Waiting for what was stored to be seen, counting, loading what the others stored.
-        reductions=facts.reductions + 4,
+        reductions=facts.reductions + _ARRIVAL,
     )
 
 
-def _ahead(facts: Facts, value: int, counts: Counts) -> Facts:
-    """One round's tiles are held in registers while they come."""
+def _ahead(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """The next round's tiles are there, in registers, while this round's are multiplied."""
     held = sum(counts.streamed.values()) / 4 / facts.threads
-    return replace(facts, stages=max(facts.stages, 2), registers=facts.registers + held)
+    return replace(
+        facts, stages=max(facts.stages, 2), is_waiting=False, registers=facts.registers + held
+    )
+
+
+def _programs(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    more = (facts.registers - _OTHER_REGISTERS_WITHOUT_PRODUCTS) * (value - 1)
+    return replace(
+        facts,
+        programs=math.ceil(facts.programs / value),
+        bytes_moved=facts.bytes_moved * value,
+        accesses=facts.accesses * value,
+        flops=facts.flops * value,
+        special=facts.special * value,
+        registers=facts.registers + more,
+    )
 
 
 #: What the options do, by name. One that is not here does nothing that the model sees: it is
 #: ranked beside the same configuration without it, and the search finds out.
 EFFECTS: dict[str, Effect] = {
+    "ahead": _ahead,
+    "descriptors": _descriptors,
     "group": _group,
+    "peel": _peel,
+    "persistent": _persistent,
     "programs": _programs,
     "split": _split,
-    "ahead": _ahead,
 }
 
 
@@ -120,16 +155,21 @@ class Estimator:
         """Whether a program multiplies tiles."""
         return bool(self._counted(config)[0].products)
 
+    def has_pipeline(self, config: Config) -> bool:
+        """Whether a program multiplies tiles in a loop that loads them."""
+        return bool(self._counted(config)[0].streamed)
+
     def is_pipelined(self, config: Config) -> bool:
         """Whether the number of stages makes a difference."""
         counts, _ = self._counted(config)
-        return any(self._bytes_at_once(name) >= _LEAST_COPY for name in counts.streamed)
+        is_described = ("descriptors", 1) in config.options
+        return is_described or self._is_copied_ahead(counts)
 
     def facts(self, config: Config) -> Facts:
         """What the configuration does."""
         counts, programs = self._counted(config)
         threads = config.num_warps * self._limits.warp_size
-        stages = config.num_stages if self.is_pipelined(config) else 1
+        stages = config.num_stages if self._is_copied_ahead(counts) else 1
         facts = Facts(
             self._limits,
             programs=programs,
@@ -144,13 +184,14 @@ class Estimator:
             products=tuple(counts.products),
             iterations=max(counts.rounds, 1.0),
             stages=stages,
+            is_waiting=counts.rounds > 1 and self._is_waiting(counts),
             threads=threads,
-            registers=_registers(counts, threads, stages),
+            registers=_registers(counts, threads, self._is_waiting(counts)),
             shared_bytes=_shared_bytes(counts, threads, stages),
         )
         for name, value in config.options:
             if name in EFFECTS:
-                facts = EFFECTS[name](facts, value, counts)
+                facts = EFFECTS[name](facts, value, config, counts)
         return facts
 
     def _counted(self, config: Config) -> tuple[Counts, int]:
@@ -184,20 +225,31 @@ class Estimator:
         total = 0.0
         for moved in (counts.loaded, counts.stored):
             for name, amount in moved.items():
-                if stages > 1 and moved is counts.loaded and name in counts.streamed:
+                if moved is counts.loaded and self._is_copied(counts, name, stages):
                     continue
                 itemsize = self._call.arguments[name].dtype.itemsize
                 held = max(counts.largest // threads, 1) * itemsize
                 total += amount / max(min(self._bytes_at_once(name), held), itemsize)
         return total
 
+    def _is_copied_ahead(self, counts: Counts) -> bool:
+        return any(self._bytes_at_once(name) >= _LEAST_COPY for name in counts.streamed)
+
+    def _is_waiting(self, counts: Counts) -> bool:
+        """Whether some of a loop's loads cannot be begun ahead of their round."""
+        sizes = [self._bytes_at_once(name) for name in counts.streamed]
+        return not counts.products or any(size < _LEAST_COPY for size in sizes)
+
     def _copies(self, counts: Counts, stages: int) -> float:
         """The copies to shared memory that are begun rounds ahead."""
-        if stages == 1:
-            return 0.0
         return sum(
-            counts.loaded.get(name, 0.0) / self._bytes_at_once(name) for name in counts.streamed
+            amount / self._bytes_at_once(name)
+            for name, amount in counts.loaded.items()
+            if self._is_copied(counts, name, stages)
         )
+
+    def _is_copied(self, counts: Counts, name: str, stages: int) -> bool:
+        return stages > 1 and name in counts.streamed and self._bytes_at_once(name) >= _LEAST_COPY
 
 
 def _across(warps: int) -> float:
@@ -205,14 +257,14 @@ def _across(warps: int) -> float:
     return 1.0 if warps > 1 else 0.6
 
 
-def _registers(counts: Counts, threads: int, stages: int) -> float:
+def _registers(counts: Counts, threads: int, is_waiting: bool) -> float:
     """Of one thread. The sums of a product are float32; those of a product that feeds another are
     there once more as its operand."""
     if not counts.products:
         return counts.largest * 1.25 / threads + _OTHER_REGISTERS_WITHOUT_PRODUCTS
     sizes = [product.rows * product.columns for product in counts.products]
     held = (1.5 * sum(sizes[:-1]) + sizes[-1]) / threads + _OTHER_REGISTERS
-    if stages == 1:
+    if is_waiting:
         # What is not copied to shared memory directly passes through registers.
         held += sum(counts.streamed.values()) / 3 / threads
     return held

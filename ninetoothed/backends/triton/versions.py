@@ -7,11 +7,14 @@ description of the signature. NVIDIA's and AMD's take different things before th
 
 from __future__ import annotations
 
+import builtins
 import functools
 import importlib
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -105,6 +108,28 @@ def is_compiling_always() -> bool:
 
     chosen = knobs.compilation
     return bool(chosen.always_compile or chosen.override or chosen.dump_ir)
+
+
+@contextmanager
+def without_dumps() -> Iterator[None]:
+    """Where the assembler fails Triton prints the whole program, some thousand lines, and raises an
+    error that says the same. In this thread, while this holds, it prints nothing."""
+    module: Any = importlib.import_module("triton.backends.nvidia.compiler")
+    module.print = _print_no_dump
+    _quiet.is_set = True
+    try:
+        yield
+    finally:
+        _quiet.is_set = False
+
+
+_quiet = threading.local()
+
+
+def _print_no_dump(*values: object, **keywords: Any) -> None:
+    is_dump = bool(values) and "share the reproducer" in str(values[0])[-80:]
+    if not (is_dump and getattr(_quiet, "is_set", False)):
+        builtins.print(*values, **keywords)
 
 
 def options(num_warps: int | None, num_stages: int | None) -> dict[str, object]:

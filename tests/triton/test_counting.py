@@ -1,0 +1,248 @@
+"""What a program is counted to move and compute, and what an option changes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ninetoothed
+import ninetoothed.language as ntl
+from examples import addmm, conv2d, mm, rms_norm, sdpa, silu, softmax
+from ninetoothed import Tensor, dtypes
+from ninetoothed.backends.base import Argument, Call, Device
+from ninetoothed.backends.triton.counting import Counts, count
+from ninetoothed.backends.triton.facts import EFFECTS, Estimator
+from ninetoothed.backends.triton.specialize import environment_of
+from ninetoothed.costs import Product
+from ninetoothed.tuning import Config
+from tests.unit.machines import H200
+
+
+def tensor(*shape: int, dtype=dtypes.float16, aligned: bool = True) -> Argument:
+    strides = [1]
+    for size in shape[:0:-1]:
+        strides.insert(0, strides[0] * size)
+    return Argument(shape, tuple(strides), dtype, aligned)
+
+
+def call_of(constants=None, **arguments: Argument) -> Call:
+    return Call(arguments, constants=constants or {}, device=Device("cuda"))
+
+
+def config(warps: int = 4, stages: int = 3, **blocks: int) -> Config:
+    return Config(tuple((f"BLOCK_SIZE_{n}", v) for n, v in blocks.items()), warps, stages)
+
+
+def counted(kernel, call: Call, chosen: Config) -> Counts:
+    return count(kernel, call, environment_of(kernel, call, chosen))
+
+
+def product(m: int, n: int, k: int) -> Call:
+    return call_of(input=tensor(m, k), other=tensor(k, n), output=tensor(m, n))
+
+
+TILES = config(M=128, N=64, K=32)
+
+
+def test_a_product_is_counted_once_a_round() -> None:
+    counts = counted(mm.kernel, product(512, 512, 512), TILES)
+    assert counts.products == [Product(128, 64, 32, times=16.0)]
+    assert counts.rounds == 16
+    assert counts.loaded == {"input": 16 * 128 * 32 * 2, "other": 16 * 32 * 64 * 2}
+    assert counts.stored == {"output": 128 * 64 * 2}
+    assert counts.streamed == {"input": 128 * 32 * 2, "other": 32 * 64 * 2}
+    assert counts.held == {} and counts.flops == 0
+
+
+def test_what_follows_a_product_is_counted() -> None:
+    arguments = {name: tensor(512, 512) for name in ("input", "mat1", "mat2", "output")}
+    counts = counted(addmm.kernel, call_of(**arguments), TILES)
+    assert counts.loaded["input"] == 128 * 64 * 2 and "input" not in counts.streamed
+    assert counts.flops == 3 * 128 * 64
+
+
+def attention(constants) -> Counts:
+    arguments = {name: tensor(2, 4, 1024, 64) for name in ("query", "key", "value", "output")}
+    return counted(sdpa.kernel, call_of(constants, **arguments), config(M=128, N=32))
+
+
+def test_attention_is_two_products_and_a_softmax() -> None:
+    counts = attention({"is_causal": False})
+    first, second = counts.products
+    assert first == Product(128, 32, 64, times=32.0)
+    assert second == Product(128, 64, 32, times=32.0, in_registers=True)
+    assert counts.held == {"query": 128 * 64 * 2}
+    assert set(counts.streamed) == {"key", "value"}
+    # exp2 of the scores and of the correction, and a division at the end.
+    assert counts.special == 32 * (128 * 32 + 128) + 128 * 64
+
+
+def test_a_causal_mask_leaves_half_of_the_rounds() -> None:
+    full, causal = attention({"is_causal": False}), attention({"is_causal": True})
+    assert causal.rounds == full.rounds / 2
+    assert causal.loaded["key"] == full.loaded["key"] / 2
+
+
+def test_a_row_is_loaded_once_and_reduced() -> None:
+    call = call_of(input=tensor(99, 1000), output=tensor(99, 1000))
+    counts = counted(softmax.kernel, call, config())
+    # Tiles are widened to a power of two.
+    assert counts.loaded == {"input": 2048} and counts.stored == {"output": 2048}
+    assert counts.reductions == 2 and counts.largest == 1024
+    assert counts.special == 2 * 1024
+    assert counted(rms_norm.kernel, call, config()).reductions == 1
+
+
+def test_loops_and_conditions_of_all_kinds() -> None:
+    def arrangement(x, y):
+        return x.tile((16, 16)), y.tile((16, 16))
+
+    def application(x, y):
+        total = ntl.zeros((x.shape[0],), dtype=ntl.float32)
+        for i in range(3):
+            total += ntl.sum(x * i, axis=1)
+        while ntl.max(total) > 1:
+            total = total / 2
+        if ntl.min(total) > 0:
+            total = total + 1
+        y = x + ntl.trans(ntl.exp(x)) * total[:, None]  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    counts = counted(kernel, call_of(x=tensor(64, 64), y=tensor(64, 64)), config())
+    assert counts.reductions == 3 + 8 + 1
+    tile, row = 16 * 16, 16
+    # x * i, its padding kept out, its sum and the addition; the maximum, its comparison and the
+    # halving; the condition and what stands under it; the last line.
+    loop = 3 * (tile + tile + tile + row)
+    halving = 8 * (row + 1 + row)
+    assert counts.flops == loop + halving + (row + 1 + row) + 3 * tile
+    assert counts.special == tile + 8 * row
+
+
+def test_a_constant_condition_counts_one_side() -> None:
+    def arrangement(x, fast, y):
+        return x.tile((16,)), fast, y.tile((16,))
+
+    def application(x, fast, y):
+        if fast:
+            y = x  # noqa: F841
+        else:
+            y = ntl.exp(x)  # noqa: F841
+
+    tensors = (Tensor(1), Tensor(0, constexpr=True), Tensor(1))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    for fast, special in ((True, 0), (False, 16)):
+        call = call_of({"fast": fast}, x=tensor(64), y=tensor(64))
+        assert counted(kernel, call, config()).special == special
+
+
+# Facts.
+
+
+def facts(kernel, call: Call, chosen: Config):
+    return Estimator(kernel, call, H200).facts(chosen)
+
+
+def test_wide_rows_are_copied_ahead_and_odd_ones_are_not() -> None:
+    wide = facts(mm.kernel, product(512, 512, 512), TILES)
+    assert wide.stages == 3 and not wide.is_waiting
+    assert wide.copies == 16 * (128 * 32 + 32 * 64) / 8 and wide.accesses == 128 * 64 / 8
+    odd = facts(mm.kernel, product(511, 511, 511), TILES)
+    assert odd.stages == 1 and odd.is_waiting and odd.copies == 0
+    assert odd.accesses == 16 * (128 * 32 + 32 * 64) + 128 * 64
+    assert odd.registers > wide.registers and odd.shared_bytes < wide.shared_bytes
+
+
+def test_unaligned_tensors_are_loaded_an_element_at_a_time() -> None:
+    call = call_of({"BLOCK_SIZE": 1024}, input=tensor(4096), output=tensor(4096))
+    aligned = facts(silu.kernel, call, config())
+    unaligned = tensor(4096, aligned=False)
+    call = call_of({"BLOCK_SIZE": 1024}, input=unaligned, output=unaligned)
+    assert facts(silu.kernel, call, config()).accesses == 8 * aligned.accesses
+
+
+def test_a_thread_loads_no_more_than_it_holds() -> None:
+    call = call_of({"BLOCK_SIZE": 256}, input=tensor(4096), output=tensor(4096))
+    assert facts(silu.kernel, call, config(warps=8)).accesses == 2 * 256
+    assert facts(silu.kernel, call, config(warps=1)).accesses == 2 * 256 / 8
+
+
+def test_windows_are_gathered() -> None:
+    call = call_of(
+        input=tensor(4, 64, 14, 14), other=tensor(64, 64, 3, 3), output=tensor(4, 64, 12, 12)
+    )
+    found = facts(conv2d.kernel, call, TILES)
+    assert found.is_waiting and found.products[0].rows == 128
+    assert found.programs == 5
+
+
+def test_a_tensor_that_is_read_and_written_is_touched_twice() -> None:
+    def arrangement(x):
+        return (x.tile((16,)),)
+
+    def application(x):
+        x = x + 1  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1),))
+    assert facts(kernel, call_of(x=tensor(64)), config()).distinct_bytes == 2 * 64 * 2
+
+
+def test_what_is_broadcast_is_touched_once() -> None:
+    call = call_of(
+        input=Argument((512, 512), (0, 1), dtypes.float16),
+        other=tensor(512, 512),
+        output=tensor(512, 512),
+    )
+    assert facts(mm.kernel, call, TILES).distinct_bytes == 2 * (512 + 2 * 512 * 512)
+
+
+# Options.
+
+
+def changed(name: str, value: int, chosen: Config = TILES):
+    call = product(512, 512, 512)
+    plain = facts(mm.kernel, call, chosen)
+    return plain, facts(mm.kernel, call, replace(chosen, options=((name, value),)))
+
+
+def test_parts_share_a_reduction() -> None:
+    plain, split = changed("split", 4)
+    assert split.programs == 4 * plain.programs and split.iterations == plain.iterations / 4
+    assert split.products[0].times == plain.products[0].times / 4
+    # The sums are written and read once more.
+    assert split.bytes_moved == plain.bytes_moved / 4 + 2 * 4 * 128 * 64
+    assert split.reductions > plain.reductions
+
+
+def test_descriptors_save_instructions_and_registers() -> None:
+    plain, described = changed("descriptors", 1)
+    assert described.copies < plain.copies and described.registers < plain.registers
+    odd = facts(mm.kernel, product(520, 520, 520), TILES)
+    described = facts(
+        mm.kernel, product(520, 520, 520), replace(TILES, options=(("descriptors", 1),))
+    )
+    assert odd.is_waiting and not described.is_waiting and described.stages == 3
+
+
+def test_a_persistent_grid_is_told() -> None:
+    plain, persistent = changed("persistent", 1)
+    assert persistent.is_persistent and not plain.is_persistent
+
+
+def test_tiles_that_are_loaded_ahead_are_not_waited_for() -> None:
+    call = product(511, 511, 511)
+    ahead = facts(mm.kernel, call, replace(TILES, options=(("ahead", 1),)))
+    plain = facts(mm.kernel, call, TILES)
+    assert plain.is_waiting and not ahead.is_waiting and ahead.registers > plain.registers
+
+
+def test_several_elements_of_the_grid_are_one_program() -> None:
+    call = call_of(input=tensor(4096, 64), output=tensor(4096, 64))
+    plain = facts(softmax.kernel, call, config())
+    joined = facts(softmax.kernel, call, replace(config(), options=(("programs", 8),)))
+    assert joined.programs == plain.programs / 8
+    assert joined.bytes_moved == 8 * plain.bytes_moved and joined.registers > plain.registers
+
+
+def test_an_option_without_an_effect_is_ranked_beside_the_plain_configuration() -> None:
+    plain, hinted = changed("hints", 0)
+    assert "hints" not in EFFECTS and hinted == plain
