@@ -46,9 +46,11 @@ def measure(site: Path, arguments: Sequence[str]) -> dict[str, Any]:
             text=True,
             check=False,
         )
-        written = list(Path(folder).glob("*-tasks.json"))
+        written = list(Path(folder).glob("*.json"))
         if not written:
-            raise RuntimeError(f"the published package's process failed:\n{done.stderr}")
+            raise RuntimeError(
+                f"the published package's process failed:\n{done.stdout}{done.stderr}"
+            )
         return json.loads(written[0].read_text())["tasks"]
 
 

@@ -302,9 +302,14 @@ def _run(points: Sequence[Point], contenders: Sequence[str], options: argparse.N
         if time.perf_counter() - start > options.seconds:
             left.append(f"{point.task} {point.size}")
             continue
-        result = run(point, contenders, getattr(torch, options.dtype), options.rounds)
-        results.append(result)
-        wrong += [f"{point.task} {point.size}, {n}: {why}" for n, why in result["wrong"].items()]
+        try:
+            result = run(point, contenders, getattr(torch, options.dtype), options.rounds)
+        except Exception as error:  # One point's failure is reported and does not hide the others.
+            wrong.append(f"{point.task} {point.size}: {type(error).__name__}: {error}")
+        else:
+            results.append(result)
+            failures = result["wrong"].items()
+            wrong += [f"{point.task} {point.size}, {name}: {why}" for name, why in failures]
         torch.cuda.empty_cache()
 
     text = "\n".join(
@@ -315,7 +320,7 @@ def _run(points: Sequence[Point], contenders: Sequence[str], options: argparse.N
             "",
             f"Medians of {options.rounds} rounds; ratios with their least and greatest.",
             "",
-            as_table(results),
+            as_table(results) if results else "No point ran.",
             *(f"\nFAILED: {line}" for line in wrong),
             *((f"\nNo time was left for: {'; '.join(left)}",) if left else ()),
         )

@@ -85,6 +85,13 @@ def test_ours_meets_the_published_package_through_pytorch() -> None:
     assert "0.250 (0.125–0.250)" in tasks.as_table(ours)
 
 
+def test_a_published_package_that_finds_no_device_is_reported(tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has the device")
+    with pytest.raises(RuntimeError, match="failed:\n.*CUDA device"):
+        published.measure(tmp_path, ("--tasks", "add", "--processes", "1"))
+
+
 def test_the_figure_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     found = [
