@@ -266,6 +266,16 @@ def a_descriptor_is_made_of_an_address_once() -> None:
     assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 4 << 20, 1024, 512, 512, 1]
 
 
+def a_refused_descriptor_is_an_error() -> None:
+    call, config = matrices()
+    candidate = Planner(mm.kernel, call)._candidate(config)
+    set_fake("fake_failure", 1)
+    message = refusal(lambda: candidate.run(99, 5 << 20, 6 << 20, 7 << 20))
+    set_fake("fake_failure", 0)
+    for words in ("sizes (1024, 96)", "strides (96, 1)", "0x500000", "descriptors=0"):
+        assert words in message, message
+
+
 def a_persistent_launch_has_what_the_device_holds() -> None:
     grids = []
     for rows in (1024, 131072):
@@ -327,6 +337,7 @@ CLAIMS = [
     too_many_threads_is_an_error,
     a_refused_binary_is_an_error,
     a_descriptor_is_made_of_an_address_once,
+    a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,
     scratch_memory_is_given_and_taken_back,
     a_capture_is_seen,

@@ -135,7 +135,7 @@ status cuTensorMapEncodeTiled(
   memcpy(fake_map.strides, strides, (rank - 1) * 8);
   memcpy(fake_map.boxes, boxes, rank * 4);
   *map = (uint64_t)address;
-  return 0;
+  return fake_failure;
 }
 
 status cuMemAlloc_v2(uint64_t *pointer, size_t size) {

@@ -185,6 +185,8 @@ def descriptor_types(type_: str) -> list[str]:
 def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
     """``make(address, shape, strides)``: the descriptor that a compiled kernel takes.
 
+    ``make`` raises `DeviceError` where the driver refuses.
+
     Args:
         metadata: the compiled kernel's.
         place: the descriptor's, among those that the kernel takes.
@@ -198,8 +200,15 @@ def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
     def make(address: int, shape: Sequence[int], strides: Sequence[int]) -> object:
         box = wanted["block_size"]
         size, swizzle = wanted["elem_size"], wanted["swizzle"]
-        # What lies beyond the source reads as 0: the last argument.
-        return fill(address, swizzle, size, dtype, box, list(shape), list(strides), 0)
+        try:
+            # What lies beyond the source reads as 0: the last argument.
+            return fill(address, swizzle, size, dtype, box, list(shape), list(strides), 0)
+        except BUILD_FAILURES as error:
+            raise DeviceError(
+                f"The driver makes no tensor descriptor of sizes {tuple(shape)} and strides "
+                f"{tuple(strides)} at address {address:#x}: {error}. "
+                "NINETOOTHED_OPTIONS=descriptors=0 does without."
+            ) from error
 
     return make
 
