@@ -8,7 +8,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples.sdpa import sdpa
+from examples import sdpa
 from ninetoothed import Symbol, Tensor
 from tests.examples import references
 from tests.examples.compare import assert_matches
@@ -83,7 +83,7 @@ def largest_so_far(left, right):
 
 
 def scaled_reference(left, right):
-    total = torch.zeros(left.shape[0], dtype=left.dtype)
+    total = torch.zeros_like(left[:, 0])
     for product in products(left, right):
         total = product.sum(1) + 0.5 * total
     return total + 1
@@ -106,17 +106,26 @@ KERNELS = {
         (Tensor(2), Tensor(2, shape_options=(None, {"constexpr": True})), Tensor(1)),
     )
     for application in REFERENCES
-}
+} | {"sdpa": sdpa.kernel}
+
+
+#: Where the cases run.
+DEVICE = "cpu"
 
 
 def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator(DEVICE).manual_seed(0)
+    return torch.randn(*shape, generator=generator, device=DEVICE)
+
+
+def poisoned(*shape):
+    return torch.full(shape, float("nan"), device=DEVICE)
 
 
 def case_sums():
     for (application, reference), columns in itertools.product(REFERENCES.items(), (4, 16, 32)):
         left, right = random(32, 16), random(4 * columns, 16)
-        output = torch.full((32,), float("nan"))
+        output = poisoned(32)
         KERNELS[application.__name__](left, right, output, ROWS=16, COLUMNS=columns)
         tiles = right.double().view(4, columns, 16)
         assert_matches(output, reference(left.double(), tiles), 64 * columns)
@@ -127,4 +136,4 @@ def case_attention():
         query, key, value = random(1, 2, m, 16), random(1, 2, n, 16), random(1, 2, n, 16)
         exact = (tensor.double() for tensor in (query, key, value))
         expected = references.sdpa_reference(*exact, is_causal=is_causal)
-        assert_matches(sdpa(query, key, value, is_causal), expected, n)
+        assert_matches(sdpa.sdpa(query, key, value, is_causal), expected, n)

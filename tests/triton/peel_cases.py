@@ -8,9 +8,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples.addmm import addmm
-from examples.mm import mm
-from examples.sdpa import sdpa
+from examples import addmm, mm, sdpa
 from ninetoothed import Symbol, Tensor
 from tests.examples import references
 from tests.examples.compare import assert_matches
@@ -18,20 +16,29 @@ from tests.examples.compare import assert_matches
 WIDTH = Symbol("WIDTH", constexpr=True)
 
 
+#: Where the cases run.
+DEVICE = "cpu"
+
+
 def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator(DEVICE).manual_seed(0)
+    return torch.randn(*shape, generator=generator, device=DEVICE)
+
+
+def poisoned(*shape):
+    return torch.full(shape, float("nan"), device=DEVICE)
 
 
 def case_products_of_odd_sizes():
     for m, n, k in itertools.product((1, 33), (40, 64), (1, 31, 32, 33, 64, 100)):
         left, right = random(m, k), random(k, n)
-        assert_matches(mm(left, right), left.double() @ right.double(), k)
+        assert_matches(mm.mm(left, right), left.double() @ right.double(), k)
 
 
 def case_product_and_sum():
     input, left, right = random(33, 40), random(33, 70), random(70, 40)
     expected = 2 * input.double() + 3 * (left.double() @ right.double())
-    assert_matches(addmm(input, left, right, beta=2, alpha=3), expected, 70)
+    assert_matches(addmm.addmm(input, left, right, beta=2, alpha=3), expected, 70)
 
 
 def case_attention():
@@ -40,7 +47,7 @@ def case_attention():
         query, key, value = random(1, 4, m, 16), random(1, 2, n, 16), random(1, 2, n, 16)
         exact = (tensor.double() for tensor in (query, key, value))
         expected = references.sdpa_reference(*exact, is_causal=is_causal)
-        assert_matches(sdpa(query, key, value, is_causal), expected, n)
+        assert_matches(sdpa.sdpa(query, key, value, is_causal), expected, n)
 
 
 # Rows, piece by piece.
@@ -76,7 +83,7 @@ def case_rows():
     for width, size in itertools.product((16, 12), (1, 11, 12, 16, 17, 24, 32, 50)):
         # All below 0: a lane that holds no element would be the largest.
         input = -1 - random(3, size).abs()
-        output = torch.full((3,), float("nan"))
+        output = poisoned(3)
         largest_kernel(input, output, WIDTH=width)
         torch.testing.assert_close(output, input.max(1).values)
         after_the_first_kernel(input, output, WIDTH=width)
@@ -135,9 +142,9 @@ banded_kernel, below_kernel, of_one_tile_kernel, always_kernel = map(
 def case_comparisons():
     for size, width in itertools.product((16, 23, 64), (8, 16, 6)):
         input = random(size, size)
-        output = torch.full_like(input, float("nan"))
-        rows = torch.arange(size)[:, None]
-        columns = torch.arange(size)[None, :]
+        output = poisoned(*input.shape)
+        rows = torch.arange(size, device=DEVICE)[:, None]
+        columns = torch.arange(size, device=DEVICE)[None, :]
 
         banded_kernel(input, output, WIDTH=width)
         inside = (columns - rows <= 3) & (rows - columns < 5)
@@ -150,6 +157,23 @@ def case_comparisons():
         torch.testing.assert_close(output, torch.ones_like(input))
 
         of_one_tile_kernel(input, output, WIDTH=width)
-        within = torch.arange(size) % width
+        within = torch.arange(size, device=DEVICE) % width
         expected = (within[:, None] >= within[None, :]).float()
         torch.testing.assert_close(output, expected)
+
+
+#: The kernels of the cases.
+KERNELS = {
+    each.name: each
+    for each in (
+        mm.kernel,
+        addmm.kernel,
+        sdpa.kernel,
+        largest_kernel,
+        after_the_first_kernel,
+        banded_kernel,
+        below_kernel,
+        of_one_tile_kernel,
+        always_kernel,
+    )
+}

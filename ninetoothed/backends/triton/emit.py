@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton import (
     ahead,
     deferred_sums,
+    early_loads,
     interleave,
     peel,
     persistent,
@@ -88,6 +89,8 @@ class _Emitter:
         if options.split == 1:
             self._program = interleave.run(self._program, kernel.arrangement.accesses, variant)
         self.library: set[str] = set()
+        if options.early and early_loads.applies(kernel):
+            self._program = early_loads.run(self._program)
         if options.defer and deferred_sums.applies(kernel):
             self._program = deferred_sums.run(self._program)
             self.library |= deferred_sums.FUNCTIONS

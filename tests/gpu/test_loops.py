@@ -1,0 +1,37 @@
+"""Loops that are split, sums that they complete later, loads that they make early, on the GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from tests.triton import deferred_sums_cases, peel_cases  # noqa: E402
+
+CASES = [
+    pytest.param(module, case, id=f"{module.__name__.rpartition('.')[2]}-{case}")
+    for module in (peel_cases, deferred_sums_cases)
+    for case in vars(module)
+    if case.startswith("case_")
+]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "peel=0,defer=0,early=0,descriptors=0",
+        "peel=1,defer=0,early=0,descriptors=0",
+        "peel=0,defer=1,early=0,descriptors=0",
+        "peel=0,defer=0,early=1,descriptors=0",
+        "peel=1,defer=1,early=1,descriptors=1",
+    ],
+)
+@pytest.mark.parametrize(("module", "case"), CASES)
+def test_results(module, case: str, options: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", options)
+    monkeypatch.setattr(module, "DEVICE", "cuda")
+    for kernel in module.KERNELS.values():
+        kernel.forget_plans()
+
+    getattr(module, case)()
