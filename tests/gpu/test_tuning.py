@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
-from examples import mm, sdpa  # noqa: E402
+from examples import mm, sdpa, silu, softmax  # noqa: E402
 from tests.examples.cases import Maker  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.references import sdpa_reference  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh_results(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """What other tests found is not found here."""
+    monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
 
 
 def test_a_tuned_product(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,3 +58,79 @@ def test_products_of_fixed_blocks(blocks: tuple[int, int, int]) -> None:
     output = torch.full((333, 415), torch.nan, dtype=torch.float16, device="cuda")
     kernel(x, y, output)
     assert_matches(output, x.double() @ y.double(), 257)
+
+
+def test_tuning_ahead_is_used_by_later_calls() -> None:
+    """The effort of calls is `none` here, and still what was found is chosen."""
+    kernel = ninetoothed.make(mm.arrangement, mm.application, mm.tensors)
+    make = Maker(torch.float16, "cuda")
+    x, y = make(512, 512), make(512, 512)
+    output = torch.full((512, 512), torch.nan, dtype=torch.float16, device="cuda")
+    kernel(x, y, output)
+    tuned = ninetoothed.tune(kernel, x, y, output, effort="quick")
+    assert tuned.device == torch.cuda.get_device_name()
+    assert tuned.milliseconds <= 1.05 * min(tuned.times.values()) and len(tuned.times) > 10
+    output.fill_(torch.nan)
+    kernel(x, y, output)
+    assert_matches(output, x.double() @ y.double(), 512)
+
+    from ninetoothed.backends.triton.planning import Planner
+
+    plan = Planner(kernel, kernel.call_of(x, y, output)).plan(None)
+    assert plan.details["config"] == tuned.config
+
+
+@pytest.mark.parametrize("is_aligned", [True, False])
+def test_what_a_tuned_kernel_overwrites_is_as_after_one_call(monkeypatch, is_aligned) -> None:
+    """In place, each trial would apply the function once more."""
+    monkeypatch.setenv("NINETOOTHED_TUNE", "full")
+    kernel = ninetoothed.make(silu.arrangement, silu.application, silu.tensors)
+    x = Maker(torch.float32, "cuda")(100_003)[0 if is_aligned else 1 :]
+    expected = torch.nn.functional.silu(x.double())
+    kernel(x, x, BLOCK_SIZE=1024)
+    assert_matches(x, expected, 1)
+
+
+def test_nothing_is_tuned_in_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
+    from ninetoothed.results import entries
+
+    kernel = ninetoothed.make(softmax.arrangement, softmax.application, softmax.tensors)
+    x = Maker(torch.float32, "cuda")(64, 1000)
+    output = torch.full_like(x, torch.nan)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel(x, output)
+    assert entries() == {}
+    graph.replay()
+    assert_matches(output, torch.softmax(x.double(), -1), 1000)
+
+
+def test_a_fresh_process_finds_what_was_compiled(monkeypatch, tmp_path) -> None:
+    """Neither a search nor a compilation: Triton's compiler is not even asked."""
+    program = (
+        "import torch\n"
+        "from examples import mm\n"
+        "from ninetoothed.backends.triton import planning\n"
+        "asked = []\n"
+        "compiled_for = planning.compiled_for\n"
+        "planning.compiled_for = lambda *given: asked.append(1) or compiled_for(*given)\n"
+        "x = torch.randn(512, 512, dtype=torch.float16, device='cuda')\n"
+        "mm.mm(x, x)\n"
+        "torch.cuda.synchronize()\n"
+        "print(len(asked))\n"
+    )
+    monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
+    counts = [
+        int(
+            subprocess.run(
+                [sys.executable, "-c", program],
+                check=True,
+                capture_output=True,
+                text=True,
+                cwd=Path(__file__).parents[2],
+            ).stdout
+        )
+        for _ in range(2)
+    ]
+    assert counts[0] > 10 and counts[1] == 0
