@@ -136,6 +136,18 @@ def test_no_engine_no_descriptor(device):
     assert not any(("descriptors", 1) in chosen for chosen in tried(device))
 
 
+def test_a_person_may_do_without(monkeypatch):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "descriptors=0")
+
+    assert not any(("descriptors", 1) in chosen for chosen in tried(HOPPER))
+
+
+def test_what_stands_in_the_way_of_a_fixed_option_is_not_tried(monkeypatch):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "descriptors=1")
+
+    assert all(("descriptors", 1) in chosen for chosen in tried(HOPPER))
+
+
 def test_descriptors_are_remembered_by_address_and_not_for_ever():
     known, make = descriptors.remembering(lambda address: object())
     first = make(16)
