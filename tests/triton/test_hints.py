@@ -27,6 +27,10 @@ def test_what_programs_share_is_not_read_once():
     assert not streamed(TEN["rope"]) & {"sin_table", "cos_table"}
 
 
+def test_what_is_stored_to_again_is_not_kept():
+    assert "input" not in streamed(TEN["rope"])
+
+
 def test_loads_carry_the_hint():
     assert emit(TEN["add"]).text.count("eviction_policy='evict_last'") == 2
 
