@@ -4,6 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from ninetoothed.backends.triton.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import Options, choices  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
@@ -55,3 +56,22 @@ def test_what_is_no_option_is_an_error(monkeypatch, text):
 
 def test_options_of_no_configuration_are_the_defaults():
     assert Options.of(None) == Options()
+
+
+@pytest.mark.parametrize(
+    ("device", "text", "values"),
+    [
+        (Target("cuda", 90, 32), "", {1}),
+        (Target("cuda", 90, 32), "defer=0", {0}),
+        (Target("hip", "gfx942", 64), "", {0}),
+        (None, "", {0}),
+    ],
+)
+def test_an_option_that_always_pays_is_on_where_it_is_served(monkeypatch, device, text, values):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", text)
+    kernel, tensor = TEN["sdpa"], torch.empty(1, 2, 64, 32)
+    call = kernel.call_of(tensor, tensor, tensor, 1.0, False, tensor)
+    config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
+    found = choices(kernel, call, environment_of(kernel, call, config), device)
+
+    assert {dict(chosen).get("defer", 0) for chosen in found} == values

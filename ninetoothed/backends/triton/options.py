@@ -112,6 +112,9 @@ def _defer(
 def _early(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
+    # Copies in the background that Triton makes of plain loads are begun where they fit best anyway.
+    if not chosen.descriptors or chosen.persistent:
+        return ()
     return (1,) if early_loads.applies(kernel) else ()
 
 
@@ -122,7 +125,7 @@ def _is_cuda(device: Device) -> bool:
 def _descriptors(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    loops = {name: getattr(chosen, name) for name in ("peel", "defer", "early", "hints")}
+    loops = {name: getattr(chosen, name) for name in ("peel", "defer", "hints")}
     if chosen != Options(**loops):
         return ()
     # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
@@ -180,10 +183,10 @@ def _nothing(
 _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequence[int]]] = {
     "peel": _peel,
     "defer": _defer,
-    "early": _early,
     "hints": _nothing,
     "descriptors": _descriptors,
     "persistent": _persistent,
+    "early": _early,
     "split": _split,
     "ahead": _ahead,
     "programs": _programs,
@@ -197,6 +200,9 @@ _ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, int], bool]] = {
     "split": split.is_possible,
     "ahead": ahead.is_possible,
 }
+
+#: Options that paid wherever they were measured: where they apply they are on, unless fixed.
+_ALWAYS = frozenset({"defer"})
 
 #: The options that only some devices have, and which those are.
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
@@ -230,6 +236,8 @@ def choices(
             possible = [default]
             if is_served:
                 possible += values(kernel, call, environment, device, Options(**chosen))
+            if name in _ALWAYS and name not in given:
+                possible = possible[1:] or possible
             if name in given:
                 # What does not apply to this kernel stays as it is.
                 is_right = given[name] in possible or (
