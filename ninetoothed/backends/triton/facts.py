@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: The most that one thread loads with one instruction.
 _WIDEST_ACCESS = 16
 
+#: How many accesses in a row one of a single element is that lies anywhere, as in a window.
+_GATHERED = 1.8
+
 #: The least that an asynchronous copy to shared memory takes, in bytes.
 _LEAST_COPY = 4
 
@@ -49,8 +52,16 @@ _REGISTERS_SAVED = 12
 #: What is left of the work on elements where a loop's masks and comparisons are split off.
 _PEELED = 0.8
 
-#: Finding out which part arrives last, as many times what a reduction costs.
-_ARRIVAL = 3.0
+#: As many stages of a pipeline hide as much of the latency as loading a round ahead does.
+_STAGES_AHEAD = 3
+
+#: What is left where a loop's sums are completed after it.
+_DEFERRED = 0.93
+
+#: Finding out which part arrives last, as many times what a reduction costs; and the bytes of sums
+#: that the last one loads in the time of a reduction, all by itself.
+_ARRIVAL = 5.0
+_SUMMED = 46_000
 
 
 def _group(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
@@ -66,11 +77,13 @@ def _descriptors(facts: Facts, value: int, config: Config, counts: Counts) -> Fa
     """All that products read is loaded ahead, whatever its rows' beginnings are multiples of."""
     copies = sum(counts.loaded.get(name, 0.0) for name in counts.streamed) / _WIDEST_ACCESS
     facts = replace(facts, stages=config.num_stages, is_waiting=False)
+    # In a loop of several products, as attention's, the one thread that asks is late for each.
+    left = _DESCRIBED if len(counts.products) == 1 else 1.0
     return replace(
         facts,
-        copies=copies * _DESCRIBED,
+        copies=copies * left,
         accesses=min(facts.accesses, sum(counts.stored.values()) / _WIDEST_ACCESS),
-        registers=_registers(counts, facts.threads, is_waiting=False) - _REGISTERS_SAVED,
+        registers=_registers(counts, facts.threads, 0) - _REGISTERS_SAVED,
         shared_bytes=_shared_bytes(counts, facts.threads, config.num_stages),
     )
 
@@ -87,23 +100,25 @@ def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
     return replace(
         facts,
         programs=facts.programs * value,
-        bytes_moved=facts.bytes_moved / value + 2 * sums,
-        accesses=facts.accesses / value + 2 * sums / _WIDEST_ACCESS,
+        bytes_moved=facts.bytes_moved / value + sums,
+        accesses=facts.accesses / value + sums / _WIDEST_ACCESS,
         copies=facts.copies / value,
         flops=facts.flops / value,
         special=facts.special / value,
         products=tuple(replace(p, times=p.times / value) for p in facts.products),
         iterations=max(facts.iterations / value, 1.0),
-        reductions=facts.reductions + _ARRIVAL,
+        reductions=facts.reductions + _ARRIVAL + value * sums / _SUMMED,
     )
+
+
+def _defer(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """A sum over a product's columns is one operation fewer for each of its elements."""
+    return replace(facts, flops=facts.flops * _DEFERRED)
 
 
 def _ahead(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
-    """The next round's tiles are there, in registers, while this round's are multiplied."""
-    held = sum(counts.streamed.values()) / 4 / facts.threads
-    return replace(
-        facts, stages=max(facts.stages, 2), is_waiting=False, registers=facts.registers + held
-    )
+    """The next round's tiles are under way to registers while this round's are multiplied."""
+    return replace(facts, stages=_STAGES_AHEAD, is_waiting=False)
 
 
 def _programs(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
@@ -123,6 +138,7 @@ def _programs(facts: Facts, value: int, config: Config, counts: Counts) -> Facts
 #: ranked beside the same configuration without it, and the search finds out.
 EFFECTS: dict[str, Effect] = {
     "ahead": _ahead,
+    "defer": _defer,
     "descriptors": _descriptors,
     "group": _group,
     "peel": _peel,
@@ -146,6 +162,12 @@ class Estimator:
         self._limits = limits
         self._counts: dict[tuple[tuple[str, int], ...], tuple[Counts, int]] = {}
         self._vectors: dict[str, int] | None = None
+        accesses = kernel.arrangement.accesses
+        self._divided = {
+            name
+            for name, access in accesses.items()
+            if any(node.op in ("//", "%") for node in access.offset.walk())
+        }
 
     def seconds(self, config: Config) -> float:
         """How long a launch should take; infinity where it does not fit."""
@@ -184,9 +206,9 @@ class Estimator:
             products=tuple(counts.products),
             iterations=max(counts.rounds, 1.0),
             stages=stages,
-            is_waiting=counts.rounds > 1 and self._is_waiting(counts),
+            is_waiting=counts.rounds > 1 and (not counts.products or self._waited_for(counts) > 0),
             threads=threads,
-            registers=_registers(counts, threads, self._is_waiting(counts)),
+            registers=_registers(counts, threads, self._waited_for(counts)),
             shared_bytes=_shared_bytes(counts, threads, stages),
         )
         for name, value in config.options:
@@ -229,16 +251,24 @@ class Estimator:
                     continue
                 itemsize = self._call.arguments[name].dtype.itemsize
                 held = max(counts.largest // threads, 1) * itemsize
-                total += amount / max(min(self._bytes_at_once(name), held), itemsize)
+                size = max(min(self._bytes_at_once(name), held), itemsize)
+                total += amount / size * (_GATHERED if self._is_gathered(name, size) else 1.0)
         return total
 
     def _is_copied_ahead(self, counts: Counts) -> bool:
         return any(self._bytes_at_once(name) >= _LEAST_COPY for name in counts.streamed)
 
-    def _is_waiting(self, counts: Counts) -> bool:
-        """Whether some of a loop's loads cannot be begun ahead of their round."""
-        sizes = [self._bytes_at_once(name) for name in counts.streamed]
-        return not counts.products or any(size < _LEAST_COPY for size in sizes)
+    def _is_gathered(self, name: str, size: int) -> bool:
+        """Whether single elements are loaded from places that are no multiple of anything."""
+        return name in self._divided and size == self._call.arguments[name].dtype.itemsize
+
+    def _waited_for(self, counts: Counts) -> float:
+        """The bytes of a round that products take and that cannot be loaded ahead of it."""
+        return sum(
+            size
+            for name, size in counts.streamed.items()
+            if self._bytes_at_once(name) < _LEAST_COPY
+        )
 
     def _copies(self, counts: Counts, stages: int) -> float:
         """The copies to shared memory that are begun rounds ahead."""
@@ -257,17 +287,18 @@ def _across(warps: int) -> float:
     return 1.0 if warps > 1 else 0.6
 
 
-def _registers(counts: Counts, threads: int, is_waiting: bool) -> float:
+def _registers(counts: Counts, threads: int, waited_for: float) -> float:
     """Of one thread. The sums of a product are float32; those of a product that feeds another are
-    there once more as its operand."""
+    there once more as its operand.
+
+    Args:
+        waited_for: bytes of a round that pass through registers, not to shared memory directly.
+    """
     if not counts.products:
         return counts.largest * 1.25 / threads + _OTHER_REGISTERS_WITHOUT_PRODUCTS
     sizes = [product.rows * product.columns for product in counts.products]
     held = (1.5 * sum(sizes[:-1]) + sizes[-1]) / threads + _OTHER_REGISTERS
-    if is_waiting:
-        # What is not copied to shared memory directly passes through registers.
-        held += sum(counts.streamed.values()) / 3 / threads
-    return held
+    return held + waited_for / 3 / threads
 
 
 def _shared_bytes(counts: Counts, threads: int, stages: int) -> int:

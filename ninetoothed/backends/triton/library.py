@@ -138,10 +138,14 @@ def sum_of_parts(pointer, like, step: tl.constexpr, num_parts: tl.constexpr):
     matrix = _as_rows(like)
     places = _places(matrix.shape[0], matrix.shape[1])
     total = tl.zeros(matrix.shape, tl.float32)
-    for part in range(num_parts):
-        # Not from this multiprocessor's own cache: others have stored them.
-        total += tl.load(pointer + part * step + places, cache_modifier=".cg")
-    return tl.reshape(total, like.shape).to(like.dtype)
+    # Not from this multiprocessor's own cache: others have stored them.
+    coming = tl.load(pointer + places, cache_modifier=".cg")
+    for part in range(1, num_parts):
+        # Asked for before it is waited for.
+        here = coming
+        coming = tl.load(pointer + part * step + places, cache_modifier=".cg")
+        total += here
+    return tl.reshape(total + coming, like.shape).to(like.dtype)
 
 
 @triton.jit
