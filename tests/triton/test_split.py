@@ -8,7 +8,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.backends.triton import split  # noqa: E402
-from ninetoothed.backends.triton.options import Options  # noqa: E402
+from ninetoothed.backends.triton.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import Options, are_right, choices  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
@@ -122,3 +123,22 @@ def test_parts_are_compiled(name, monkeypatch):
 @pytest.mark.parametrize("parts", [2, 5])
 def test_the_parts_together_give_the_same(parts):
     assert failures("tests.triton.split_cases", f"split={parts}") == {}
+
+
+def test_parts_and_descriptors_do_not_go_together(monkeypatch):
+    """Nor do they where a person asks for parts and the other is tried."""
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=2")
+    kernel, call = product(4096, 4096, 4096)
+    target = Target("cuda", 90, 32)
+    found = choices(kernel, call, environment_of(kernel, call, config()), target)
+
+    assert found and all(dict(chosen) == {"split": 2} for chosen in found)
+
+
+def test_parts_that_were_found_for_another_call_are_right_for_this_one():
+    kernel, call = product(64, 4096, 4000)
+    environment = environment_of(kernel, call, config())
+    target = Target("cuda", 90, 32)
+
+    assert are_right(kernel, call, environment, target, (("split", 5),))
+    assert not are_right(kernel, call, environment, target, (("persistent", 1), ("split", 5)))

@@ -147,10 +147,15 @@ def _persistent(
     return (1,) if persistent.is_possible(kernel, described) else ()
 
 
+def _has_plain_loop(chosen: Options) -> bool:
+    """Whether no option chosen so far changes a loop or where its loads stand."""
+    return not (chosen.peel or chosen.defer or chosen.descriptors)
+
+
 def _split(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen.peel or chosen.descriptors:
+    if not _has_plain_loop(chosen):
         return ()
     multiprocessors = getattr(device, "multiprocessors", 0)
     return split.choices(kernel, environment, multiprocessors)
@@ -159,7 +164,7 @@ def _split(
 def _ahead(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if chosen.peel or chosen.descriptors:
+    if not _has_plain_loop(chosen):
         return ()
     return (1,) if ahead.is_worth_it(kernel, call, environment) else ()
 
@@ -193,12 +198,32 @@ _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequen
     "group": _group,
 }
 
-#: Values that are right too, though they are not worth trying: a person may fix them.
-_ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, int], bool]] = {
-    "hints": lambda kernel, environment, value: value in (0, 1),
-    "programs": programs.is_possible,
-    "split": split.is_possible,
-    "ahead": ahead.is_possible,
+
+def _hints_are_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
+    return value in (0, 1)
+
+
+def _programs_are_right(
+    kernel: Kernel, environment: Environment, chosen: Options, value: int
+) -> bool:
+    return programs.is_possible(kernel, environment, value)
+
+
+def _split_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
+    return _has_plain_loop(chosen) and split.is_possible(kernel, environment, value)
+
+
+def _ahead_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
+    return _has_plain_loop(chosen) and ahead.is_possible(kernel, environment, value)
+
+
+#: Values that are right too with those options, though they are not worth trying: a person may fix
+#: them, and what was found for another call may be used.
+_ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, Options, int], bool]] = {
+    "hints": _hints_are_right,
+    "programs": _programs_are_right,
+    "split": _split_is_right,
+    "ahead": _ahead_is_right,
 }
 
 #: Options that paid wherever they were measured: where they apply they are on, unless fixed.
@@ -241,7 +266,8 @@ def choices(
             if name in given:
                 # What does not apply to this kernel stays as it is.
                 is_right = given[name] in possible or (
-                    name in _ALSO_RIGHT and _ALSO_RIGHT[name](kernel, environment, given[name])
+                    name in _ALSO_RIGHT
+                    and _ALSO_RIGHT[name](kernel, environment, Options(**chosen), given[name])
                 )
                 possible = [given[name] if is_right else default]
             extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]
