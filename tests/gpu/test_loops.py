@@ -19,11 +19,11 @@ CASES = [
 @pytest.mark.parametrize(
     "options",
     [
-        "peel=0,defer=0,early=0,descriptors=0",
-        "peel=1,defer=0,early=0,descriptors=0",
-        "peel=0,defer=1,early=0,descriptors=0",
-        "peel=0,defer=0,early=1,descriptors=0",
-        "peel=1,defer=1,early=1,descriptors=1",
+        "peel=0,defer=0,descriptors=0",
+        "peel=1,defer=0,descriptors=0",
+        "peel=0,defer=1,descriptors=0",
+        "peel=0,defer=0,descriptors=1,early=1",
+        "peel=1,defer=1,descriptors=1,early=1",
     ],
 )
 @pytest.mark.parametrize(("module", "case"), CASES)

@@ -50,6 +50,15 @@ def case_attention():
         assert_matches(sdpa.sdpa(query, key, value, is_causal), expected, n)
 
 
+def case_attention_of_halves():
+    for (m, n), is_causal in itertools.product(((64, 64), (33, 40), (100, 72)), (False, True)):
+        tensors = (random(1, 4, m, 16), random(1, 2, n, 16), random(1, 2, n, 16))
+        query, key, value = (tensor.half() for tensor in tensors)
+        exact = (tensor.double() for tensor in (query, key, value))
+        expected = references.sdpa_reference(*exact, is_causal=is_causal)
+        assert_matches(sdpa.sdpa(query, key, value, is_causal), expected, n, True)
+
+
 # Rows, piece by piece.
 
 

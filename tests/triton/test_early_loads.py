@@ -11,9 +11,12 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
+from ninetoothed.backends.triton.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.early_loads import applies, run  # noqa: E402
 from ninetoothed.backends.triton.emit import emit  # noqa: E402
-from ninetoothed.backends.triton.options import Options  # noqa: E402
+from ninetoothed.backends.triton.options import Options, choices  # noqa: E402
+from ninetoothed.backends.triton.specialize import environment_of  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
@@ -62,6 +65,17 @@ def test_a_loop_that_stores_is_left():
     assert not applies(kernel_of(stores))
 
 
+def test_they_are_tried_with_descriptors():
+    tensor = torch.empty(1, 2, 64, 32, dtype=torch.float16)
+    call = sdpa.kernel.call_of(tensor, tensor, tensor, 1.0, False, tensor)
+    config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
+    environment = environment_of(sdpa.kernel, call, config)
+    found = map(dict, choices(sdpa.kernel, call, environment, Target("cuda", 90, 32)))
+    pairs = {(each.get("descriptors", 0), each.get("early", 0)) for each in found}
+
+    assert pairs == {(0, 0), (1, 0), (1, 1)}
+
+
 def test_the_program_is_not_changed():
     program = sdpa.kernel.optimized
     before = str(program)
@@ -71,6 +85,6 @@ def test_the_program_is_not_changed():
 
 
 def test_results():
-    found = failures("tests.triton.peel_cases", "early=1")
+    found = failures("tests.triton.peel_cases", "descriptors=1,early=1")
 
     assert not found, "\n".join(f"{case}: {error}" for case, error in found.items())
