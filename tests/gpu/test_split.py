@@ -15,11 +15,10 @@ from tests.examples.maker import Maker  # noqa: E402
 BLOCKS = (64, 64, 32)
 
 
-@pytest.fixture(params=[2, 5], ids="{} parts".format, autouse=True)
-def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+@pytest.fixture(params=["split=2", "split=5", "split=3,ahead=1", "ahead=1"], autouse=True)
+def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"split={request.param}")
-    return request.param
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", request.param)
 
 
 def make(*shape: int) -> torch.Tensor:
@@ -54,7 +53,9 @@ def counters() -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    "shape", [(64, 2048, 64), (100, 1000, 70), (1, 4096, 200), (64, 32, 64), (64, 0, 64)], ids=str
+    "shape",
+    [(64, 2048, 64), (100, 1000, 70), (99, 1001, 77), (1, 4096, 200), (64, 32, 64), (64, 0, 64)],
+    ids=str,
 )
 def test_products(shape: tuple[int, int, int]) -> None:
     m, k, n = shape
