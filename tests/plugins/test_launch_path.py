@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
 
@@ -9,10 +10,13 @@ import pytest
 
 import ninetoothed
 from ninetoothed import Symbol, Tensor, plugins
+from tests.plugins.test_ten_kernels import registered as registering
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 LAUNCHES = 1000
+
+registered = contextlib.contextmanager(registering)
 
 
 def make():
@@ -88,3 +92,20 @@ def test_the_counting_sees_hooks_where_they_are_called() -> None:
     calls = calls_during(manager.frontends)
     assert calls["pluggy"] > 0
     assert calls["ninetoothed.plugins"] > 0
+
+
+def test_nothing_of_pluggy_or_the_manager_runs_where_a_frontend_takes_over_the_launch() -> None:
+    jax = pytest.importorskip("jax", reason="needs JAX")
+    with registered("ninetoothed_jax", "ninetoothed-jax", "jax"):
+        kernel, x = make(), jax.numpy.ones(8)
+        output = jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+        def launch():
+            for _ in range(100):
+                kernel(x, 2.0, output, BLOCK_SIZE=4).block_until_ready()
+
+        launch()
+        calls = calls_during(launch)
+    assert calls["ninetoothed_jax.launcher"] >= 100, "the launches were not seen"
+    asked = {n: c for n, c in calls.items() if n.startswith(("pluggy", "ninetoothed.plugins"))}
+    assert asked == {}

@@ -251,6 +251,25 @@ def test_calls_from_several_threads(add, x):
     assert failures == []
 
 
+@pytest.mark.skipif(DEVICE.kind != "cpu", reason="the addresses are NumPy's")
+def test_a_plan_serves_all_addresses_of_one_alignment(add):
+    """XLA's buffers are aligned; what runs there does not rely on it."""
+    from ninetoothed_jax.ffi import Invocation
+    from ninetoothed_jax.launcher import _calls
+
+    x = jnp.arange(72, dtype=jnp.float32)
+    add(x, x, like(x), BLOCK_SIZE=8)
+    call = _calls[max(_calls)]
+    for start in (0, 4, 1, 5, 8, 3):
+        memory = np.arange(100, dtype=np.float32)
+        offset = start + (-memory.ctypes.data % 16) // 4
+        first, output = memory[offset:][:72], np.empty(72, np.float32)
+        operands = [first.ctypes.data, memory.ctypes.data]
+        call.run("cpu", Invocation(call.identity, operands, [output.ctypes.data], 0, 0))
+        assert np.array_equal(output, first + memory[:72])
+    assert 2 <= len(call.plans) <= 4
+
+
 def test_a_kernel_may_be_called_with_one_framework_after_another(add, x):
     array = np.arange(100, dtype=np.float32)
     output = np.empty_like(array)
