@@ -56,20 +56,20 @@ class Constants:
 
     launch: float = 3.2e-6
     clock: float = 0.927
-    start: float = 1335.0
-    program: float = 96.0
-    latency: float = 1675.0
+    start: float = 1460.0
+    program: float = 130.0
+    latency: float = 1350.0
     step: float = 1.0
-    reduction: float = 790.0
-    access: float = 22.0
-    copy: float = 9.5
-    cache_bytes: float = 59.0
-    shared_bytes: float = 114.0
-    dot: float = 0.67
-    warp_dot: float = 0.343
-    overlap: float = 4.1
-    hiding: float = 7.7
-    exposed: float = 0.41
+    reduction: float = 960.0
+    access: float = 17.5
+    copy: float = 2.3
+    cache_bytes: float = 55.0
+    shared_bytes: float = 116.5
+    dot: float = 0.8
+    warp_dot: float = 0.268
+    overlap: float = 4.0
+    hiding: float = 5.3
+    exposed: float = 0.427
     spill: float = 1.2
 
 

@@ -64,6 +64,7 @@ class Counts:
         streamed: the parameters that are loaded in a loop with a product, so that their loads can
             be begun rounds ahead, with the bytes of one round.
         held: bytes of the tiles that products take and that are loaded once.
+        waited_for: of the bytes streamed in one round, those that no copy in the background brings.
         largest: elements of the largest tile.
     """
 
@@ -76,6 +77,7 @@ class Counts:
     rounds: float = 1.0
     streamed: dict[str, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
+    waited_for: int = 0
     largest: int = 1
 
     @property

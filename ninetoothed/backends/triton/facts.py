@@ -45,9 +45,12 @@ _OTHER_REGISTERS_WITHOUT_PRODUCTS = 24
 Effect = Callable[[Facts, int, "Config", Counts], Facts]
 
 
-#: What is left of an access's work where a descriptor does it, and of the registers for addresses.
-_DESCRIBED = 0.1
+#: What is left of the work of copies where descriptors do it; in a loop of several products, as in
+#: attention, it is more, for the one thread that asks is late for each. Registers are saved in any
+#: case, and to fetch the descriptors takes a part of what a reduction does.
+_DESCRIBED, _DESCRIBED_AMONG_SEVERAL = 0.1, 2.5
 _REGISTERS_SAVED = 12
+_FETCHED = 0.4
 
 #: What is left of the work on elements where a loop's masks and comparisons are split off.
 _PEELED = 0.8
@@ -77,11 +80,11 @@ def _descriptors(facts: Facts, value: int, config: Config, counts: Counts) -> Fa
     """All that products read is loaded ahead, whatever its rows' beginnings are multiples of."""
     copies = sum(counts.loaded.get(name, 0.0) for name in counts.streamed) / _WIDEST_ACCESS
     facts = replace(facts, stages=config.num_stages, is_waiting=False)
-    # In a loop of several products, as attention's, the one thread that asks is late for each.
-    left = _DESCRIBED if len(counts.products) == 1 else 1.0
+    left = _DESCRIBED if len(counts.products) == 1 else _DESCRIBED_AMONG_SEVERAL
     return replace(
         facts,
         copies=copies * left,
+        reductions=facts.reductions + _FETCHED,
         accesses=min(facts.accesses, sum(counts.stored.values()) / _WIDEST_ACCESS),
         registers=_registers(counts, facts.threads, 0) - _REGISTERS_SAVED,
         shared_bytes=_shared_bytes(counts, facts.threads, config.num_stages),
@@ -118,7 +121,9 @@ def _defer(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
 
 def _ahead(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
     """The next round's tiles are under way to registers while this round's are multiplied."""
-    return replace(facts, stages=_STAGES_AHEAD, is_waiting=False)
+    registers = facts.registers + counts.waited_for / 2 / facts.threads
+    stages = _STAGES_AHEAD if facts.stages == 1 else min(facts.stages, _STAGES_AHEAD)
+    return replace(facts, stages=stages, is_waiting=False, registers=registers)
 
 
 def _programs(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
@@ -206,9 +211,9 @@ class Estimator:
             products=tuple(counts.products),
             iterations=max(counts.rounds, 1.0),
             stages=stages,
-            is_waiting=counts.rounds > 1 and (not counts.products or self._waited_for(counts) > 0),
+            is_waiting=counts.rounds > 1 and (not counts.products or counts.waited_for > 0),
             threads=threads,
-            registers=_registers(counts, threads, self._waited_for(counts)),
+            registers=_registers(counts, threads, counts.waited_for),
             shared_bytes=_shared_bytes(counts, threads, stages),
         )
         for name, value in config.options:
@@ -225,6 +230,11 @@ class Estimator:
                 max(int(as_symbol(size).evaluate(environment)), 0) for size in self._kernel.grid
             )
             counts = count(self._kernel, self._call, environment)
+            counts.waited_for = sum(
+                size
+                for name, size in counts.streamed.items()
+                if self._bytes_at_once(name) < _LEAST_COPY
+            )
             self._counts[config.values] = counts, programs
         return self._counts[config.values]
 
@@ -262,14 +272,6 @@ class Estimator:
         """Whether single elements are loaded from places that are no multiple of anything."""
         return name in self._divided and size == self._call.arguments[name].dtype.itemsize
 
-    def _waited_for(self, counts: Counts) -> float:
-        """The bytes of a round that products take and that cannot be loaded ahead of it."""
-        return sum(
-            size
-            for name, size in counts.streamed.items()
-            if self._bytes_at_once(name) < _LEAST_COPY
-        )
-
     def _copies(self, counts: Counts, stages: int) -> float:
         """The copies to shared memory that are begun rounds ahead."""
         return sum(
@@ -284,10 +286,10 @@ class Estimator:
 
 def _across(warps: int) -> float:
     """Of a reduction's cost, what it is within one warp and what over several."""
-    return 1.0 if warps > 1 else 0.6
+    return 1.0 if warps > 1 else 0.9
 
 
-def _registers(counts: Counts, threads: int, waited_for: float) -> float:
+def _registers(counts: Counts, threads: int, waited_for: int) -> float:
     """Of one thread. The sums of a product are float32; those of a product that feeds another are
     there once more as its operand.
 

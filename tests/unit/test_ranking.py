@@ -1,0 +1,88 @@
+"""What the estimate ranks first is near the best that was measured on a device.
+
+`rankings.json` holds times of an H200, of the paper's tasks at its sizes and of some others: what the
+estimate ranked high, a spread of the rest, with and without each option. No time is taken here: a
+change to the estimate, to what is counted or to an option's effect shows as another ranking.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton")
+
+from ninetoothed import dtypes
+from ninetoothed.backends.base import Argument, Call, Device
+from ninetoothed.backends.triton.facts import Estimator
+from ninetoothed.tuning import Config, Space, effort
+from tests.golden.kernels import TEN
+from tests.unit.machines import H200
+
+MEASURED = json.loads((Path(__file__).parent / "rankings.json").read_text(encoding="utf-8"))
+TASKS = {task["name"]: task for task in MEASURED["tasks"]}
+
+#: The ten tasks at the paper's sizes, as far as there is a choice.
+PAPERS = (
+    "mm 4096 4096 4096", "addmm", "bmm", "conv2d", "sdpa False (4, 48, 1024, 64)",
+    "softmax (4096, 4096)", "rms (4096, 4096)", "rope", "add 16777216 1024",
+)  # fmt: skip
+
+
+def argument(shape: list[int]) -> Argument:
+    strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    return Argument(tuple(shape), tuple(strides), dtypes.float16)
+
+
+def ranked(task: dict[str, Any]) -> tuple[Space, dict[Config, float]]:
+    """The configurations as the estimate ranks them, and their times in microseconds."""
+    kernel = TEN[task["kernel"]]
+    arguments = {name: argument(shape) for name, shape in task["arguments"].items()}
+    call = Call(arguments, constants=task["constants"], device=Device("cuda"))
+    times = {
+        Config(tuple(zip(task["symbols"], values)), warps, stages, tuple(options.items())): time
+        for values, warps, stages, options, time in task["times"]
+    }
+    estimator = Estimator(kernel, call, H200)
+    return Space({config: estimator.seconds(config) for config in times}), times
+
+
+def slowdown(task: dict[str, Any], count: int = 1) -> float:
+    """The best of so many that are tried first, over the best of all."""
+    space, times = ranked(task)
+    return min(times[config] for config in space.starts(count)) / min(times.values())
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_first_choice_is_near_the_best(name: str) -> None:
+    assert slowdown(TASKS[name]) <= 1.105
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name not in PAPERS])
+def test_the_first_choice_is_reasonable_elsewhere(name: str) -> None:
+    assert slowdown(TASKS[name]) <= 1.2
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_quick_search_begins_with_one_of_the_best(name: str) -> None:
+    assert slowdown(TASKS[name], effort("quick").num_starts) <= 1.06
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if len(task["times"]) > 20])
+def test_slow_configurations_are_ranked_low(name: str) -> None:
+    """Those that take twice as long are, on average, in the lower half."""
+    space, times = ranked(TASKS[name])
+    best = min(times.values())
+    places = [place for place, config in enumerate(space.ranked) if times[config] > 2 * best]
+    assert not places or sum(places) / len(places) > len(space) / 2
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_an_estimate_is_about_the_time(name: str) -> None:
+    space, times = ranked(TASKS[name])
+    best = min(times, key=times.__getitem__)
+    assert 0.6 < 1e6 * space.costs[best] / times[best] < 1.6
