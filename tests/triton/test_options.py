@@ -15,6 +15,11 @@ from tests.golden.kernels import TEN  # noqa: E402
 BLOCKS = {f"BLOCK_SIZE_{dim}": 64 for dim in "MNK"}
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_fixed(monkeypatch):
+    monkeypatch.delenv("NINETOOTHED_OPTIONS", raising=False)
+
+
 def tried(name):
     kernel = TEN[name]
     constants = {"BLOCK_SIZE": 1024} if name == "add" else {}
