@@ -38,10 +38,10 @@ _BRIEF, _LONG, _ROUND = 1.5, 8.0, 4.0
 _CLOSE, _MOST_FINALISTS, _ROUNDS, _TIE = 1.04, 5, 5, 1.01
 
 #: Neighbours that are tried at a time, and how much slower than the best they may be estimated.
-_MOST_NEIGHBOURS, _HOPELESS = 16, 2.0
+_MOST_NEIGHBOURS, _HOPELESS = 12, 2.0
 
 #: So many of the best that were measured have their neighbours tried.
-_MOST_CENTRES = 3
+_MOST_CENTRES = 2
 
 
 class Search(Generic[Compiled]):

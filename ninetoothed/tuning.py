@@ -79,7 +79,7 @@ class Effort:
 
 _BUDGETS = {
     "none": Effort("none", 0.0, 1),
-    "quick": Effort("quick", 10.0, 20),
+    "quick": Effort("quick", 10.0, 16),
     "full": Effort("full", math.inf, sys.maxsize),
 }
 

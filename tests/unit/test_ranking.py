@@ -19,6 +19,9 @@ pytest.importorskip("triton")
 from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.facts import Estimator
+from ninetoothed.cache import Cache
+from ninetoothed.results import Results
+from ninetoothed.search import Search
 from ninetoothed.tuning import Config, Space, effort
 from tests.golden.kernels import TEN
 from tests.unit.machines import H200
@@ -79,6 +82,22 @@ def test_slow_configurations_are_ranked_low(name: str) -> None:
     best = min(times.values())
     places = [place for place, config in enumerate(space.ranked) if times[config] > 2 * best]
     assert not places or sum(places) / len(places) > len(space) / 2
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_quick_search_finds_one_of_the_best_in_few_steps(name: str, tmp_path: Path) -> None:
+    """As far as it goes: what it may choose from is what was measured."""
+    space, times = ranked(TASKS[name])
+    measured = set()
+
+    def measure(config: Config, budget_ms: float) -> float:
+        measured.add(config)
+        return times[config]
+
+    results = Results("key", store=Cache("tuning", tmp_path))
+    search = Search(name, space, lambda config: config, measure, results, effort("quick"), 1)
+    assert times[search.run()] <= 1.03 * min(times.values())
+    assert len(measured) <= 48
 
 
 @pytest.mark.parametrize("name", PAPERS)
