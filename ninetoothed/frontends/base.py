@@ -171,15 +171,17 @@ class Frontend:
         A launch function has the names of the kernel's parameters, which would hide those of
         `namespace` and Python's own.
         """
-        known = {**vars(builtins), **self.names}
         used = _names_in([*_expressions(self).values(), *_expressions(self.jagged).values()])
-        renamed = {name: f"{name}_" for name in known if name in taken and name in used}
+        # Variables of comprehensions count too: a tensor may have the name of one.
+        renamed = {name: f"{name}_" for name in sorted(used) if name in taken}
+        # The namespace is asked for only where it must be: that may import the framework.
         if not renamed:
             return self
+        known = {**vars(builtins), **self.names}
         while set(renamed.values()) & {*taken, *known}:
             renamed = {name: f"{other}_" for name, other in renamed.items()}
         names = {renamed.get(name, name): value for name, value in self.names.items()}
-        names |= {renamed[name]: known[name] for name in renamed}
+        names |= {renamed[name]: known[name] for name in renamed if name in known}
         jagged = self.jagged and replace(self.jagged, **_reworded(self.jagged, renamed))
         reworded: dict[str, Any] = _reworded(self, renamed)
         return replace(self, **reworded, jagged=jagged, namespace=lambda: names)

@@ -27,6 +27,10 @@ def of_names(tuple, steps_of):  # noqa: A002
     steps_of = tuple * 2
 
 
+def of_a_comprehension(step, part):
+    part = step * 2
+
+
 def of_the_launch_function(plans_, int):  # noqa: A002
     int = plans_ * 2
 
@@ -35,12 +39,14 @@ def of_the_last_call(last_, guard_):
     guard_ = last_ * 2
 
 
-@pytest.mark.parametrize("application", [of_names, of_the_launch_function, of_the_last_call])
+@pytest.mark.parametrize(
+    "application", [of_names, of_a_comprehension, of_the_launch_function, of_the_last_call]
+)
 @pytest.mark.parametrize("with_guard", [False, True])
 def test_parameters_hide_no_name_that_a_launch_needs(application, with_guard):
     changes = {
         "namespace": lambda: {"steps_of": steps_of, "current_stream": toy.current_stream},
-        "strides": "tuple(steps_of({x}))",
+        "strides": "tuple([step for step in steps_of({x}) if {x}.kind])",
         "pointer": "({x}.address or tuple([0])[0])",
         "guard": guard_by(dict, "{x}.sizes", "{x}.steps", "{x}.kind") if with_guard else None,
     }
@@ -71,6 +77,14 @@ def test_names_are_changed_where_they_are_taken_and_nowhere_else():
     assert apart.jagged is not None and apart.jagged.values == "f__({x})"
     assert (apart.names["f__"], apart.names["f_"], apart.names["g"]) == (abs, max, min)
     assert frontend.apart_from(("h",)) is frontend
+
+
+def test_the_namespace_is_not_asked_for_where_no_name_is_taken():
+    def namespace():
+        raise AssertionError("a framework would be imported")
+
+    frontend = toy.ToyPlugin(namespace=namespace, shape="sizes_of({x})").frontend
+    assert frontend.apart_from(("input", "output", "len")) is frontend
 
 
 def test_a_guard_compares_by_value_what_cannot_be_hashed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -87,7 +88,9 @@ def test_doctor_says_what_kernels_run_on(capsys):
     assert main(["doctor"]) == 0
     output = capsys.readouterr().out
     assert "cache directory" in output
-    assert "Kernels run here on:\n  the CPU, by the NumPy backend: tensors of" in output
+    has_a_framework = any(importlib.util.find_spec(name) for name in ("torch", "paddle"))
+    where = "the CPU, by the NumPy backend: tensors of" if has_a_framework else "nothing"
+    assert f"Kernels run here on:\n  {where}" in output
 
 
 @pytest.mark.usefixtures("sick")
