@@ -17,7 +17,7 @@ pytest.importorskip("triton")
 from examples import mm, silu, softmax
 from ninetoothed import dtypes, tuning
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.backends.triton import planning
+from ninetoothed.backends.triton import planning, trials
 from ninetoothed.backends.triton.planning import Planner
 from ninetoothed.errors import CompilationError, DeviceError
 from ninetoothed.results import Results, entries
@@ -26,6 +26,9 @@ from ninetoothed.tuning import Config
 from tests.unit.machines import H200
 
 STREAM = 7
+
+#: Twice the second-level cache: what is written to before each launch that is timed.
+FLUSH = 2 * H200.l2_bytes
 
 
 def tensor(*shape: int, dtype=dtypes.float16, aligned: bool = True) -> Argument:
@@ -49,7 +52,9 @@ class Machine:
     """A device on which a configuration takes a time, and nothing is launched."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.launched: list[Config] = []
         self.measured: list[Config] = []
+        self.room = math.inf
         self.memory: list[tuple[str, int]] = []
         self.capturing = False
         self.limits = H200
@@ -58,9 +63,10 @@ class Machine:
         monkeypatch.setattr(planning.driver, "device_limits", lambda *_: self.limits)
         monkeypatch.setattr(planning.driver, "is_capturing", lambda *_: self.capturing)
         monkeypatch.setattr(planning, "runtime", lambda backend: self)
+        monkeypatch.setattr(trials, "runtime", lambda backend: self)
         monkeypatch.setattr(planning, "_PURSE", Purse())
         monkeypatch.setattr(Planner, "_candidate", self._candidate)
-        monkeypatch.setattr(Planner, "_measured", self._measure)
+        monkeypatch.setattr(trials.driver, "measure", self._measure)
 
     def _candidate(self, config: Config, is_kept: bool = True) -> SimpleNamespace:
         if self.fails(config):
@@ -68,14 +74,19 @@ class Machine:
         emitted = SimpleNamespace(text="source")
         specialized = SimpleNamespace(emitted=emitted, constants={})
         return SimpleNamespace(
-            config=config, run=lambda *_: None, specialized=specialized, launchable=None
+            config=config,
+            run=lambda *_: self.launched.append(config),
+            specialized=specialized,
+            launchable=None,
         )
 
-    def _measure(self, candidate, values, budget, restore) -> float:
-        if restore is not None:
-            restore()
-        self.measured.append(candidate.config)
-        return self.time(candidate.config)
+    def _measure(self, launch, stream, index, *, backend, budget_ms, prepare) -> float:
+        assert (stream, index, backend) == (STREAM, 0, "cuda")
+        if prepare is not None:
+            prepare()
+        launch()
+        self.measured.append(self.launched[-1])
+        return self.time(self.launched[-1])
 
     # What of the driver's library is used.
 
@@ -87,11 +98,16 @@ class Machine:
         return 1
 
     def allocate(self, size) -> int:
+        if size > self.room:
+            raise DeviceError("out of memory")
+        if size == FLUSH:
+            return 0
         self.memory.append(("allocate", size))
         return 99
 
     def free(self, address) -> None:
-        self.memory.append(("free", address))
+        if address:
+            self.memory.append(("free", address))
 
     def copy(self, target, source, size, stream) -> None:
         self.memory.append(("keep" if target == 99 else "restore", size))
@@ -330,6 +346,16 @@ def test_an_interrupt_leaves_the_arguments_as_they_were(machine: Machine) -> Non
     with pytest.raises(KeyboardInterrupt):
         Planner(softmax.kernel, call).plan(in_place(call))
     assert machine.memory[-2:] == [("restore", 8192), ("free", 99)]
+
+
+def test_without_room_a_call_runs_untuned_and_says_so(machine: Machine) -> None:
+    machine.room = FLUSH - 1
+    call = Call({"input": tensor(64, 64), "output": tensor(64, 64)}, device=Device("cuda"))
+    with pytest.warns(RuntimeWarning, match="`softmax` cannot be tuned.*no memory.*runs untuned"):
+        plan = Planner(softmax.kernel, call).plan(in_place(call))
+    assert plan.details["config"].num_warps and machine.measured == []
+    with pytest.raises(DeviceError, match="no memory left"):
+        Planner(softmax.kernel, call).tune(in_place(call), tuning.effort("full"))
 
 
 # Tuning ahead.

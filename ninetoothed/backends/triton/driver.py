@@ -204,6 +204,11 @@ def is_capturing(stream: int, backend: str = "cuda") -> bool:
     return runtime(backend).is_capturing(stream)
 
 
+def flush_bytes(index: int, backend: str = "cuda") -> int:
+    """The memory that is written to before each launch that is timed: no cache holds it all."""
+    return max(2 * device_limits(index, backend).l2_bytes, 1 << 20)
+
+
 def measure(
     launch: Callable[[], object],
     stream: int,
@@ -225,7 +230,7 @@ def measure(
             same stream (it restores arguments that the kernel overwrites).
     """
     library = runtime(backend)
-    size = max(2 * device_limits(index, backend).l2_bytes, 1 << 20)
+    size = flush_bytes(index, backend)
     with library.device(index):
         flush = library.allocate(size)
         try:

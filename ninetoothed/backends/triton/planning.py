@@ -5,22 +5,21 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import __version__, tuning
-from ninetoothed.backends.base import Argument, Call, Plan, run_nothing
+from ninetoothed.backends.base import Call, Plan, run_nothing
 from ninetoothed.backends.triton import binaries, choosing, descriptors, driver, options, versions
 from ninetoothed.backends.triton.compile import Target, compile_source
 from ninetoothed.backends.triton.runtime import runtime
 from ninetoothed.backends.triton.specialize import Specialized, environment_of, specialize
+from ninetoothed.backends.triton.trials import NoRoomError, Trials
 from ninetoothed.backends.triton.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.cache import digest
 from ninetoothed.costs import DeviceLimits
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
-from ninetoothed.program import SourcePointer, SourceStore, Store
 from ninetoothed.results import FORMAT, Results, Subject
 from ninetoothed.search import Purse, Search, first_working
 from ninetoothed.tuned import Tuned
@@ -92,9 +91,8 @@ class Planner:
         results = self._results()
         config = self._searched(results, values, effort)
         if config not in results.times:
-            with self._restored(values) as restore:
-                candidate = self._candidate(config)
-                results.record(config, self._measured(candidate, values, _LONG, restore))
+            with self._trials(values).begun() as trials:
+                results.record(config, trials.measure(self._candidate(config).run, _LONG))
         return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
@@ -110,6 +108,9 @@ class Planner:
         start = time.monotonic()
         try:
             return self._searched(results, values, effort)
+        except NoRoomError as error:
+            warnings.warn(f"{error.message} It runs untuned.", RuntimeWarning, stacklevel=2)
+            return known or self._untuned()
         finally:
             _PURSE.pay(time.monotonic() - start)
 
@@ -138,15 +139,18 @@ class Planner:
             known = results.best(self._applies)
             if known is not None and results.serve(effort.name):
                 return known
-            with self._restored(values) as restore:
+            with self._trials(values).begun() as trials:
                 return Search(
                     self._kernel.name,
                     space,
                     functools.partial(self._candidate, is_kept=False),
-                    lambda candidate, budget: self._measured(candidate, values, budget, restore),
+                    lambda candidate, budget: trials.measure(candidate.run, budget),
                     results,
                     effort,
                 ).run()
+
+    def _trials(self, values: tuple[Any, ...]) -> Trials:
+        return Trials(self._kernel, self._call, values, self._value_names())
 
     def _untuned(self) -> Config:
         """The first of the ranking that compiles; ranked once for all sizes of a bucket."""
@@ -262,80 +266,6 @@ class Planner:
 
         return run_on_device
 
-    # Measuring.
-
-    def _measured(
-        self,
-        candidate: _Candidate,
-        values: tuple[Any, ...],
-        budget: float,
-        restore: Callable[[], None] | None,
-    ) -> float:
-        return driver.measure(
-            lambda: candidate.run(*values),
-            values[0],
-            self._index,
-            backend=self._backend,
-            budget_ms=budget,
-            prepare=restore,
-        )
-
-    @contextmanager
-    def _restored(self, values: tuple[Any, ...]) -> Iterator[Callable[[], None] | None]:
-        """Keeps what trials overwrite; gives what restores it, or None where nothing need be."""
-        library, stream = runtime(self._backend), values[0]
-        pointers = dict(zip(self._value_names(), values[1:]))
-        spans = [
-            (pointers[name], _span(self._call.arguments[name]))
-            for name in self._overwritten(pointers)
-        ]
-        with library.device(self._index):
-            kept = []
-            try:
-                for address, size in spans:
-                    copy = library.allocate(size)
-                    kept.append((address, copy, size))
-                    library.copy(copy, address, size, stream)
-
-                def restore() -> None:
-                    for address, copy, size in kept:
-                        library.copy(address, copy, size, stream)
-
-                try:
-                    yield restore if kept else None
-                finally:
-                    restore()
-            finally:
-                library.synchronize(stream)
-                for _, copy, _ in kept:
-                    library.free(copy)
-
-    def _overwritten(self, pointers: Mapping[str, Any]) -> list[str]:
-        """The tensors that the kernel may both read and write, in one trial or the next."""
-        written = {
-            node.tile.parameter if isinstance(node, Store) else node.parameter
-            for node in self._kernel.optimized.nodes()
-            if isinstance(node, (Store, SourceStore, SourcePointer))
-        }
-        spans = {
-            name: (pointers[name], pointers[name] + _span(argument))
-            for name, argument in self._call.arguments.items()
-        }
-        read = {
-            getattr(getattr(node, "tile", node), "parameter", None)
-            for node in self._kernel.optimized.nodes()
-            if type(node).__name__ in ("Load", "SourceLoad", "SourcePointer")
-        }
-        return [
-            name
-            for name in sorted(written)
-            if any(
-                spans[name][0] < spans[other][1] and spans[other][0] < spans[name][1]
-                for other in read
-                if other in spans
-            )
-        ]
-
     def _results(self) -> Results:
         sizes = "; ".join(
             f"{name} {'x'.join(str(tuning.bucket(size)) for size in argument.shape)} "
@@ -424,11 +354,3 @@ def compile_for_target(
     first, *_ = options.choices(kernel, call, environment_of(kernel, call, config), target)
     config = replace(config, options=first)
     return compiled_for(kernel, specialize(kernel, call, config), target, config)
-
-
-def _span(argument: Argument) -> int:
-    """How many bytes a tensor reaches over, from its first element."""
-    if 0 in argument.shape:
-        return 0
-    reach = sum((size - 1) * abs(stride) for size, stride in zip(argument.shape, argument.strides))
-    return (reach + 1) * argument.dtype.itemsize
