@@ -104,6 +104,8 @@ def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
         facts,
         programs=facts.programs * value,
         bytes_moved=facts.bytes_moved / value + sums,
+        # Stored once and loaded once.
+        distinct_bytes=facts.distinct_bytes + 2 * sums * facts.programs * value,
         accesses=facts.accesses / value + sums / _WIDEST_ACCESS,
         copies=facts.copies / value,
         flops=facts.flops / value,
@@ -365,7 +367,9 @@ def _run(
     """How many neighbouring lanes of a dimension hold neighbouring elements, at most ``most``."""
     size = int(as_symbol(parameter.tile_shape[lane]).evaluate(environment))
     leaves = (*access.programs, *access.selections, *access.lanes)
-    base = {**environment, **dict.fromkeys(leaves, 0)}
+    # Where a jagged tensor's sequences begin is not known; one may begin at 0.
+    unknown = [node for node in access.offset.walk() if node.op.startswith("sequence_")]
+    base = {**environment, **dict.fromkeys((*leaves, *unknown), 0)}
     first = access.offset.evaluate(base)
     count = 1
     while count < min(size, most):
