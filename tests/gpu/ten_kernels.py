@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
+from ninetoothed.results import entries
 
 #: The largest error, over the largest element of what is expected.
 TOLERANCE = 5e-3
@@ -50,6 +51,14 @@ class Task:
     def is_tunable(self) -> bool:
         """Whether there is something for the tuner to choose."""
         return bool(self.kernel.meta_symbols)
+
+    def measured(self) -> int:
+        """How many configurations the tuner has measured."""
+        return sum(
+            len(entry.times)
+            for entry in entries().values()
+            if entry.subject.kernel == self.kernel.name
+        )
 
     def error_of(self, result: np.ndarray) -> float:
         """The largest error over the largest element of what is expected."""

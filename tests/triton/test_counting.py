@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples import addmm, conv2d, mm, rms_norm, sdpa, silu, softmax
+from examples import addmm, conv2d, jagged_to_padded, mm, rms_norm, sdpa, silu, softmax
 from ninetoothed import Tensor, dtypes
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.counting import Counts, count
@@ -158,6 +158,13 @@ def test_unaligned_tensors_are_loaded_an_element_at_a_time() -> None:
     unaligned = tensor(4096, aligned=False)
     call = call_of({"BLOCK_SIZE": 1024}, input=unaligned, output=unaligned)
     assert facts(silu.kernel, call, config()).accesses == 8 * aligned.accesses
+
+
+def test_sequences_that_begin_anywhere_are_estimated() -> None:
+    constants = {"BLOCK_SIZE_L": 16, "BLOCK_SIZE_D": 64}
+    call = call_of(constants, input=tensor(3, 20, 64), output=tensor(3, 20, 64))
+    estimated = facts(jagged_to_padded.kernel, call, config())
+    assert estimated.accesses == 2 * 16 * 64 / 8
 
 
 def test_a_thread_loads_no_more_than_it_holds() -> None:
