@@ -1,6 +1,6 @@
 """Tests run once for each option of the Triton backend fixed off, and once for each fixed on.
 
-python -m tests.with_each_option [--options NAME=VALUE …] [ARGUMENTS OF PYTEST …]
+python -m tests.with_each_option [--options NAME=VALUE,NAME=VALUE] [ARGUMENTS OF PYTEST …]
 
 An option that does not apply to a kernel stays off there. Ends with status 1 where a run failed.
 """
@@ -33,13 +33,15 @@ VALUES = {
 def main() -> int:
     """Run pytest for each value; gives the exit status."""
     parser = argparse.ArgumentParser("python -m tests.with_each_option", description=__doc__)
-    parser.add_argument("--options", nargs="+", help="these alone, as in split=3")
+    parser.add_argument("--options", help="one run for each of these, as in split=3,ahead=1")
     chosen, arguments = parser.parse_known_args()
     missing = set(vars(Options())) ^ set(VALUES)
     if missing:
         print(f"The options and the values to fix them at differ in {', '.join(sorted(missing))}.")
         return 1
-    fixed = chosen.options or [f"{name}={value}" for name in VALUES for value in VALUES[name]]
+    fixed = [f"{name}={value}" for name in VALUES for value in VALUES[name]]
+    if chosen.options:
+        fixed = chosen.options.split(",")
     failed = []
 
     for option in fixed:
