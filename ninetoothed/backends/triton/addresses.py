@@ -346,6 +346,7 @@ class _Positions:
         self.access = access
         self._prologue = prologue
         self.is_pair = is_pair
+        self._ratios = dict(emitter.variant.ratios)
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
         self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
@@ -421,6 +422,10 @@ class _Positions:
             return self._sequence(expression, tile, layout)
         if op == "const":
             return number(operands[0])
+        if expression in self._ratios:
+            return number(self._ratios[expression])
+        if op == "//" and self._ratios.get(operands[1]) == 1:
+            return self._tree(operands[0], tile, layout)
         if op == "*" and any(operand in self._emitter.variant.unit_strides for operand in operands):
             (rest,) = [o for o in operands if o not in self._emitter.variant.unit_strides] or [
                 as_symbol(1)

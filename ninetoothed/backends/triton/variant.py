@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ninetoothed.access import Access, is_power_of_two, needed
-from ninetoothed.backends.triton import comparisons, offsets, quotients
+from ninetoothed.backends.triton import comparisons, offsets, quotients, ratios
 from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.simplify import Interval, interval, simplify
 
@@ -39,6 +39,7 @@ class Variant:
         boxes: the tensors to load by descriptor, and how (`descriptors`).
         ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
         wide: whether some offset or index needs 64 bits.
+        ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
     """
 
@@ -52,6 +53,7 @@ class Variant:
     boxes: frozenset[tuple[str, Box]] = frozenset()
     ahead: frozenset[str] = frozenset()
     wide: bool = False
+    ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
 
     def box(self, parameter: str) -> Box | None:
@@ -64,6 +66,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
     bounds: set[tuple[Symbol, int]] = set()
+    divisors: set[tuple[Symbol, int]] = set()
     powers: set[Symbol] = set()
     empty: set[Symbol] = set()
     largest = 0.0
@@ -72,6 +75,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
         ranges = _ranges(parameter, access, environment, grid)
         holding |= {(parameter.name, p) for p in _holding(access, environment, ranges)}
         bounds |= set(quotients.bounded(access, environment, ranges))
+        divisors |= set(ratios.known(access, environment))
         units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
         for size in parameter.tile_shape:
             symbol = as_symbol(size)
@@ -93,6 +97,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
         frozenset(powers),
         frozenset(empty),
         wide=largest > _LARGEST_INT32,
+        ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
     )
 
