@@ -3,8 +3,8 @@
 It ranks configurations before any is compiled. A multiprocessor's tensor cores, shared memory,
 instruction issue and second-level cache each bound what it gets done; the latency of one program's
 steps bounds it where few programs are resident; the programs come in waves; memory bounds them all.
-The constants were fitted to some three thousand measurements on an H200 (`tests/unit/test_ranking.py`
-holds them): what is ranked right there is right on average, and the last few per cent between two
+The constants were fitted to some five thousand measurements on an H200 (`tests/unit/rankings.json`
+holds a third of them): what is ranked right there is right on average, and the last few per cent between two
 configurations are the search's to find.
 """
 
@@ -16,6 +16,9 @@ from dataclasses import dataclass
 #: Tensor-core operations of 16-bit operands, per multiprocessor and clock, by compute capability.
 _DOT_RATES = {80: 2048, 86: 1024, 89: 1024, 90: 4096, 100: 8192, 103: 8192, 120: 2048}
 _UNKNOWN_DOT_RATE = 2048
+
+#: The compute capabilities whose products are done by groups of four warps. Only Hopper's was measured.
+_IN_GROUPS = (90, 100, 103)
 
 #: Of a device whose driver does not tell its clock or its memory's rate.
 _ASSUMED_CLOCK = 1.5e9
@@ -260,7 +263,7 @@ def _product(facts: Facts, product: Product, constants: Constants) -> tuple[floa
     if product.bits >= 32:
         # float32 operands in IEEE precision run on the ordinary lanes.
         return product.flops / 256, 0.0
-    if arch == 90 and warps % 4 == 0 and rows >= 64:
+    if arch in _IN_GROUPS and warps % 4 == 0 and rows >= 64:
         # A group of four warps multiplies 64 rows at a time, both operands in shared memory.
         groups = warps // 4
         down = min(groups, rows // 64)
