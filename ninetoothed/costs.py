@@ -281,11 +281,6 @@ def _product(facts: Facts, product: Product, constants: Constants) -> tuple[floa
     return clocks, product.times * (read + written) * width
 
 
-def dot_registers(rows: int, columns: int, threads: int) -> float:
-    """Registers of one thread for a float32 accumulator of a product, and for the rest of it."""
-    return rows * columns / threads + 40
-
-
 def _together(power: float, *clocks: float) -> float:
     """The time of things done at once: between the longest of them and their sum."""
     longest = max(clocks)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ninetoothed.expr import Symbol
-from ninetoothed.program import DTypeRef, ElementType, SymbolValue, TileRef, Widened
+from ninetoothed.program import SymbolValue, TileRef, Widened
 
 #: A dimension: an int or a symbol; None where it is not known.
 Shape = tuple[Any, ...]
@@ -257,8 +257,3 @@ def _is_one(size: Any) -> bool:
 
 def _same(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
-
-
-def is_type(node: ast.AST) -> bool:
-    """Whether a node is an element type."""
-    return isinstance(node, DTypeRef | ElementType)

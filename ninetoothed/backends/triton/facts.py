@@ -155,11 +155,6 @@ EFFECTS: dict[str, Effect] = {
 }
 
 
-def facts_of(kernel: Kernel, call: Call, config: Config, limits: DeviceLimits) -> Facts:
-    """The facts of one configuration."""
-    return Estimator(kernel, call, limits).facts(config)
-
-
 class Estimator:
     """Estimates the configurations of one call; what they share is counted once."""
 
