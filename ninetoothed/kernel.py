@@ -295,8 +295,12 @@ class Kernel:
             self.__call__ = launch if len(self._launchers) == 1 else self._launch_by_type
         return launch(**bound)
 
-    def forget_frontends(self) -> None:
-        """What was asked of the plugins is asked again: some came, went, or are preferred now."""
+    def forget_launches(self) -> None:
+        """Frontends are asked for again, and each key of arguments is planned anew.
+
+        For when plugins came, went or are preferred now, or the tuner found something better.
+        """
+        # Without the lock: whoever changes plugins holds theirs, and `dispatch` asks for both.
         self._launchers = {}
         self._launchers_by_type = {}
         self.__call__ = self.dispatch
@@ -318,13 +322,6 @@ class Kernel:
             if frontend.name not in self._launchers:
                 self._launchers[frontend.name] = generate(self, frontend)
             return self._launchers[frontend.name]
-
-    def forget_plans(self) -> None:
-        """Has each key of arguments planned anew at its next call: something better was found."""
-        with self._plan_lock:
-            self._launchers.clear()
-            self._launchers_by_type.clear()
-            self.__call__ = self.dispatch
 
     def call_of(self, *arguments: Any, **keywords: Any) -> Call:
         """What a call with these arguments is to a backend; nothing is run.

@@ -321,7 +321,7 @@ class PluginManager:
         self._frontends_by_type.clear()
         self._backends_by_kind.clear()
         for kernel in list(self._told):
-            kernel.forget_frontends()
+            kernel.forget_launches()
 
     def _described(self, item: Any) -> str:
         for plugin in self._plugins:

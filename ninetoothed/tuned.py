@@ -74,5 +74,5 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     _, values = described(kernel, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
     tuned = backend.tune(kernel, call, (stream, *values), chosen)
-    kernel.forget_plans()
+    kernel.forget_launches()
     return tuned

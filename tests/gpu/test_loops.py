@@ -32,6 +32,6 @@ def test_results(module, case: str, options: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("NINETOOTHED_OPTIONS", options)
     monkeypatch.setattr(module, "DEVICE", "cuda")
     for kernel in module.KERNELS.values():
-        kernel.forget_plans()
+        kernel.forget_launches()
 
     getattr(module, case)()
