@@ -30,10 +30,10 @@ def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -
     tensors: dict[str, Argument] = {}
     devices: dict[str, Device] = {}
     for parameter in kernel.tensor_parameters:
-        shape, strides, dtype, device, aligned = given[parameter.name]
+        shape, strides, dtype, device, alignment = given[parameter.name]
         if dtype is None:
             # The program does not touch it: only its sizes matter.
-            tensors[parameter.name] = Argument(tuple(shape), tuple(strides), dtypes.int8, aligned)
+            tensors[parameter.name] = Argument(tuple(shape), tuple(strides), dtypes.int8, alignment)
             continue
         try:
             element = frontend.dtype_of(dtype)
@@ -41,7 +41,7 @@ def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -
             raise ArgumentError(
                 f"kernel `{kernel.name}`: `{parameter.name}`: {error.message}"
             ) from None
-        argument = Argument(tuple(shape), tuple(strides), element, bool(aligned))
+        argument = Argument(tuple(shape), tuple(strides), element, alignment)
         _check_argument(kernel, parameter, argument)
         tensors[parameter.name] = argument
         devices[parameter.name] = frontend.device_of(device)

@@ -265,7 +265,7 @@ class Kernel:
         """Checks the arguments of a new key and has its plan made.
 
         Args:
-            given: for a tensor its (shape, strides, dtype, device, aligned) as the frontend has
+            given: for a tensor its (shape, strides, dtype, device, alignment) as the frontend has
                 them (dtype and device None where the tensor is not touched), for a scalar its element type, for a constant its value; by name.
             values: what the plan's ``run`` will be given, stream first.
         """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import linecache
+import math
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 #: Past so many keys the oldest plans go.
 MOST_PLANS = 4096
 
+#: Of an address, in bytes: more makes no difference.
 _ALIGNMENT = 16
 
 #: What a launch function calls things that are not its parameters: globals, then variables.
@@ -305,7 +307,7 @@ def _read(
         frontend.device.format(x=source),
         guarded=True,
     )
-    reading.depends_on(f"{pointer} & {_ALIGNMENT - 1} == 0")
+    reading.depends_on(f"{pointer} & {_ALIGNMENT - 1}")
     reading.values.append(pointer)
     if source != name:
         reading.values.append(frontend.pointer.format(x=offsets))
@@ -435,7 +437,7 @@ def described(
             continue
         if name in untouched and hasattr(value, "shape"):
             shape = tuple(value.shape)
-            given[name] = (shape, (0,) * len(shape), None, None, True)
+            given[name] = (shape, (0,) * len(shape), None, None, _ALIGNMENT)
             values += [0] if parameter.source.jagged_dim is None else [0, 0]
             continue
         _check_jagged(kernel, frontend, parameter, value)
@@ -449,7 +451,7 @@ def described(
             frontend.evaluate(f"{prefix}strides", value),
             frontend.evaluate("dtype", held),
             frontend.evaluate("device", held),
-            pointer % _ALIGNMENT == 0,
+            math.gcd(pointer, _ALIGNMENT),
         )
         values.append(pointer)
         if is_jagged:

@@ -40,13 +40,13 @@ class Argument:
         shape: the sizes; a jagged dimension has the longest sequence's.
         strides: in elements.
         dtype: the element type.
-        aligned: whether the address is a multiple of 16 bytes.
+        alignment: of 1, 2, 4, 8 and 16 the largest that the address in bytes is a multiple of.
     """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: DType
-    aligned: bool = True
+    alignment: int = 16
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ def scratch() -> str:
     """Descriptors made on the device need global memory, given in the stream's order."""
     size, tile = 512, 64
     signature = {"x": "*fp16", "y": "*fp16", "size": "i32", "TILE": "constexpr"}
-    aligned = frozenset({"x", "y", "size"})
+    aligned = dict.fromkeys(("x", "y", "size"), 16)
     kernel = driver.Launchable(
         compile_source(DESCRIPTOR, "copy_kernel", signature, {"TILE": tile}, aligned, target()), 0
     )

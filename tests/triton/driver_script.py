@@ -112,9 +112,9 @@ def scale(num_warps: int = 4):
         "half": "fp16", "flag": "i1",
     }  # fmt: skip
     target = Target.parse(("cuda", 90))
-    divisible = frozenset({"x"})
+    divisors = {"x": 16}
     return compile_source(
-        SOURCE, "scale_kernel", signature, {"BLOCK": 256}, divisible, target, num_warps
+        SOURCE, "scale_kernel", signature, {"BLOCK": 256}, divisors, target, num_warps
     )
 
 
@@ -208,7 +208,7 @@ def threads_load_and_launch_at_once() -> None:
 
 def too_much_shared_memory_is_an_error() -> None:
     signature = {"a": "*fp16", "b": "*fp16", "c": "*fp32", "SIZE": "constexpr"}
-    aligned = frozenset("abc")
+    aligned = dict.fromkeys("abc", 16)
     target = Target.parse(("cuda", 90))
     compiled = compile_source(
         PRODUCT, "product_kernel", signature, {"SIZE": 256}, aligned, target, 8, 4
@@ -293,7 +293,7 @@ def scratch_memory_is_given_and_taken_back() -> None:
     signature = {"x": "*fp16", "y": "*fp16", "SIZE": "constexpr"}
     target = Target.parse(("cuda", 90))
     compiled = compile_source(
-        DESCRIPTOR, "copy_kernel", signature, {"SIZE": 128}, frozenset("xy"), target
+        DESCRIPTOR, "copy_kernel", signature, {"SIZE": 128}, dict.fromkeys("xy", 16), target
     )
     kernel = driver.Launchable(compiled, 0)
     assert kernel.scratch_size > 0

@@ -42,7 +42,7 @@ class Launch(ctypes.Structure):
 def launchable(index: int) -> driver.Launchable:
     signature = {"x": "*fp32", "BLOCK": "constexpr", "n": "i32", "amount": "fp32"}
     target = Target.parse(("hip", "gfx942"))
-    aligned = frozenset({"x"})
+    aligned = {"x": 16}
     compiled = compile_source(SOURCE, "shift_kernel", signature, {"BLOCK": 256}, aligned, target)
     return driver.Launchable(compiled, index)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -35,15 +36,15 @@ def add_kernel(x, y, n, BLOCK: tl.constexpr):
 '''
 
 SIGNATURE = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
-ALIGNED = frozenset({"x", "y"})
+ALIGNED = {"x": 16, "y": 16}
 HOPPER = Target.parse(("cuda", 90))
 
 TARGETS = [("cuda", 80), ("cuda", 90), ("cuda", 100), ("hip", "gfx942")]
 
 
-def compiled(source: str = SOURCE, target: Target = HOPPER, divisible=ALIGNED, **options):
+def compiled(source: str = SOURCE, target: Target = HOPPER, divisors=ALIGNED, **options):
     return compile_source(
-        source, "add_kernel", SIGNATURE, {"BLOCK": 1024}, divisible, target, **options
+        source, "add_kernel", SIGNATURE, {"BLOCK": 1024}, divisors, target, **options
     )
 
 
@@ -78,9 +79,16 @@ def test_a_multiplication_and_an_addition_are_fused_whatever_the_release() -> No
     assert "fma.rn" not in as_text(compiled(enable_fp_fusion=False))["ptx"]
 
 
-def test_divisible_pointers_are_accessed_by_vectors() -> None:
-    assert ".v4" in as_text(compiled(divisible=ALIGNED | {"n"}))["ptx"]
-    assert ".v4" not in as_text(compiled(divisible=frozenset()))["ptx"]
+@pytest.mark.parametrize("told, width", [(16, "v4.b32"), (4, "v4.b32"), (2, "v2.b32"), (1, "b32")])
+def test_what_divides_a_size_decides_how_wide_accesses_are(told: int, width: str) -> None:
+    text = as_text(compiled(divisors=ALIGNED | {"n": told}))["ptx"]
+    assert set(re.findall(r"(?:ld|st)\.global\.(\S+)", text)) == {width}
+
+
+@pytest.mark.parametrize("told, width", [(16, "v4.b32"), (8, "v2.b32"), (4, "b32")])
+def test_what_divides_an_address_decides_how_wide_accesses_are(told: int, width: str) -> None:
+    text = as_text(compiled(divisors={"x": told, "y": told, "n": 16}))["ptx"]
+    assert set(re.findall(r"(?:ld|st)\.global\.(\S+)", text)) == {width}
 
 
 def test_functions_of_the_user_are_found() -> None:
@@ -223,9 +231,9 @@ def test_a_source_without_the_kernel_is_refused() -> None:
 
 def test_a_signature_that_does_not_fit_is_refused() -> None:
     with pytest.raises(CompilationError, match=r"has the parameters \['BLOCK', 'n', 'x', 'y'\]"):
-        compile_source(SOURCE, "add_kernel", {"x": "*fp32"}, {}, frozenset(), HOPPER)
+        compile_source(SOURCE, "add_kernel", {"x": "*fp32"}, {}, {}, HOPPER)
     with pytest.raises(CompilationError, match=r"has the constants \['BLOCK'\].*given \[\]"):
-        compile_source(SOURCE, "add_kernel", SIGNATURE, {}, frozenset(), HOPPER)
+        compile_source(SOURCE, "add_kernel", SIGNATURE, {}, {}, HOPPER)
 
 
 def test_an_old_triton_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +255,7 @@ def test_no_framework_is_needed_or_imported() -> None:
             sys.modules[framework] = None
         from ninetoothed.backends.triton.compile import Target, as_text, compile_source
         kernel = compile_source({SOURCE!r}, "add_kernel", {SIGNATURE!r}, {{"BLOCK": 512}},
-                                frozenset("xy"), Target.parse(("cuda", 90)))
+                                dict.fromkeys("xy", 16), Target.parse(("cuda", 90)))
         print(as_text(kernel)["cubin"][1:4].decode())
     """
     finished = subprocess.run(

@@ -56,7 +56,7 @@ def ttir(function: str, type_: str) -> str:
         "kernel",
         signature,
         {"SIZE": 128},
-        frozenset("xy"),
+        {"x": 16, "y": 16},
         Target.parse(("cuda", 90)),
     )
     return str(as_text(compiled)["ttir"])

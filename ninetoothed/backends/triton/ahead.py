@@ -13,7 +13,7 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton import offsets, split
+from ninetoothed.backends.triton import divisors, offsets, split
 from ninetoothed.effects import names_assigned, names_read
 from ninetoothed.expr import Symbol
 from ninetoothed.program import LanguageRef, Load, TileRef, at, clone, walk
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from ninetoothed.backends.base import Call
     from ninetoothed.kernel import Kernel
-
-#: The least that an asynchronous copy takes, in bytes.
-_LEAST_COPY = 4
 
 
 def is_worth_it(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> bool:
@@ -56,7 +53,7 @@ def narrow(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> fro
     return frozenset(
         parameter.name
         for parameter in kernel.tensor_parameters
-        if bytes_at_once(kernel, parameter, call, environment, adjacent) < _LEAST_COPY
+        if bytes_at_once(kernel, parameter, call, environment, adjacent) < divisors.LEAST_COPY
     )
 
 

@@ -18,7 +18,7 @@ from ninetoothed import cache
 from ninetoothed.backends.triton import versions
 from ninetoothed.errors import CompilationError, DeviceError, Location
 
-_DIVISIBILITY = ("tt.divisibility", 16)
+_DIVISIBILITY = "tt.divisibility"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def compile_source(
     kernel_name: str,
     signature: Mapping[str, str],
     constants: Mapping[str, object],
-    divisible: frozenset[str],
+    divisors: Mapping[str, int],
     target: Target,
     num_warps: int | None = None,
     num_stages: int | None = None,
@@ -86,7 +86,7 @@ def compile_source(
         signature: each parameter's type in Triton's spelling: ``"*fp16"``, ``"i32"``, or
             ``"constexpr"``.
         constants: the values of the parameters whose type is ``"constexpr"``.
-        divisible: the parameters, pointers or integers, that are multiples of 16 at every launch.
+        divisors: powers of two that parameters are multiples of at every launch, addresses in bytes.
         target: what to compile for.
         num_warps: warps a program; Triton's default if None.
         num_stages: stages of a pipelined loop; Triton's default if None.
@@ -111,7 +111,9 @@ def compile_source(
     _check_parameters(kernel_name, function.arg_names, signature, constants)
     names = function.arg_names
     attributes = {
-        (names.index(name),): [list(_DIVISIBILITY)] for name in names if name in divisible
+        (names.index(name),): [[_DIVISIBILITY, divisors[name]]]
+        for name in names
+        if name in divisors
     }
     chosen = {**versions.options(num_warps, num_stages), **options}
     try:

@@ -320,7 +320,7 @@ def _box(
 ) -> Box | None:
     dims = range(len(lanes))
     last = [d for d in dims if argument.strides[d] == 1 and lanes[d] is not None]
-    if not last or len(lanes) > _MOST_DIMENSIONS or not argument.aligned:
+    if not last or len(lanes) > _MOST_DIMENSIONS or argument.alignment < _GRANULE:
         return None
     ordered = (*(d for d in dims if d != last[-1]), last[-1])
     box = Box(ordered, tuple(lanes[d] for d in ordered))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.access import Access
-from ninetoothed.backends.triton import offsets
+from ninetoothed.backends.triton import divisors, offsets
 from ninetoothed.backends.triton.counting import Counts, count
 from ninetoothed.backends.triton.specialize import environment_of
 from ninetoothed.costs import DeviceLimits, Facts, estimate
@@ -25,16 +25,10 @@ if TYPE_CHECKING:
     from ninetoothed.tuning import Config
 
 #: The most that one thread loads with one instruction.
-_WIDEST_ACCESS = 16
+_WIDEST_ACCESS = divisors.MOST
 
 #: How many accesses in a row one of a single element is that lies anywhere, as in a window.
 _GATHERED = 1.8
-
-#: The least that an asynchronous copy to shared memory takes, in bytes.
-_LEAST_COPY = 4
-
-#: What Triton asks of an integer argument: whether it is a multiple of this.
-_DIVISOR = 16
 
 #: Registers of a thread besides those for tiles: addresses, counters, what is being computed.
 _OTHER_REGISTERS = 40
@@ -230,7 +224,7 @@ class Estimator:
             counts.waited_for = sum(
                 size
                 for name, size in counts.streamed.items()
-                if self._bytes_at_once(name) < _LEAST_COPY
+                if self._bytes_at_once(name) < divisors.LEAST_COPY
             )
             self._counts[config.values] = counts, programs
         return self._counts[config.values]
@@ -247,7 +241,7 @@ class Estimator:
         )
 
     def _bytes_at_once(self, parameter: str) -> int:
-        return (self._vectors or {}).get(parameter, _LEAST_COPY)
+        return (self._vectors or {}).get(parameter, divisors.LEAST_COPY)
 
     def _accesses(self, counts: Counts, threads: int, stages: int) -> float:
         """The loads and stores of all threads of one program, copies to shared memory apart."""
@@ -263,7 +257,7 @@ class Estimator:
         return total
 
     def _is_copied_ahead(self, counts: Counts) -> bool:
-        return any(self._bytes_at_once(name) >= _LEAST_COPY for name in counts.streamed)
+        return any(self._bytes_at_once(name) >= divisors.LEAST_COPY for name in counts.streamed)
 
     def _is_gathered(self, name: str, size: int) -> bool:
         """Whether single elements are loaded from places that are no multiple of anything."""
@@ -278,7 +272,11 @@ class Estimator:
         )
 
     def _is_copied(self, counts: Counts, name: str, stages: int) -> bool:
-        return stages > 1 and name in counts.streamed and self._bytes_at_once(name) >= _LEAST_COPY
+        return (
+            stages > 1
+            and name in counts.streamed
+            and self._bytes_at_once(name) >= divisors.LEAST_COPY
+        )
 
 
 def _across(warps: int) -> float:
@@ -332,19 +330,15 @@ def bytes_at_once(
     """
     argument, source = call.arguments[parameter.name], parameter.source
     itemsize = argument.dtype.itemsize
-    if not argument.aligned:
-        return itemsize
     access = kernel.arrangement.accesses[parameter.name]
     offset = offsets.joined(source, access.offset, adjacent & frozenset(source.strides))
-    # What the compiler knows of a row's beginning and of a mask's end is whether it is a multiple
-    # of 16, unless it knows the number itself.
-    numbers = {leaf: int(environment[leaf]) for leaf in offset.leaves() if leaf in environment}
-    for size, stride in zip(source.shape, source.strides):
-        if environment[as_symbol(stride)] == 1:
-            numbers |= {leaf: int(environment[leaf]) for leaf in as_symbol(size).leaves()}
-    if any(n > 1 and n % _DIVISOR and not _is_constant(leaf) for leaf, n in numbers.items()):
-        return itemsize
-    most = _WIDEST_ACCESS // itemsize
+    most = max(argument.alignment // itemsize, 1)
+    # What the compiler knows of a row's beginning and of a mask's end is what it is told, unless it
+    # knows the number itself.
+    for leaf in divisors.deciding(source, offset, environment):
+        number = int(environment[leaf])
+        if number > 1 and not _is_constant(leaf):
+            most = min(most, divisors.divisor(number))
     run = max(
         (_run(parameter, access, environment, lane, most) for lane in range(len(access.lanes))),
         default=1,

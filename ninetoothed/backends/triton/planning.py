@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import __version__, tuning
 from ninetoothed.backends.base import Call, Plan, run_nothing
-from ninetoothed.backends.triton import binaries, choosing, descriptors, driver, options, versions
+from ninetoothed.backends.triton import (
+    binaries,
+    choosing,
+    descriptors,
+    divisors,
+    driver,
+    options,
+    versions,
+)
 from ninetoothed.backends.triton.compile import Target, compile_source
 from ninetoothed.backends.triton.runtime import runtime
 from ninetoothed.backends.triton.specialize import Specialized, environment_of, specialize
@@ -27,9 +35,6 @@ from ninetoothed.tuning import Config
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
-
-#: Sizes that are multiples of this are tuned apart from the others: their loads are wide.
-_DIVISOR = 16
 
 #: So many seconds another process that searches for the same is waited for.
 _PATIENCE = 60.0
@@ -278,15 +283,15 @@ class Planner:
 
     @functools.cached_property
     def _results_key(self) -> str:
-        """What the times depend on. Sizes count by their bucket, and by what divides them."""
+        """What the times depend on. Sizes count by their bucket, and by how wide they let accesses be."""
         call, kernel = self._call, self._kernel
         arguments = [
             (
                 name,
-                [(tuning.bucket(size), size % _DIVISOR == 0) for size in argument.shape],
+                [tuning.bucket(size) for size in argument.shape],
                 [stride == 1 for stride in argument.strides],
                 argument.dtype.name,
-                argument.aligned,
+                divisors.width_of(argument),
             )
             for name, argument in call.arguments.items()
         ]
@@ -314,7 +319,7 @@ def compiled_for(
             kernel.name,
             dict(specialized.signature),
             dict(specialized.constants),
-            specialized.divisible,
+            specialized.divisors,
             target,
             num_warps=config.num_warps if config else None,
             num_stages=config.num_stages if config else None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import ahead, descriptors, split
+from ninetoothed.backends.triton import ahead, descriptors, divisors, split
 from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
@@ -29,9 +29,6 @@ _LARGEST_INT32 = 2**31 - 1
 #: What CUDA and HIP take as the first dimension of a grid.
 _MOST_PROGRAMS = 2**31 - 1
 
-#: The divisor that Triton asks about: of addresses in bytes, of integers themselves.
-_DIVISOR = 16
-
 #: The types of what a workspace holds.
 _WORKSPACE = {"arrivals": "*i32", "partials": "*fp32"}
 
@@ -47,7 +44,7 @@ class Specialized:
         emitted: the source.
         signature: the type of each kernel parameter.
         constants: the values of those that are compile-time constants.
-        divisible: those that are multiples of 16.
+        divisors: what those are multiples of, addresses in bytes, where more than 1 is told.
         integers: the values of the sizes and strides among the run-time parameters.
         num_programs: of the grid.
         described: what the descriptors among the parameters are made of.
@@ -58,7 +55,7 @@ class Specialized:
     emitted: Emitted
     signature: Mapping[str, str]
     constants: Mapping[str, Any]
-    divisible: frozenset[str]
+    divisors: Mapping[str, int]
     integers: Mapping[str, int]
     num_programs: int
     described: Mapping[str, Description] = field(default_factory=dict)
@@ -69,7 +66,8 @@ class Specialized:
     def key(self) -> tuple[Any, ...]:
         """What the compiled code depends on, besides target, warps and stages."""
         constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
-        return self.emitted.text, tuple(self.signature.items()), constants, self.divisible
+        told = tuple(self.divisors.items())
+        return self.emitted.text, tuple(self.signature.items()), constants, told
 
     @property
     def run_time_parameters(self) -> list[KernelParameter]:
@@ -118,7 +116,8 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
-    divisible: set[str] = set()
+    told: dict[str, int] = {}
+    deciding = divisors.of_parameters(kernel, environment)
     integers: dict[str, int] = {}
     described: dict[str, Description] = {}
     for parameter in emitted.parameters:
@@ -139,17 +138,17 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
             integers[name] = value
-        if parameter.kind == "symbol" and value % _DIVISOR == 0:
-            divisible.add(name)
-        if parameter.kind == "pointer" and call.arguments[parameter.parameter or ""].aligned:
-            divisible.add(name)
+            known = divisors.divisor(value)
+            told[name] = known if known == divisors.MOST or parameter.symbol in deciding else 1
+        if parameter.kind == "pointer":
+            told[name] = call.arguments[parameter.parameter or ""].alignment
         if parameter.kind in _WORKSPACE:
-            divisible.add(name)
+            told[name] = divisors.MOST
     return Specialized(
         emitted,
         signature,
         constants,
-        frozenset(divisible),
+        {name: by for name, by in told.items() if by > 1},
         integers,
         num_programs,
         described,

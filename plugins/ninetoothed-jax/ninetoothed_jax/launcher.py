@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _TARGET = "ninetoothed_launch"
 
-#: The bits of an address that are 0 where it is aligned as plans ask for it.
-_ALIGNED = 15
+#: The bits of an address that plans ask about: 0 where it is aligned as well as matters.
+_UNALIGNED = 15
 
 _identities = itertools.count(1)
 
@@ -208,9 +208,9 @@ class _Call:
             for pointer in pointers:
                 together |= pointer
             # All else that a plan depends on is the call's own.
-            aligned = not together & _ALIGNED or tuple([not p & _ALIGNED for p in pointers])
-            plan = self.plans.get((kind, index, aligned)) or self._new_plan(
-                kind, aligned, invocation
+            alignment = together & _UNALIGNED and tuple([p & _UNALIGNED for p in pointers])
+            plan = self.plans.get((kind, index, alignment)) or self._new_plan(
+                kind, alignment, invocation
             )
             run, values = plan
             run(stream, *[pointers[value] if place else value for place, value in values])
@@ -235,10 +235,10 @@ class _Call:
             arguments[name] = _value(addresses[name], dtype, invocation.stream, device)
         return self.kernel.bind((), arguments)
 
-    def _new_plan(self, kind: str, aligned: Any, invocation: Invocation) -> Any:
+    def _new_plan(self, kind: str, alignment: Any, invocation: Invocation) -> Any:
         """What runs a call at addresses so aligned, and what it is given; made once."""
         with self.planning:
-            key = kind, invocation.index, aligned
+            key = kind, invocation.index, alignment
             if key not in self.plans:
                 CURRENT.stream = invocation.stream
                 bound = self._arguments(kind, invocation)
