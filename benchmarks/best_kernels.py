@@ -190,20 +190,24 @@ def rms_norm(input, eps=1e-6):
         )
         for positions, heads in ((1, 8), (1, 16), (2, 8), (2, 16), (4, 4), (4, 16), (8, 4), (16, 1))
         for warps in (1, 2, 4, 8)
-        for keep, modifier in HINTS[:2]
+        for keep, modifier in HINTS
         if 2 <= positions * heads * 64 // (32 * warps) <= 64
     ],
     key=["HALF", "INTERLEAVED"],
 )
 @triton.jit
 def rope_kernel(
-    tensor_ptr,
+    input_ptr,
     sin_ptr,
     cos_ptr,
-    stride_batch,
-    stride_position,
-    stride_head,
+    output_ptr,
+    stride_ib,
+    stride_ip,
+    stride_ih,
     stride_table,
+    stride_ob,
+    stride_op,
+    stride_oh,
     HALF: tl.constexpr,
     INTERLEAVED: tl.constexpr,
     POSITIONS: tl.constexpr,
@@ -211,51 +215,56 @@ def rope_kernel(
     KEEP: tl.constexpr,
     MODIFIER: tl.constexpr,
 ):
-    positions = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
-    heads = tl.program_id(0) * HEADS + tl.arange(0, HEADS)
-    table = positions[:, None, None] * stride_table + tl.arange(0, HALF)[None, None, :]
+    positions = (tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS))[:, None, None]
+    heads = (tl.program_id(0) * HEADS + tl.arange(0, HEADS))[None, :, None]
+    table = positions * stride_table + tl.arange(0, HALF)[None, None, :]
     sin = tl.load(sin_ptr + table).to(tl.float32)
     cos = tl.load(cos_ptr + table).to(tl.float32)
-    rows = tensor_ptr + tl.program_id(2) * stride_batch
-    rows += positions[:, None, None] * stride_position + heads[None, :, None] * stride_head
+    inputs = input_ptr + tl.program_id(2) * stride_ib + positions * stride_ip + heads * stride_ih
+    outputs = output_ptr + tl.program_id(2) * stride_ob + positions * stride_op + heads * stride_oh
 
     if INTERLEAVED:
         # Neighbours are loaded together, as wide as a thread can, and parted in registers.
-        pointers = rows + tl.arange(0, 2 * HALF)[None, None, :]
-        pairs = tl.reshape(tl.load(pointers, eviction_policy=KEEP), (POSITIONS, HEADS, HALF, 2))
-        first, second = tl.split(pairs.to(tl.float32))
+        columns = tl.arange(0, 2 * HALF)[None, None, :]
+        pairs = tl.load(inputs + columns, eviction_policy=KEEP).to(tl.float32)
+        first, second = tl.split(tl.reshape(pairs, (POSITIONS, HEADS, HALF, 2)))
         turned = tl.join(first * cos - second * sin, first * sin + second * cos)
-        tl.store(
-            pointers, tl.reshape(turned, (POSITIONS, HEADS, 2 * HALF)), cache_modifier=MODIFIER
-        )
+        turned = tl.reshape(turned, (POSITIONS, HEADS, 2 * HALF))
+        tl.store(outputs + columns, turned, cache_modifier=MODIFIER)
     else:
-        pointers = rows + tl.arange(0, HALF)[None, None, :]
-        first = tl.load(pointers, eviction_policy=KEEP).to(tl.float32)
-        second = tl.load(pointers + HALF, eviction_policy=KEEP).to(tl.float32)
-        tl.store(pointers, first * cos - second * sin, cache_modifier=MODIFIER)
-        tl.store(pointers + HALF, first * sin + second * cos, cache_modifier=MODIFIER)
+        columns = tl.arange(0, HALF)[None, None, :]
+        first = tl.load(inputs + columns, eviction_policy=KEEP).to(tl.float32)
+        second = tl.load(inputs + columns + HALF, eviction_policy=KEEP).to(tl.float32)
+        tl.store(outputs + columns, first * cos - second * sin, cache_modifier=MODIFIER)
+        tl.store(outputs + columns + HALF, first * sin + second * cos, cache_modifier=MODIFIER)
 
 
-def rope_(tensor, sin, cos, interleaved=True):
-    """Rotary embedding of (batch, sequence, heads, size) in place; tables (sequence, size / 2)."""
-    batch, length, heads, size = tensor.shape
+def _rope(input, sin, cos, output, interleaved):
+    batch, length, heads, size = input.shape
     _need(length % 16 == 0 and heads % 16 == 0, "multiples of 16 positions and heads")
     _need(size == triton.next_power_of_2(size), "a power of two for a head")
     rope_kernel[lambda meta: (heads // meta["HEADS"], length // meta["POSITIONS"], batch)](
-        tensor,
+        input,
         sin,
         cos,
-        *tensor.stride()[:3],
+        output,
+        *input.stride()[:3],
         sin.stride(0),
+        *output.stride()[:3],
         HALF=size // 2,
         INTERLEAVED=interleaved,
     )
-    return tensor
+    return output
 
 
-def rope(tensor, sin, cos, interleaved=True):
-    """As `rope_`, of a clone."""
-    return rope_(tensor.clone(), sin, cos, interleaved)
+def rope(input, sin, cos, interleaved=True):
+    """Rotary embedding of (batch, sequence, heads, size); the tables are (sequence, size / 2)."""
+    return _rope(input, sin, cos, torch.empty_like(input), interleaved)
+
+
+def rope_(tensor, sin, cos, interleaved=True):
+    """As `rope`, in place: the output is the input."""
+    return _rope(tensor, sin, cos, tensor, interleaved)
 
 
 # Products. One kernel for a batch of them, with or without a matrix that is added.

@@ -80,11 +80,15 @@ torch_sdpa = fastest_of(
 )
 
 
+#: The examples that are not in a module of their name.
+_MODULES = {"rope_": "rope_in_place"}
+
+
 def _example(name: str) -> Callable[..., torch.Tensor]:
     """An example's function, imported when it is called: it is made with the package at hand."""
 
     def call(*arguments: Any, **options: Any) -> torch.Tensor:
-        module = importlib.import_module(f"examples.{name.rstrip('_')}")
+        module = importlib.import_module(f"examples.{_MODULES.get(name, name)}")
         return getattr(module, name)(*arguments, **options)
 
     return call
@@ -173,7 +177,7 @@ TASKS = (
     ),
     Task(
         "rope",
-        "(4, 1024, 48, 64), cloned",
+        "(4, 1024, 48, 64)",
         BUILDERS["rope"],
         _contenders("rope", rope_reference),
         rope_reference,

@@ -159,13 +159,17 @@ def rms_norm(input, eps=1e-6):
 )
 @triton.jit
 def rope_kernel(
-    tensor_ptr,
+    input_ptr,
     sin_ptr,
     cos_ptr,
-    stride_batch,
-    stride_position,
-    stride_head,
+    output_ptr,
+    stride_ib,
+    stride_ip,
+    stride_ih,
     stride_table,
+    stride_ob,
+    stride_op,
+    stride_oh,
     num_heads,
     HALF: tl.constexpr,
     INTERLEAVED: tl.constexpr,
@@ -182,37 +186,43 @@ def rope_kernel(
     else:
         first, second = pairs, pairs + HALF
 
-    base = tensor_ptr + batch * stride_batch + position * stride_position
-    rows = base + heads[:, None] * stride_head
     table = position * stride_table + pairs
     sin = tl.load(sin_ptr + table, mask=pairs < HALF).to(tl.float32)[None, :]
     cos = tl.load(cos_ptr + table, mask=pairs < HALF).to(tl.float32)[None, :]
-    x = tl.load(rows + first[None, :], mask=mask).to(tl.float32)
-    y = tl.load(rows + second[None, :], mask=mask).to(tl.float32)
-    tl.store(rows + first[None, :], x * cos - y * sin, mask=mask)
-    tl.store(rows + second[None, :], x * sin + y * cos, mask=mask)
+    input_ptrs = input_ptr + batch * stride_ib + position * stride_ip + heads[:, None] * stride_ih
+    x = tl.load(input_ptrs + first[None, :], mask=mask).to(tl.float32)
+    y = tl.load(input_ptrs + second[None, :], mask=mask).to(tl.float32)
+    output_ptrs = output_ptr + batch * stride_ob + position * stride_op + heads[:, None] * stride_oh
+    tl.store(output_ptrs + first[None, :], x * cos - y * sin, mask=mask)
+    tl.store(output_ptrs + second[None, :], x * sin + y * cos, mask=mask)
 
 
-def rope_(tensor, sin, cos, interleaved=True):
-    """Rotary embedding of (batch, sequence, heads, size) in place; tables (sequence, size / 2)."""
-    batch, length, heads, size = tensor.shape
+def _rope(input, sin, cos, output, interleaved):
+    batch, length, heads, size = input.shape
     rope_kernel[lambda meta: (batch, length, triton.cdiv(heads, meta["BLOCK_SIZE_H"]))](
-        tensor,
+        input,
         sin,
         cos,
-        *tensor.stride()[:3],
+        output,
+        *input.stride()[:3],
         sin.stride(0),
+        *output.stride()[:3],
         heads,
         HALF=size // 2,
         INTERLEAVED=interleaved,
         BLOCK_SIZE_D=triton.next_power_of_2(size // 2),
     )
-    return tensor
+    return output
 
 
-def rope(tensor, sin, cos, interleaved=True):
-    """As `rope_`, of a clone."""
-    return rope_(tensor.clone(), sin, cos, interleaved)
+def rope(input, sin, cos, interleaved=True):
+    """Rotary embedding of (batch, sequence, heads, size); the tables are (sequence, size / 2)."""
+    return _rope(input, sin, cos, torch.empty_like(input), interleaved)
+
+
+def rope_(tensor, sin, cos, interleaved=True):
+    """As `rope`, in place: the output is the input."""
+    return _rope(tensor, sin, cos, tensor, interleaved)
 
 
 @triton.jit

@@ -26,6 +26,7 @@ from examples import (
     mm,
     rms_norm,
     rope,
+    rope_in_place,
     sdpa,
     silu,
     softmax,
@@ -303,6 +304,11 @@ def build_rope(make: Maker, batch: int, length: int, heads: int, size: int) -> t
     )
 
 
+def turned_in_place(input: torch.Tensor, *tables: torch.Tensor, interleaved: bool) -> torch.Tensor:
+    """A copy, turned in place."""
+    return rope_in_place.rope_(input.clone(), *tables, interleaved)
+
+
 # Dropout.
 
 
@@ -436,15 +442,22 @@ EXAMPLES = (
         LARGE_POOLS,
         {"ceil_mode": True},
     ),
-    Example("rope", rope.rope, rope_reference, build_rope, ROTATIONS, LARGE_ROTATIONS),
-    Example(
-        "rope of halves",
-        rope.rope,
-        rope_reference,
-        build_rope,
-        ROTATIONS,
-        LARGE_ROTATIONS,
-        {"interleaved": False},
+    *(
+        Example(
+            name,
+            function,
+            rope_reference,
+            build_rope,
+            ROTATIONS,
+            LARGE_ROTATIONS,
+            {"interleaved": interleaved},
+        )
+        for name, function, interleaved in (
+            ("rope", rope.rope, True),
+            ("rope of halves", rope.rope, False),
+            ("rope in place", turned_in_place, True),
+            ("rope of halves in place", turned_in_place, False),
+        )
     ),
     _sdpa("sdpa"),
     _sdpa("causal sdpa", is_causal=True),

@@ -8,7 +8,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from examples import add, bmm, conv2d, layer_norm, max_pool2d, mm, rope, sdpa, softmax
+from examples import (
+    add,
+    bmm,
+    conv2d,
+    layer_norm,
+    max_pool2d,
+    mm,
+    rope,
+    rope_in_place,
+    sdpa,
+    softmax,
+)
 from tests.examples.cases import Maker
 from tests.examples.compare import assert_matches
 from tests.examples.references import rope_reference, sdpa_reference
@@ -99,12 +110,20 @@ def test_sdpa_into_heads_inside() -> None:
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
+def test_rope_into_heads_outside(interleaved: bool) -> None:
+    x, sin, cos = make(2, 5, 3, 8), make(5, 4), make(5, 4)
+    expected = rope_reference(x.double(), sin.double(), cos.double(), interleaved)
+    kernel = rope.kernel if interleaved else rope.halves_kernel
+    check(lambda out: kernel(x, sin, cos, out), expected, (0, 2, 1, 3))
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
 def test_rope_in_a_view(interleaved: bool) -> None:
     x, sin, cos = make(2, 5, 3, 8), make(5, 4), make(5, 4)
     expected = rope_reference(x.double(), sin.double(), cos.double(), interleaved)
 
     def launch(out: torch.Tensor) -> None:
         out.copy_(x)
-        assert rope.rope_(out, sin, cos, interleaved) is out
+        assert rope_in_place.rope_(out, sin, cos, interleaved) is out
 
     check(launch, expected, (2, 0, 1, 3))

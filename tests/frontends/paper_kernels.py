@@ -1,4 +1,4 @@
-"""The ten kernels of the paper on any framework's tensors, each with its reference in NumPy.
+"""The ten kernels of the paper, and rope in place, on any framework's tensors, each with its reference in NumPy.
 
 No framework is imported here: tensors are made and read by whoever runs them.
 """
@@ -11,7 +11,20 @@ from typing import Any
 
 import numpy
 
-from examples import add, addmm, bmm, conv2d, in_numpy, mm, rms_norm, rope, sdpa, silu, softmax
+from examples import (
+    add,
+    addmm,
+    bmm,
+    conv2d,
+    in_numpy,
+    mm,
+    rms_norm,
+    rope,
+    rope_in_place,
+    sdpa,
+    silu,
+    softmax,
+)
 
 Shape = tuple[int, ...]
 
@@ -104,6 +117,14 @@ PAPER_KERNELS = (
     PaperKernel(
         "rope",
         rope.kernel,
+        ((2, 5, 3, 10), (5, 5), (5, 5)),
+        ((3, 517, 7, 90), (517, 45), (517, 45)),
+        _same,
+        in_numpy.rope,
+    ),
+    PaperKernel(
+        "rope in place",
+        rope_in_place.kernel,
         ((2, 5, 3, 10), (5, 5), (5, 5)),
         ((3, 517, 7, 90), (517, 45), (517, 45)),
         None,

@@ -1,4 +1,4 @@
-"""The paper's ten kernels with inputs and references in NumPy: for frameworks that are not PyTorch."""
+"""The paper's ten kernels, and rope in place, with inputs and references in NumPy: for frameworks that are not PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
+from examples import (
+    add,
+    addmm,
+    bmm,
+    conv2d,
+    mm,
+    rms_norm,
+    rope,
+    rope_in_place,
+    sdpa,
+    silu,
+    softmax,
+)
 from ninetoothed.results import entries
 
 #: The largest error, over the largest element of what is expected.
@@ -68,7 +80,7 @@ class Task:
 
 
 def tasks(dtype: Any = np.float16, scale: int = 1) -> Sequence[Task]:
-    """The ten tasks, at odd sizes; ``scale`` makes them larger."""
+    """The tasks, at odd sizes; ``scale`` makes them larger."""
     random = np.random.default_rng(0)
 
     def make(*shape: int) -> np.ndarray:
@@ -78,7 +90,7 @@ def tasks(dtype: Any = np.float16, scale: int = 1) -> Sequence[Task]:
         return array.astype(np.float64)
 
     builders: list[Callable[..., Task]] = [
-        _add, _addmm, _bmm, _conv2d, _mm, _rms_norm, _rope, _sdpa, _silu, _softmax,
+        _add, _addmm, _bmm, _conv2d, _mm, _rms_norm, _rope, _rope_in_place, _sdpa, _silu, _softmax,
     ]  # fmt: skip
     return [builder(make, wide, scale) for builder in builders]
 
@@ -122,12 +134,18 @@ def _rms_norm(make: Any, wide: Any, scale: int) -> Task:
 
 
 def _rope(make: Any, wide: Any, scale: int) -> Task:
+    task = _rope_in_place(make, wide, scale)
+    x, sin, cos = task.arguments
+    return Task("rope", rope.kernel, (x.value, sin, cos, Output(x.value.shape)), task.expected)
+
+
+def _rope_in_place(make: Any, wide: Any, scale: int) -> Task:
     x, sin, cos = make(2, 33 * scale, 7, 64), make(33 * scale, 32), make(33 * scale, 32)
     first, second = wide(x)[..., 0::2], wide(x)[..., 1::2]
     s, c = wide(sin)[:, None, :], wide(cos)[:, None, :]
     turned = (first * c - second * s, first * s + second * c)
     expected = np.stack(turned, -1).reshape(x.shape)
-    return Task("rope", rope.kernel, (InOut(x), sin, cos), expected)
+    return Task("rope in place", rope_in_place.kernel, (InOut(x), sin, cos), expected)
 
 
 def _sdpa(make: Any, wide: Any, scale: int) -> Task:

@@ -7,11 +7,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
-from examples import rms_norm, rope, softmax  # noqa: E402
+from examples import rms_norm, rope, rope_in_place, softmax  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 from tests.examples.references import rope_reference  # noqa: E402
 from tests.triton import interleave_cases, programs_cases  # noqa: E402
+
+pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
 
 
 @pytest.fixture(params=[1, 2, 16, 64], ids="{} programs".format, autouse=True)
@@ -42,10 +44,14 @@ def test_one_head_a_program(shape, interleaved) -> None:
 
 @pytest.mark.parametrize("shape", [(2, 33, 47, 64), (1, 5, 7, 90), (3, 1, 1, 2)], ids=str)
 def test_all_heads_a_program(shape) -> None:
-    kernel = remade(rope)
     tensor, sin, cos = make(*shape), *(make(shape[1], shape[3] // 2) for _ in range(2))
     expected = rope_reference(tensor.double(), sin.double(), cos.double(), True)
-    kernel(tensor, sin, cos)
+    output = torch.full_like(tensor, torch.nan)
+    remade(rope)(tensor, sin, cos, output)
+    assert_matches(output, expected, 2)
+    ninetoothed.make(rope_in_place.arrangement, rope_in_place.application, rope.tensors[:3])(
+        tensor, sin, cos
+    )
     assert_matches(tensor, expected, 2)
 
 

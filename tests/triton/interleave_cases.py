@@ -6,7 +6,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples import rope
+from examples import rope, rope_in_place
 from ninetoothed import Symbol, Tensor
 from tests.examples import references
 
@@ -170,3 +170,5 @@ def case_rope():
                 wanted = references.rope_reference(tensor, sin, cos, interleaved)
                 actual = rope.rope(tensor, sin, cos, interleaved)
                 torch.testing.assert_close(actual, wanted.to(dtype), rtol=2e-3, atol=2e-3)
+                rope_in_place.rope_(tensor, sin, cos, interleaved)
+                torch.testing.assert_close(tensor, wanted.to(dtype), rtol=2e-3, atol=2e-3)

@@ -63,7 +63,8 @@ def test_elements_that_are_not_neighbours_are_left():
 
 
 def test_halves_are_left():
-    arguments = (torch.empty(1, 4, 8, 16), torch.empty(4, 8), torch.empty(4, 8))
+    tensors = [torch.empty(1, 4, 8, 16) for _ in range(2)]
+    arguments = (tensors[0], torch.empty(4, 8), torch.empty(4, 8), tensors[1])
     call = rope.halves_kernel.call_of(*arguments)
     text = specialize(rope.halves_kernel, call, None).emitted.text
 
@@ -72,8 +73,8 @@ def test_halves_are_left():
 
 def test_a_pair_is_moved_in_wide_accesses(monkeypatch):
     monkeypatch.delenv("NINETOOTHED_OPTIONS", raising=False)
-    arguments = [torch.empty(1, 4, 16, 64), torch.empty(4, 32), torch.empty(4, 32)]
-    arguments = [argument.half() for argument in arguments]
+    shapes = (1, 4, 16, 64), (4, 32), (4, 32), (1, 4, 16, 64)
+    arguments = [torch.empty(shape, dtype=torch.float16) for shape in shapes]
     compiled = rope.kernel.compile(*arguments, target=("cuda", 90))
 
     assert len(re.findall(r"ld\.global\S*\.v4\.b32", compiled.asm["ptx"])) == 1
