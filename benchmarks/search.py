@@ -15,7 +15,6 @@ import importlib.util
 import json
 import math
 import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
+from triton.runtime.errors import OutOfResources
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from benchmarks.measure import Timer
@@ -81,13 +81,16 @@ def recall(choices: Mapping[str, Mapping[str, Any]]) -> None:
 class Compilers:
     """Processes that compile into Triton's disk cache, where this process then finds the kernels.
 
-    They must be started before this process touches a device.
+    They are children of a process that imports what they need and nothing else: a copy of this one
+    could be made while a framework's thread holds a lock.
     """
 
     def __init__(self, processes: int) -> None:
-        self._pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"))
-        # The first task starts all the processes.
-        self._pool.submit(os.getpid).result()
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["benchmarks.contenders"])
+        self._pool = ProcessPoolExecutor(processes, context)
+        # It begins to import now, while this process goes on.
+        self._pool.submit(len, ())
 
     def compile(self, jobs: Sequence[Job]) -> list[str]:
         """Compile them; gives what failed."""
@@ -102,7 +105,7 @@ _compilers: list[Compilers] = []
 
 
 def start_compilers(processes: int) -> None:
-    """From now on searches compile in so many processes. Call it before CUDA is touched."""
+    """From now on searches compile in so many processes."""
     _compilers.append(Compilers(processes))
 
 
@@ -266,9 +269,13 @@ class Tuned:
 
     def _name(self, named: Mapping[str, Any]) -> str:
         values = [f"{key}={named[key]}" for key in self._key]
-        tensors = (getattr(value, "base", value) for value in named.values())
-        types = [str(tensor.dtype) for tensor in tensors if hasattr(tensor, "dtype")]
-        return f"{self.__name__}[{', '.join([*values, *dict.fromkeys(types)])}]"
+        bases = (getattr(value, "base", value) for value in named.values())
+        tensors = [base for base in bases if hasattr(base, "dtype")]
+        values += dict.fromkeys(str(tensor.dtype) for tensor in tensors)
+        # What is quickest for a new tensor need not be so where one is overwritten.
+        if len({id(tensor) for tensor in tensors}) < len(tensors):
+            values.append("in place")
+        return f"{self.__name__}[{', '.join(values)}]"
 
     def _launch(
         self, grid: Any, arguments: Any, options: Mapping[str, Any], config: Mapping[str, Any]
@@ -281,11 +288,6 @@ class Tuned:
     def _search(self, grid: Any, arguments: Any, options: Mapping[str, Any]) -> Choice:
         start = time.perf_counter()
         configs = [_as_dict(config) for config in self.configs]
-        if _compilers:
-            with collected() as jobs:
-                for config in configs:
-                    self._launch(grid, arguments, options, config)
-            _compilers[-1].compile(jobs)
         # What the kernel writes, it writes to copies.
         turns = [_copies(arguments) for _ in range(_TURNS)]
         launches = {
@@ -294,6 +296,13 @@ class Tuned:
             ]
             for index, config in enumerate(configs)
         }
+        if _compilers:
+            with collected() as jobs:
+                for launch, *_ in launches.values():
+                    # What another size had compiled already is launched, and may not fit.
+                    with contextlib.suppress(OutOfResources):
+                        launch()
+            _compilers[-1].compile(jobs)
         index, times, tried = fastest(launches)
         seconds = time.perf_counter() - start
         return Choice(configs[index], tried, len(configs), round(seconds, 2), times)

@@ -1,12 +1,14 @@
 """The tasks over their sizes: from launches that do next to nothing to tensors of several gigabytes.
 
-    python -m benchmarks.sweep [--tasks mm,sdpa] [--match 4096] [--dtype float16] [--seconds 280]
-        [--rounds 3] [--configs RESULTS.json] [--output FOLDER]
+    python -m benchmarks.sweep [--tasks mm,sdpa] [--match 4096] [--selection large,layers]
+        [--dtype float16] [--seconds 280] [--rounds 3] [--configs RESULTS.json] [--output FOLDER]
 
 Ours, idiomatic Triton (searched anew at every size) and PyTorch, in turns; with ``--contenders`` the
 best Triton too, where it takes the size. A copy of as many bytes runs in turns with the memory-bound
 tasks: the last column is the share of its bandwidth. Results are compared with float64 where that is
-small enough, with PyTorch's elsewhere. Sizes that no time is left for are listed as such.
+small enough, with PyTorch's elsewhere. Sizes that no time is left for are listed as such. A selection
+is a few sizes that answer one question: ``large`` the memory-bound tasks on 2 GiB, ``layers`` the
+products of an 8B Llama's layers, ``heads`` attention with heads of 64 and 128, causal and not.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def _rotations() -> Iterator[Point]:
         (16, 4096, 32, 128),
         (64, 4096, 32, 128),
     ):
-        yield Point("rope_", f"{shape}", rotations(*shape), moved=2 * math.prod(shape))
+        yield Point("rope", f"{shape}", rotations(*shape), moved=2 * math.prod(shape))
 
 
 def _products() -> Iterator[Point]:
@@ -160,6 +162,19 @@ POINTS: tuple[Point, ...] = (
     *_convolutions(),
     *_attentions(),
 )
+
+#: Points that together answer a question, as patterns of a task's name and its size.
+SELECTIONS = {
+    "large": r"(add|silu) 2\^30|(softmax|rms_norm) \(262144,|rope \(64,",
+    "layers": r"mm (1|16|2048) × (4096|14336) ",
+    "heads": r"sdpa \(\d+, \d+, (1024|4096), (64|128)\)",
+}
+
+
+def selected(selections: Sequence[str]) -> Sequence[Point]:
+    """The points of some selections; all there are where none is named."""
+    pattern = "|".join(f"(?:{SELECTIONS[name]})" for name in selections)
+    return [point for point in POINTS if re.match(pattern, f"{point.task} {point.size}")]
 
 
 def check(point: Point, name: str, result: torch.Tensor, arguments: Any, reference: Any) -> None:
@@ -264,6 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands.add_argument("--tasks", default=",".join(names), help="names, separated by commas")
     commands.add_argument("--match", default="", help="a regular expression for the sizes")
+    commands.add_argument("--selection", default="", help=f"some of {', '.join(SELECTIONS)}")
     commands.add_argument("--contenders", default=f"{OURS},{IDIOMATIC},{TORCH}")
     commands.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
     commands.add_argument("--seconds", type=float, default=280.0, help="no point begins after them")
@@ -273,17 +289,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_argument("--output", type=Path, default=RESULTS)
     options = commands.parse_args(arguments)
     tasks, contenders = options.tasks.split(","), options.contenders.split(",")
-    for given, known in ((tasks, names), (contenders, list(NAMES))):
+    selections = options.selection.split(",") if options.selection else []
+    for given, known in (
+        (tasks, names),
+        (contenders, list(NAMES)),
+        (selections, list(SELECTIONS)),
+    ):
         if unknown := [name for name in given if name not in known]:
             commands.error(f"{', '.join(unknown)} is none of {', '.join(known)}")
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["sweep"]["configurations"])
-    search.start_compilers(options.processes)  # Before CUDA is touched.
+    search.start_compilers(options.processes)
 
     try:
         points = [
             point
-            for point in POINTS
+            for point in selected(selections)
             if point.task in tasks and re.search(options.match, point.size)
         ]
         return _run(points, contenders, options)
@@ -328,7 +349,8 @@ def _run(points: Sequence[Point], contenders: Sequence[str], options: argparse.N
     print(text)
     configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
     data = {"results": results, "left": left, "configurations": configurations}
-    name = f"sweep-{'-'.join(dict.fromkeys(point.task for point in points))}-{options.dtype}"
+    subjects = options.selection.split(",") if options.selection else [p.task for p in points]
+    name = "-".join(("sweep", *dict.fromkeys(subjects), options.dtype))
     write("sweep", here, text, data, options.output, label=name)
 
     return 1 if wrong else 0

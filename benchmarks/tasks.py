@@ -127,7 +127,7 @@ def as_table(results: list[dict[str, Any]]) -> str:
 
 
 def is_of_the_ten(result: dict[str, Any]) -> bool:
-    """Whether a task is the paper's; rope in place, without the clone, is shown beside it."""
+    """Whether a task is the paper's; rope in place is shown beside it."""
     return bool(result["task"] != "rope_")
 
 
@@ -191,7 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
     tasks = chosen_tasks(options, commands.error)
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["tasks"]["configurations"])
-    search.start_compilers(options.processes)  # Before CUDA is touched.
+    search.start_compilers(options.processes)
 
     try:
         return _run(tasks, options)

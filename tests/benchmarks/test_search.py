@@ -26,7 +26,7 @@ class Kernel:
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(x: Any, output: Any, size: int, BLOCK_SIZE: int, **options: Any) -> None:
             if BLOCK_SIZE > 256:
-                raise RuntimeError("out of resources")
+                raise search.OutOfResources(BLOCK_SIZE, 256, "shared memory")
             output.fill_(BLOCK_SIZE)
             self.launched.append((BLOCK_SIZE, output))
 
@@ -94,7 +94,30 @@ def test_what_an_earlier_run_chose_is_not_searched_again() -> None:
 def test_it_is_an_error_if_no_configuration_can_be_launched() -> None:
     with pytest.raises(RuntimeError, match="no configuration") as raised:
         tuned(512, 1024)[(1,)](torch.zeros(4), torch.zeros(4), 4)
-    assert "out of resources" in str(raised.value.__cause__)
+    assert isinstance(raised.value.__cause__, search.OutOfResources)
+
+
+def test_what_does_not_fit_is_passed_over_where_another_size_had_compiled_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is compiled already is not collected but launched."""
+
+    class Compilers:
+        def compile(self, jobs: Sequence[Any]) -> list[str]:
+            assert not jobs
+            return []
+
+    monkeypatch.setattr(search, "_compilers", [Compilers()])
+    tuned(512, 64)[(1,)](torch.zeros(4), torch.zeros(4), 4)
+    (choice,) = search.CHOICES.values()
+    assert (choice.config["BLOCK_SIZE"], choice.tried) == (64, 1)
+
+
+def test_what_is_overwritten_is_searched_for_itself() -> None:
+    kernel, x = tuned(64, 32), torch.zeros(4)
+    kernel[(1,)](x, torch.zeros(4), 4)
+    kernel[(1,)](x, x, 4)
+    assert [name.endswith("in place]") for name in search.CHOICES] == [False, True]
 
 
 def test_a_tensor_that_is_given_twice_is_copied_once() -> None:

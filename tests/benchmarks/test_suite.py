@@ -111,11 +111,22 @@ def test_the_sweep_has_the_sizes_that_were_asked_for() -> None:
     for m in (1, 16, 2048):
         for k, n in ((4096, 6144), (4096, 4096), (4096, 14336), (14336, 4096)):
             assert ("mm", f"{m} × {k} × {n}") in sizes
-    for task in ("add", "silu", "softmax", "rms_norm", "rope_"):
+    for task in ("add", "silu", "softmax", "rms_norm", "rope"):
         elements = [point.moved for point in sweep.POINTS if point.task == task]
         assert min(elements) <= 2 * 4096 and max(elements) >= 2 * 2**30  # Of 2 GiB each.
     heads = [point for point in sweep.POINTS if point.task == "sdpa"]
     assert len(heads) == 20 and sum(bool(point.options) for point in heads) == 10
+
+
+def test_a_selection_is_a_few_sizes() -> None:
+    large = sweep.selected(["large"])
+    assert [point.task for point in large] == ["add", "silu", "softmax", "rms_norm", "rope"]
+    assert all(point.moved in (2 * 2**30, 3 * 2**30) for point in large)
+    assert {point.task for point in sweep.selected(["layers", "heads"])} == {"mm", "sdpa"}
+    assert len(sweep.selected(["layers"])) == 12
+    heads = [point.options for point in sweep.selected(["heads"])]
+    assert len(heads) == 8 and sum(map(bool, heads)) == 4
+    assert list(sweep.selected([])) == list(sweep.POINTS)
 
 
 def test_a_wrong_result_is_found_against_float64_and_against_pytorch() -> None:
