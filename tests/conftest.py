@@ -12,9 +12,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
-# A kernel found in the user's own cache would hide that it no longer compiles.
-_CACHE = tempfile.TemporaryDirectory(prefix="ninetoothed-tests-")
-os.environ["NINETOOTHED_CACHE_DIR"] = _CACHE.name
+# A kernel found in the user's own cache would hide that it no longer compiles. Workers share what the
+# process that started them made: each kernel is compiled once a run.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _CACHE = tempfile.TemporaryDirectory(prefix="ninetoothed-tests-")
+    os.environ["NINETOOTHED_CACHE_DIR"] = _CACHE.name
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -28,10 +30,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 
 @pytest.fixture(autouse=True)
-def _test_device() -> Iterator[None]:
-    """``NINETOOTHED_TEST_DEVICE=cuda`` has PyTorch make the tests' tensors on a GPU."""
+def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """``NINETOOTHED_TEST_DEVICE=cuda`` has PyTorch make the contract's tensors on a GPU."""
     device = os.environ.get("NINETOOTHED_TEST_DEVICE")
-    if not device:
+    # Those of `gpu` say themselves where each tensor is.
+    if not device or "tests/gpu/" in request.path.as_posix():
         yield
         return
 
@@ -45,8 +48,15 @@ def _test_device() -> Iterator[None]:
         torch.set_default_device(previous)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names that differ between two processes: pytest-xdist's workers must agree on them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what an option that is fixed for all tests does not concern; refuse names that differ
+    between two processes: pytest-xdist's workers must agree on them."""
+    if os.environ.get("NINETOOTHED_OPTIONS") or config.getoption("--each-option", None):
+        for item in items:
+            for marker in item.iter_markers("fixes_options"):
+                item.add_marker(
+                    pytest.mark.skip(reason=f"not where options are fixed: {marker.args[0]}")
+                )
     addressed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if addressed:
         raise pytest.UsageError(

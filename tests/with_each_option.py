@@ -1,8 +1,10 @@
-"""Tests run once for each option of the Triton backend fixed off, and once for each fixed on.
+"""Tests run once with each option of the Triton backend fixed off, and once with each fixed on.
 
 python -m tests.with_each_option [--options NAME=VALUE,NAME=VALUE] [ARGUMENTS OF PYTEST …]
 
-An option that does not apply to a kernel stays off there. Ends with status 1 where a run failed.
+Without paths, all tests are run that an option could break: with a CUDA device those on it, else those
+that compile or run in Triton's interpreter. Prints a line for each value, and one for each test that
+failed; ends with pytest's exit status. Many values take minutes: --options splits the run.
 """
 
 from __future__ import annotations
@@ -12,52 +14,59 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import fields
 
 from ninetoothed.backends.triton.options import Options
+from ninetoothed.backends.triton.runtime import runtime
+from ninetoothed.errors import DeviceError
 
-#: For each option, the value that is plain and those that are not.
-VALUES = {
-    "group": (8, 1, 4),
-    "programs": (1, 4),
-    "peel": (0, 1),
-    "defer": (0, 1),
-    "early": (0, 1),
-    "hints": (0, 1),
-    "descriptors": (0, 1),
-    "persistent": (0, 1),
-    "split": (1, 3),
-    "ahead": (0, 1),
-}
+#: What options are fixed at that are not just on or off; one of the values is the plain translation.
+_VALUES = {"group": (8, 1, 4), "programs": (1, 4), "split": (1, 3)}
+
+#: The tests that an option could break, on a GPU and without one.
+_ON_CUDA = "tests/gpu tests/contract --ignore=tests/contract/test_on_interpreter.py".split()
+_WITHOUT = "tests/triton tests/contract tests/agreement tests/examples".split()
+
+#: A worker has two tests at a time, so that all of them test the same value: what it has in common
+#: with those before is compiled by then.
+_PYTEST = "-q -rN --tb=no --no-header -p no:cacheprovider -p tests.each_option --maxschedchunk=1"
+
+
+def all_values() -> list[str]:
+    """Each option off, and on."""
+    found = []
+    for option in fields(Options):
+        if option.default not in (0, 1) and option.name not in _VALUES:
+            raise SystemExit(f"_VALUES has to say what the option {option.name} is fixed at.")
+        found += [f"{option.name}={value}" for value in _VALUES.get(option.name, (0, 1))]
+    return found
+
+
+def has_cuda() -> bool:
+    """Whether there is a device that needs no framework to be found."""
+    try:
+        return runtime("cuda").device_count() > 0
+    except DeviceError:
+        return False
 
 
 def main() -> int:
-    """Run pytest for each value; gives the exit status."""
+    """Run pytest; gives its exit status."""
     parser = argparse.ArgumentParser("python -m tests.with_each_option", description=__doc__)
-    parser.add_argument("--options", help="one run for each of these, as in split=3,ahead=1")
+    parser.add_argument("--options", help="these values alone, as in split=3,ahead=1")
     chosen, arguments = parser.parse_known_args()
-    missing = set(vars(Options())) ^ set(VALUES)
-    if missing:
-        print(f"The options and the values to fix them at differ in {', '.join(sorted(missing))}.")
-        return 1
-    fixed = [f"{name}={value}" for name in VALUES for value in VALUES[name]]
-    if chosen.options:
-        fixed = chosen.options.split(",")
-    failed = []
-
-    for option in fixed:
-        started = time.perf_counter()
-        command = [sys.executable, "-m", "pytest", "-q", "-rN", "--tb=short", *arguments]
-        environment = {**os.environ, "NINETOOTHED_OPTIONS": option}
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        lines = run.stdout.strip().splitlines() or run.stderr.strip().splitlines() or [""]
-        print(f"{option:14} {lines[-1].strip('= ')} ({time.perf_counter() - started:.0f} s)")
-        sys.stdout.flush()
-        if run.returncode:
-            failed.append(option)
-            print(run.stdout, run.stderr, sep="\n")
-
-    print(f"{len(fixed)} runs, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}")
-    return 1 if failed else 0
+    values = chosen.options.split(",") if chosen.options else all_values()
+    environment = {**os.environ, "NINETOOTHED_TUNE": "none"}
+    environment.pop("NINETOOTHED_OPTIONS", None)
+    if not any(os.path.exists(argument.partition("::")[0]) for argument in arguments):
+        arguments += _ON_CUDA if has_cuda() else _WITHOUT
+        if has_cuda():
+            environment["NINETOOTHED_TEST_DEVICE"] = "cuda"
+    command = [sys.executable, "-m", "pytest", *_PYTEST.split(), "--each-option", ",".join(values)]
+    start = time.monotonic()
+    status = subprocess.run([*command, *arguments], env=environment, check=False).returncode
+    print(f"{len(values)} values in {time.monotonic() - start:.0f} s; status {status}")
+    return status
 
 
 if __name__ == "__main__":

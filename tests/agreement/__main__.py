@@ -54,7 +54,8 @@ def outcome(application, shape, tile, backend):
 def disagreement(application, shape, tile):
     """What differs between the backends; an empty text where nothing does."""
     ours = outcome(application, shape, tile, None)
-    for is_specialised in (False, True):
+    # What is not specialised has no options, so it is the same for all that may be fixed.
+    for is_specialised in (True,) if os.environ.get("NINETOOTHED_OPTIONS") else (False, True):
         theirs = outcome(application, shape, tile, Interpreter(is_specialised))
         for one, other in zip(ours, theirs, strict=True):
             if not torch.allclose(one, other, rtol=1e-5, atol=1e-5, equal_nan=True):

@@ -59,9 +59,11 @@ def assert_matches(
 def poisoned_memory() -> Iterator[None]:
     """While it lasts, PyTorch fills new tensors with NaN, so that what is not written shows."""
     before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # What `torch.use_deterministic_algorithms` calls after it has imported PyTorch's compiler, which
+    # takes seconds in each process.
+    torch._C._set_deterministic_algorithms(True, warn_only=True)
 
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch._C._set_deterministic_algorithms(before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
 import torch
 import torch.nn.functional as F
 
@@ -79,7 +78,7 @@ def rope_reference(
 
 
 def dropout_reference(input: torch.Tensor, p: float, seed: int) -> torch.Tensor:
-    randoms = torch.from_numpy(uniform(seed, numpy.arange(input.numel()))).to(input.device)
+    randoms = uniform(seed, torch.arange(input.numel(), device=input.device))
     is_kept = (randoms >= torch.tensor(p, dtype=torch.float32)).reshape(input.shape)
     return torch.where(is_kept, input / (1 - p), 0.0)
 

@@ -15,7 +15,10 @@ pytest.importorskip("triton", reason="needs Triton")
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("variant", ["generic", "specialised"])
+GENERIC = pytest.param("generic", marks=pytest.mark.fixes_options("what is generic has none"))
+
+
+@pytest.mark.parametrize("variant", [GENERIC, "specialised"])
 def test_every_example(variant: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.examples.interpreter", variant],

@@ -11,6 +11,8 @@ from examples import addmm, bmm, mm, sdpa  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
+
 
 @pytest.fixture(params=[0, 1], ids=["", "persistent"], autouse=True)
 def persistent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -8,6 +8,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.triton import deferred_sums_cases, peel_cases  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
+
 CASES = [
     pytest.param(module, case, id=f"{module.__name__.rpartition('.')[2]}-{case}")
     for module in (peel_cases, deferred_sums_cases)

@@ -12,6 +12,8 @@ from ninetoothed.backends.triton.workspace import COUNTER_BYTES, workspaces  # n
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
+
 BLOCKS = (64, 64, 32)
 
 

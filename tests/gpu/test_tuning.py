@@ -16,6 +16,9 @@ from tests.examples.cases import Maker  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.references import sdpa_reference  # noqa: E402
 
+#: The options are the search's to choose.
+SEARCHES = pytest.mark.fixes_options("it searches among options")
+
 
 @pytest.fixture(autouse=True)
 def fresh_results(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
@@ -23,6 +26,7 @@ def fresh_results(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
 
 
+@SEARCHES
 def test_a_tuned_product(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
     kernel = ninetoothed.make(mm.arrangement, mm.application, mm.tensors)
@@ -36,6 +40,7 @@ def test_a_tuned_product(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_matches(output, x.double() @ y.double(), 700)
 
 
+@SEARCHES
 def test_a_tuned_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
     kernel = ninetoothed.make(sdpa.arrangement, sdpa.application, sdpa.tensors)
@@ -60,6 +65,7 @@ def test_products_of_fixed_blocks(blocks: tuple[int, int, int]) -> None:
     assert_matches(output, x.double() @ y.double(), 257)
 
 
+@SEARCHES
 def test_tuning_ahead_is_used_by_later_calls() -> None:
     """The effort of calls is `none` here, and still what was found is chosen."""
     kernel = ninetoothed.make(mm.arrangement, mm.application, mm.tensors)
@@ -80,6 +86,7 @@ def test_tuning_ahead_is_used_by_later_calls() -> None:
     assert plan.details["config"] == tuned.config
 
 
+@SEARCHES
 @pytest.mark.parametrize("is_aligned", [True, False])
 def test_what_a_tuned_kernel_overwrites_is_as_after_one_call(monkeypatch, is_aligned) -> None:
     """In place, each trial would apply the function once more."""
@@ -91,6 +98,7 @@ def test_what_a_tuned_kernel_overwrites_is_as_after_one_call(monkeypatch, is_ali
     assert_matches(x, expected, 1)
 
 
+@SEARCHES
 def test_nothing_is_tuned_in_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
     from ninetoothed.results import entries
@@ -106,6 +114,7 @@ def test_nothing_is_tuned_in_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_matches(output, torch.softmax(x.double(), -1), 1000)
 
 
+@SEARCHES
 def test_a_fresh_process_finds_what_was_compiled(monkeypatch, tmp_path) -> None:
     """Neither a search nor a compilation: Triton's compiler is not even asked."""
     program = (

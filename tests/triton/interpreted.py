@@ -16,12 +16,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def failures(module: str, options: str = "") -> dict[str, str]:
-    """What is wrong by case, with ``$NINETOOTHED_OPTIONS`` set to ``options``."""
+def failures(module: str, options: str | None = None) -> dict[str, str]:
+    """What is wrong by case, with ``$NINETOOTHED_OPTIONS`` set to ``options`` if they are given."""
+    fixed = {} if options is None else {"NINETOOTHED_OPTIONS": options}
     done = subprocess.run(
         [sys.executable, "-m", "tests.triton.interpreted", module],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "NINETOOTHED_OPTIONS": options},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **fixed},
         capture_output=True,
         text=True,
         check=False,

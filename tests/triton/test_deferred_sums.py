@@ -17,6 +17,8 @@ from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.deferred_sums_cases import KERNELS  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 
 @pytest.mark.parametrize(
     ("name", "deferred"),

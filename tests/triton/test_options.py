@@ -11,6 +11,8 @@ from ninetoothed.errors import NineToothedError  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 #: The block sizes of `mm`.
 BLOCKS = {f"BLOCK_SIZE_{dim}": 64 for dim in "MNK"}
 

@@ -16,6 +16,8 @@ from ninetoothed.tuning import Config  # noqa: E402
 from tests.triton import peel_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 PEELED = (("peel", 1),)
 TILES = {
     "mm": (("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64), ("BLOCK_SIZE_K", 32)),

@@ -20,6 +20,8 @@ from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.test_descriptors import BLOCKS, HOPPER, compiled  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 
 def product(dtype=torch.float16):
     shapes = ((200, 328), (328, 264), (200, 264))

@@ -27,6 +27,8 @@ from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import ROOT, failures  # noqa: E402
 from tests.triton.programs_cases import KERNELS, ROPE, rows  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
 
 

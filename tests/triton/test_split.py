@@ -16,6 +16,8 @@ from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.split_cases import CUT, KERNELS, WHOLE  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 BLOCKS = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}
 
 
