@@ -14,16 +14,17 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # There is none on Windows.
-    fcntl = None  # type: ignore[assignment]
 
 _MAGIC = b"ninetoothed-cache-1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -127,7 +128,7 @@ class Cache:
         """Holds off all other threads and processes that lock the same key of the same directory.
 
         Gives whether it is held. It is not where another one still has it after so many seconds,
-        and where the directory or the system has no locks: it saves work done twice, no more.
+        and where the directory's file system has no locks: it saves work done twice, no more.
         """
         descriptor = self._locked(key, patience)
         try:
@@ -138,8 +139,6 @@ class Cache:
                 os.close(descriptor)
 
     def _locked(self, key: str, patience: float) -> int | None:
-        if fcntl is None:
-            return None
         path = self.path_of(f"{_entry_name(key)}.lock")
         deadline = time.monotonic() + patience
         try:
@@ -150,22 +149,16 @@ class Cache:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         except OSError:
             return None
+        is_held = False
         try:
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return descriptor
-                except BlockingIOError:
-                    if time.monotonic() >= deadline:
-                        break
-                    time.sleep(_LOCK_INTERVAL)
+            while not (is_held := _lock(descriptor)) and time.monotonic() < deadline:
+                time.sleep(_LOCK_INTERVAL)
         except OSError:
             pass
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-        return None
+        finally:
+            if not is_held:
+                os.close(descriptor)
+        return descriptor if is_held else None
 
     def write_text(self, name: str, text: str) -> Path | None:
         """Writes a text file as it is, under ``name``; None where the directory is not ours alone.
@@ -224,6 +217,19 @@ def _temporary_cache() -> Cache:
     root = tempfile.mkdtemp(prefix="ninetoothed-")
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     return Cache("sources", Path(root))
+
+
+def _lock(descriptor: int) -> bool:
+    """Locks an open file for us alone, unless somebody else has; `OSError` where there are no locks."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        # The one is what Linux says of another's lock, the other what Windows says.
+        return False
+    return True
 
 
 def _entry_name(key: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton.workspace import COUNTER_BYTES, Workspaces  # noqa: E402
+from ninetoothed.backends.triton.workspace import COUNTER_BYTES, MOST_STREAMS, Workspaces  # noqa: E402
 
 
 class FakeRuntime:
@@ -22,6 +22,8 @@ class FakeRuntime:
         self.freed = []
         self.asked = []
         self.is_relaxed = False
+        #: By handle, where that is not the number.
+        self.numbers = {}
 
     def allocate(self, size, stream=None):
         # While another thread captures a graph, memory may be allocated only where it is meant.
@@ -35,6 +37,9 @@ class FakeRuntime:
 
     def fill(self, address, value, size, stream):
         self.filled.append((address, value, size, stream))
+
+    def number_of(self, stream):
+        return self.numbers.get(stream, stream)
 
     def is_capturing(self, stream):
         self.asked.append(stream)
@@ -103,6 +108,36 @@ def test_the_stream_that_is_another_in_each_thread_has_none_to_keep():
 
     assert spaces.borrow(2, 100)[0] != spaces.borrow(2, 100)[0]
     assert spaces.borrow(2, 100)[1] is not None
+
+
+def test_a_handle_that_is_given_again_is_another_stream():
+    """The first stream is gone, and what it was given may still run."""
+    library = FakeRuntime()
+    spaces = Workspaces(library, 0)
+    first, _ = spaces.borrow(7, 100)
+    library.numbers[7] = 8
+
+    assert spaces.borrow(7, 100) == (2000, None) and first == 1000
+
+
+def test_many_streams_keep_no_more_than_so_many():
+    library = FakeRuntime()
+    spaces = Workspaces(library, 0)
+    kept = {stream: spaces.borrow(stream, 100) for stream in range(10, 10 + MOST_STREAMS)}
+    address, give_back = spaces.borrow(5, 100)
+    give_back(address, 5)
+
+    assert library.freed == [(address, 5)]
+    assert all(spaces.borrow(stream, 100) == found for stream, found in kept.items())
+    assert len({found for found, _ in kept.values()} | {address}) == MOST_STREAMS + 1
+
+
+def test_the_default_stream_keeps_one_whoever_else_does():
+    spaces = Workspaces(FakeRuntime(), 0)
+    for stream in range(10, 10 + MOST_STREAMS):
+        spaces.borrow(stream, 100)
+
+    assert spaces.borrow(0, 100) == spaces.borrow(0, 100) and spaces.borrow(0, 100)[1] is None
 
 
 def test_the_default_stream_is_not_asked_whether_it_is_capturing():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from ninetoothed import cache
 from ninetoothed.cache import Cache
 from ninetoothed.errors import NineToothedError
 from ninetoothed.results import Results, Subject, entries, export_results, import_results
@@ -119,6 +123,40 @@ def test_nobody_waits_for_ever(store: Cache) -> None:
         assert is_first and not is_second
     with store.lock("key", 0.0) as is_held:
         assert is_held
+
+
+def test_windows_has_locks_of_its_own(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module as it is there, with the part of Microsoft's runtime that it uses played by flock."""
+
+    class Runtime(ModuleType):
+        LK_NBLCK = 2
+
+        def locking(self, descriptor: int, mode: int, size: int) -> None:
+            assert (mode, size) == (self.LK_NBLCK, 1)
+            try:
+                cache.fcntl.flock(descriptor, cache.fcntl.LOCK_EX | cache.fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PermissionError(13, "Permission denied") from None
+
+    monkeypatch.setitem(sys.modules, "msvcrt", Runtime("msvcrt"))
+    monkeypatch.setattr(sys, "platform", "win32")
+    spec = importlib.util.spec_from_file_location("cache_of_windows", cache.__file__)
+    there = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(there)
+    store = there.Cache("results", tmp_path)
+
+    assert not hasattr(there, "fcntl")
+    test_nobody_waits_for_ever(store)
+    test_other_keys_are_not_locked(store)
+
+
+def test_a_file_system_without_locks_is_no_error(store: Cache, monkeypatch) -> None:
+    def refuse(descriptor: int) -> bool:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(cache, "_lock", refuse)
+    with store.lock("key", 1.0) as is_held:
+        assert not is_held
 
 
 def test_other_keys_are_not_locked(store: Cache) -> None:

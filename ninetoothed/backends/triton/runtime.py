@@ -34,6 +34,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, str]] = {
         "event_elapsed": "cuEventElapsedTime",
         "stream_synchronize": "cuStreamSynchronize",
         "stream_is_capturing": "cuStreamIsCapturing",
+        "stream_number": "cuStreamGetId",
         "exchange_capture_mode": "cuThreadExchangeStreamCaptureMode",
         "allocate": "cuMemAlloc_v2",
         "free": "cuMemFree_v2",
@@ -55,6 +56,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, str]] = {
         "event_elapsed": "hipEventElapsedTime",
         "stream_synchronize": "hipStreamSynchronize",
         "stream_is_capturing": "hipStreamIsCapturing",
+        "stream_number": "hipStreamGetId",
         "exchange_capture_mode": "hipThreadExchangeStreamCaptureMode",
         "allocate": "hipMalloc",
         "free": "hipFree",
@@ -297,6 +299,14 @@ class Runtime:
             return True
         self._check("stream_is_capturing", status)
         return state.value != 0
+
+    def number_of(self, stream: int) -> int:
+        """What no other stream of this process has or had; the handle, where the driver is too old."""
+        if not hasattr(self._library, self._names["stream_number"]):
+            return stream
+        number = ctypes.c_uint64()
+        self.call("stream_number", _HANDLE(stream), ctypes.byref(number))
+        return number.value
 
     @contextmanager
     def capturing_elsewhere(self) -> Iterator[None]:
