@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
 from examples import addmm, bmm, conv2d, mm  # noqa: E402
+from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
 from ninetoothed.backends.triton.workspace import COUNTER_BYTES, workspaces  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
@@ -119,6 +122,24 @@ def test_two_streams_at_a_time() -> None:
                 outputs.append((output, wanted))
     torch.cuda.synchronize()
     assert all(torch.equal(output, wanted) for output, wanted in outputs)
+
+
+def test_a_stream_that_is_given_the_handle_of_one_that_is_gone() -> None:
+    """A stream may be destroyed before it has done its work, and the next one comes at once."""
+    kernel, library = product_kernel(), runtime("cuda")
+    x, y, expected = make(200, 3000), make(3000, 200), poisoned(200, 200)
+    kernel(x, y, expected)
+    outputs = [poisoned(200, 200) for _ in range(8)]
+    torch.cuda.synchronize()
+    for output in outputs:
+        handle = ctypes.c_void_p()
+        assert library._library.cuStreamCreate(ctypes.byref(handle), ctypes.c_uint(1)) == 0
+        with torch.cuda.stream(torch.cuda.ExternalStream(handle.value)):
+            for _ in range(20):
+                kernel(x, y, output)
+        assert library._library.cuStreamDestroy_v2(handle) == 0
+    torch.cuda.synchronize()
+    assert all(torch.equal(output, expected) for output in outputs)
 
 
 def test_each_thread_s_own_default_stream() -> None:
