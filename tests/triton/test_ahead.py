@@ -73,7 +73,7 @@ def test_only_the_windows_are_loaded_before_the_loop():
     before, loop = loop_of(*CONVOLUTION, ahead=1)
 
     assert [line for line in before if "tl.load(" in line] == [
-        "input_ahead = tl.load(input_ptr + (input_offset + input_offset_1))"
+        "input_ahead = unfold_tile(tl.load(input_ptr + input_offset + input_offset_1), 0)"
     ]
     assert loop[1] == "input_tile = input_ahead"
     assert "input_selected = tl.minimum(k + 1, last_k)" in loop

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import Access, is_power_of_two
-from ninetoothed.backends.triton import descriptors, hints, offsets, order
+from ninetoothed.backends.triton import descriptors, folded, hints, offsets, order
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import TileRef
 from ninetoothed.simplify import simplify
@@ -81,6 +81,8 @@ class Addresses:
         self.scope = Scope()
         self._positions: dict[str, _Positions] = {}
         self._pairs: dict[Pair, _Positions] = {}
+        self._folds = dict(emitter.variant.folded)
+        self._folded: dict[str, _Positions] = {}
 
     def prologue(self) -> list[ast.stmt]:
         """What the kernel computes first: the program's position, then that of its tiles."""
@@ -123,7 +125,16 @@ class Addresses:
         box = self._emitter.variant.box(tile.parameter)
         if box is not None:
             return self._load_box(tile, box)
+        if tile.parameter in self._folds:
+            return self._load_folded(tile)
         return self._loaded(self._of(tile), tile)
+
+    def _load_folded(self, tile: TileRef) -> ast.expr:
+        """The value of a gathered tile (`folded`)."""
+        self._emitter.library |= {"fold_neighbours", "fold_runs", "unfold_tile"}
+        loaded = self._loaded(self._of_folded(tile), tile)
+        dim = ast.Constant(self._folds[tile.parameter])
+        return ast.Call(name("unfold_tile"), [loaded, dim], [])
 
     def _load_box(self, tile: TileRef, box: Box) -> ast.expr:
         """The value of a tile by its source's descriptor (`descriptors`)."""
@@ -275,8 +286,10 @@ class Addresses:
         pointer = self._emitter.pointer(positions.parameter.name)
         if offset == 0 and not positions.lanes:
             return pointer
-        tree = positions.offset_tree(tile)
-        return ast.BinOp(pointer, ast.Add(), self._spread(positions, tree, offset))
+        if self._emitter.variant.ahead and positions.is_advanced:
+            # What a loop leaves as it is is added to the pointer before the loop.
+            return functools.reduce(_sum, positions.start_and_advance(tile), pointer)
+        return _sum(pointer, self._spread(positions, positions.offset_tree(tile), offset))
 
     def _spread(self, positions: _Positions, tree: ast.expr, expression: Symbol) -> ast.expr:
         """``tree`` in the tile's whole shape, where it does not have it already."""
@@ -289,7 +302,7 @@ class Addresses:
         lanes = [leaf for leaf in positions.access.lanes if leaf in leaves]
         if not missing and (lanes or not positions.access.lanes):
             return tree
-        shape = ast.Tuple(self._widths(positions.parameter.tile_shape), ast.Load())
+        shape = ast.Tuple(positions.shape(), ast.Load())
         if lanes:
             return language("broadcast_to", tree, shape)
         # One position for all: it may be a plain number, which cannot be broadcast.
@@ -319,6 +332,20 @@ class Addresses:
             )
         return self._positions[tile.parameter]
 
+    def _of_folded(self, tile: TileRef) -> _Positions:
+        if tile.parameter not in self._folded:
+            parameter = self._emitter.kernel.program.parameter(tile.parameter)
+            access = self._emitter.kernel.arrangement.accesses[tile.parameter]
+            self._folded[tile.parameter] = _Positions(
+                self,
+                self._emitter,
+                parameter,
+                access,
+                self._prologue,
+                fold=self._folds[tile.parameter],
+            )
+        return self._folded[tile.parameter]
+
     def _of_pair(self, name: str, pair: Pair) -> _Positions:
         if pair not in self._pairs:
             parameter = self._emitter.kernel.program.parameter(name)
@@ -339,6 +366,7 @@ class _Positions:
         access: Access,
         prologue: list[ast.stmt],
         is_pair: bool = False,
+        fold: int | None = None,
     ) -> None:
         self._addresses = addresses
         self._emitter = emitter
@@ -346,6 +374,7 @@ class _Positions:
         self.access = access
         self._prologue = prologue
         self.is_pair = is_pair
+        self._fold = fold
         self._ratios = dict(emitter.variant.ratios)
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
@@ -398,8 +427,37 @@ class _Positions:
 
     def offset_tree(self, tile: TileRef) -> ast.expr:
         """The offset of each element from the source's first."""
-        first, *rest = [self.tree(term, tile, self.lanes) for term in self._terms]
-        return functools.reduce(lambda sum, term: ast.BinOp(sum, ast.Add(), term), rest, first)
+        return self._summed(self._terms, tile)
+
+    @property
+    def is_advanced(self) -> bool:
+        """Whether selections change a part of the offset, and the whole has the tile's shape."""
+        leaves = set(self.offset.leaves())
+        has_shape = all(lane in leaves or lane in self._single for lane in self.access.lanes)
+        return has_shape and len({*map(self._depends_on_selection, self._terms)}) == 2
+
+    def start_and_advance(self, tile: TileRef) -> list[ast.expr]:
+        """The part of the offset that no selection changes, and the other one."""
+        parts: tuple[list[Symbol], list[Symbol]] = [], []
+        for term in self._terms:
+            parts[self._depends_on_selection(term)].append(term)
+        return [self._summed(part, tile) for part in parts]
+
+    def _summed(self, terms: Sequence[Symbol], tile: TileRef) -> ast.expr:
+        return functools.reduce(_sum, [self.tree(term, tile, self.lanes) for term in terms])
+
+    def shape(self) -> list[ast.expr]:
+        """The shape that the positions have together."""
+        sizes = [self._addresses.width(size) for size in self.parameter.tile_shape]
+        if self._fold is None:
+            return sizes
+        near, far = sizes[self._fold], sizes[1 - self._fold]
+        return [
+            ast.Constant(folded.NEIGHBOURS),
+            ast.BinOp(far, ast.FloorDiv(), ast.Constant(folded.RUN)),
+            ast.Constant(folded.RUN),
+            ast.BinOp(near, ast.FloorDiv(), ast.Constant(folded.NEIGHBOURS)),
+        ]
 
     def tree(self, expression: Symbol, tile: TileRef, layout: Iterable[int | None]) -> ast.expr:
         """An expression of the access, with lanes along the dimensions that ``layout`` says."""
@@ -453,6 +511,9 @@ class _Positions:
     def _lane(self, leaf: Symbol, layout: tuple[int | None, ...]) -> ast.expr:
         dim = self._lanes[leaf]
         width = self._addresses.width(self.parameter.tile_shape[dim])
+        if self._fold is not None:
+            function = "fold_neighbours" if dim == self._fold else "fold_runs"
+            return ast.Call(name(function), [width], [])
         if self.is_pair and dim == self.lanes[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)
@@ -498,6 +559,10 @@ class _Positions:
 
     def _depends_on_selection(self, expression: Symbol) -> bool:
         return any(node in self._selections for node in expression.walk())
+
+
+def _sum(left: ast.expr, right: ast.expr) -> ast.expr:
+    return ast.BinOp(left, ast.Add(), right)
 
 
 def _method(value: ast.expr, method: str, *arguments: ast.expr) -> ast.expr:

@@ -1,8 +1,9 @@
 """Functions that emitted kernels call, in Triton's language.
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
-kind of reduction in its place. Others are for small quotients (`quotients`), for reductions in
-several parts (`split`) and for sums that are completed after a loop (`deferred_sums`).
+kind of reduction in its place. Others are for small quotients (`quotients`), for gathered tiles
+(`folded`), for reductions in several parts (`split`) and for sums that are completed after a loop
+(`deferred_sums`).
 """
 
 from __future__ import annotations
@@ -94,6 +95,31 @@ def quotient(value, divisor: tl.constexpr, bits: tl.constexpr):
 def remainder(value, divisor: tl.constexpr, bits: tl.constexpr):
     """``value % divisor`` where ``0 <= value < 2**bits``."""
     return value - quotient(value, divisor, bits) * divisor
+
+
+@triton.jit
+def fold_neighbours(size: tl.constexpr):
+    """The positions along the one dimension of a folded tile that a warp's threads follow."""
+    return (
+        tl.arange(0, 32)[:, None, None, None] + 32 * tl.arange(0, size // 32)[None, None, None, :]
+    )
+
+
+@triton.jit
+def fold_runs(size: tl.constexpr):
+    """The positions along the other dimension of a folded tile, eight in succession a thread."""
+    return 8 * tl.arange(0, size // 8)[None, :, None, None] + tl.arange(0, 8)[None, None, :, None]
+
+
+@triton.jit
+def unfold_tile(value, dim: tl.constexpr):
+    """A folded tile as it is meant; its neighbours are along ``dim``."""
+    near: tl.constexpr = value.shape[0] * value.shape[3]
+    far: tl.constexpr = value.shape[1] * value.shape[2]
+    if dim == 0:
+        return tl.reshape(tl.permute(value, (3, 0, 1, 2)), (near, far))
+    else:
+        return tl.reshape(tl.permute(value, (1, 2, 3, 0)), (far, near))
 
 
 @triton.jit

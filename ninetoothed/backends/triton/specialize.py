@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import ahead, descriptors, divisors, split
+from ninetoothed.backends.triton import ahead, descriptors, divisors, folded, split
 from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
@@ -112,7 +112,8 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         boxes = descriptors.boxes(kernel, call, environment, bool(options.persistent))
         variant = replace(variant, boxes=boxes)
     if options.ahead:
-        variant = replace(variant, ahead=ahead.narrow(kernel, call, environment))
+        early = ahead.narrow(kernel, call, environment)
+        variant = replace(variant, ahead=early, folded=folded.folds(kernel, early, environment))
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}

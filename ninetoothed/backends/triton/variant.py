@@ -38,6 +38,7 @@ class Variant:
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         boxes: the tensors to load by descriptor, and how (`descriptors`).
         ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
+        folded: those whose tiles are folded, each with the dimension of the neighbours (`folded`).
         wide: whether some offset or index needs 64 bits.
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
@@ -52,6 +53,7 @@ class Variant:
     float8: frozenset[str] = frozenset()
     boxes: frozenset[tuple[str, Box]] = frozenset()
     ahead: frozenset[str] = frozenset()
+    folded: frozenset[tuple[str, int]] = frozenset()
     wide: bool = False
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
