@@ -217,7 +217,10 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
             f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
-    tensors = ", ".join(p.name for p in kernel.call_parameters if p.kind == "tensor")
+    compared = [p.name for p in kernel.call_parameters if p.kind == "tensor"]
+    if frontend.guard_addresses:
+        compared += [_pointer_of(name, kernel.call_names) for name in compared]
+    tensors = ", ".join(compared)
     others = "".join(f"{part}, " for part in reading.others)
     # What guards a plan is made when it serves two calls in turn.
     return (
@@ -269,6 +272,11 @@ def _apart(name: str, names: Collection[str]) -> str:
     return name
 
 
+def _pointer_of(name: str, names: Collection[str]) -> str:
+    """The variable that has a tensor's address."""
+    return _apart(f"{name}_pointer", names)
+
+
 def _read(
     parameter: Parameter,
     frontend: Frontend,
@@ -297,7 +305,7 @@ def _read(
         reading.lines.append(f"{source} = {frontend.jagged.values.format(x=name)}")
         reading.lines.append(f"{offsets} = {frontend.jagged.offsets.format(x=name)}")
         shape, strides = frontend.jagged.shape, frontend.jagged.strides
-    pointer = _apart(f"{name}_pointer", names)
+    pointer = _pointer_of(name, names)
     reading.lines.append(f"{pointer} = {frontend.pointer.format(x=source)}")
     reading.depends_on(
         f"{name}.__class__",

@@ -77,6 +77,8 @@ class Frontend:
         guard: makes, of some tensors, a function of as many that says whether they have the class,
             shape, strides, dtype and device of the first, or None where the framework has no
             quicker way to compare them than the expressions. It may say no too often.
+        guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
+            one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
         launch: takes over the launches of a kernel, for a framework whose arrays cannot be written
             to: it is given the kernel, once, and gives a function of the arguments by name whose
@@ -101,6 +103,7 @@ class Frontend:
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     guard: Callable[..., Callable[..., bool]] | None = None
+    guard_addresses: bool = False
     event: Callable[[], Any] | None = None
     launch: Callable[[Kernel], Callable[[Mapping[str, Any]], Any]] | None = None
 

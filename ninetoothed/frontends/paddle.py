@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError, DeviceError
-from ninetoothed.frontends.base import Frontend, guard_by, owns_types
+from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.frontends.paddle_guard import Keys, guard
 from ninetoothed.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -212,11 +213,30 @@ def _event() -> Any:
     return paddle.device.Event(enable_timing=True)
 
 
-def _current_stream(index: int) -> int:
+def _current_stream() -> Callable[[int], int]:
+    """Gives the current stream's handle on the device of an index.
+
+    Paddle has one object for a stream as long as there is one, and a stream's handle is the same
+    for good. So only a stream that was not the current one before is asked for its handle.
+    """
     from paddle.base import core
 
-    # 0, the default stream, comes as None.
-    return core._get_current_stream(index).cuda_stream or 0
+    stream_of = core._get_current_stream
+    known = (None, 0)
+
+    def current_stream(index: int) -> int:
+        nonlocal known
+        stream, handle = known
+        current = stream_of(index)
+        if current is stream:
+            return handle
+        # 0, the default stream, comes as None.
+        handle = current.cuda_stream or 0
+        # Both at once: another thread may be here too.
+        known = (current, handle)
+        return handle
+
+    return current_stream
 
 
 def _namespace() -> Mapping[str, object]:
@@ -229,20 +249,28 @@ def _namespace() -> Mapping[str, object]:
         "place_key": _place_key(),
         "only_place": _only_place(),
         "no_pointer": _no_pointer,
-        "current_stream": raw_stream or _current_stream,
+        "current_stream": raw_stream or _current_stream(),
     }
 
 
 @functools.cache
-def _guards() -> Callable[..., Callable[..., bool]]:
-    # Where there is one object for each dtype, it is compared by being the same.
-    dtype = "{x}.dtype" if _dtype_key() is id else "dtype_key({x}.dtype)"
-    place = () if _only_place() else ("place_key({x}.place)",)
-    return guard_by(_namespace, "{x}.shape", "{x}.strides", dtype, *place)
+def _guard_keys() -> Keys:
+    return Keys(
+        _dtype_key(),
+        None if _only_place() is not None else _place_key(),
+        tuple(_native_dtypes().values()),
+        _cuda_index,
+    )
 
 
-def _guard(*tensors: Any) -> Callable[..., bool]:
-    return _guards()(*tensors)
+def _cuda_index(tensor: Any) -> int | None:
+    device = _device_of(_place_key()(tensor.place))
+    return device.index if device.kind == "cuda" else None
+
+
+def _guard(*tensors_and_addresses: Any) -> Callable[..., bool]:
+    count = len(tensors_and_addresses) // 2
+    return guard(_guard_keys(), tensors_and_addresses[:count], tensors_and_addresses[count:])
 
 
 FRONTEND = Frontend(
@@ -262,6 +290,7 @@ FRONTEND = Frontend(
     device="(only_place or place_key({x}.place))",
     stream="current_stream({index})",
     guard=_guard,
+    guard_addresses=True,
     event=_event,
 )
 

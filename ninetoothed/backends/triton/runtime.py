@@ -133,6 +133,10 @@ class Runtime:
             text = ctypes.c_char_p(self._library.hipGetErrorString(ctypes.c_int(status)))
         return f", {text.value.decode()}" if text.value else ""
 
+    def address_of(self, function: str) -> int:
+        """Where one of the library's functions is, for code that is not Python's."""
+        return ctypes.cast(getattr(self._library, function), ctypes.c_void_p).value or 0
+
     def device_count(self) -> int:
         """The number of devices that can be seen."""
         count = ctypes.c_int()

@@ -1,0 +1,116 @@
+"""Whose memory addresses are of: the driver is asked for several of them in one C call.
+
+A framework's object for a tensor's device can cost more to make and to compare than a launch. The
+driver knows what memory an address is in, at any time and for certain.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ninetoothed.backends.triton import versions
+from ninetoothed.backends.triton.runtime import runtime
+from ninetoothed.errors import DeviceError
+
+#: `ask` is cuPointerGetAttributes; the attributes are CU_POINTER_ATTRIBUTE_MEMORY_TYPE and
+#: CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL. What is no memory of CUDA's gets neither.
+_SOURCE = """
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+enum { MEMORY_TYPE = 2, DEVICE_ORDINAL = 9, DEVICE_MEMORY = 2 };
+
+typedef int (*ask_t)(unsigned int, int *, void **, unsigned long long);
+
+static ask_t ask = NULL;
+
+static int device_of(unsigned long long address)
+{
+    int attributes[2] = {MEMORY_TYPE, DEVICE_ORDINAL};
+    int type = 0, ordinal = -1;
+    void *answers[2] = {&type, &ordinal};
+    if (ask == NULL || ask(2, attributes, answers, address) != 0 || type != DEVICE_MEMORY)
+        return -1;
+    return ordinal;
+}
+
+static PyObject *connect(PyObject *module, PyObject *address)
+{
+    ask = (ask_t)PyLong_AsVoidPtr(address);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *are_on(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "are_on(index, *addresses)");
+        return NULL;
+    }
+    long index = PyLong_AsLong(arguments[0]);
+    for (Py_ssize_t place = 1; place < count && !PyErr_Occurred(); place++) {
+        unsigned long long address = PyLong_AsUnsignedLongLong(arguments[place]);
+        if (!PyErr_Occurred() && device_of(address) != index)
+            Py_RETURN_FALSE;
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    return PyBool_FromLong(index >= 0);
+}
+
+static PyMethodDef methods[] = {
+    {"connect", connect, METH_O, "Tells the address of cuPointerGetAttributes."},
+    {"are_on", (PyCFunction)(void (*)(void))are_on, METH_FASTCALL, "Whether all are on a device."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "ninetoothed_memory", NULL, -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit_ninetoothed_memory(void)
+{
+    return PyModule_Create(&definition);
+}
+"""
+
+
+def on_device(index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
+    """What says of addresses whether all are in memory of a CUDA device's own, in one C call.
+
+    Args:
+        index: the device's index.
+        addresses: some for which that is so.
+
+    Returns:
+        a function of any addresses; None where it cannot be had: these are elsewhere (managed or
+        pinned memory, nowhere), there is no CUDA driver, or no C compiler to build it with.
+    """
+    are_on = _are_on()
+    if are_on is None or not are_on(index, *addresses):
+        return None
+    return functools.partial(are_on, index)
+
+
+@functools.cache
+def _are_on() -> Callable[..., bool] | None:
+    try:
+        ask = runtime("cuda").address_of("cuPointerGetAttributes")
+        return _connected(_module(), ask)
+    except (DeviceError, ImportError, *versions.BUILD_FAILURES):
+        return None
+
+
+def _module() -> Any:
+    """The C functions, built at the first use and kept in Triton's cache."""
+    from triton.runtime.build import compile_module_from_src
+
+    return compile_module_from_src(_SOURCE, "ninetoothed_memory")
+
+
+def _connected(module: Any, address: int) -> Callable[..., bool]:
+    module.connect(address)
+    return module.are_on  # type: ignore[no-any-return]

@@ -1,0 +1,97 @@
+"""Which device addresses are on, as a driver tells it in one C call for several of them."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import types
+
+import pytest
+
+from ninetoothed.backends.triton import memory
+from ninetoothed.errors import DeviceError
+
+pytest.importorskip("triton", reason="needs Triton, which compiles the C functions")
+pytestmark = pytest.mark.skipif(
+    not any(shutil.which(name) for name in ("cc", "gcc", "clang")), reason="needs a C compiler"
+)
+
+_MEMORY_TYPE, _DEVICE_ORDINAL = 2, 9
+
+#: Address -> its kind of memory (1 the host's, pinned; 2 a device's; 0 not CUDA's), and its device.
+KNOWN = {0x1000: (2, 0), 0x1040: (2, 0), 0x2000: (2, 1), 0x3000: (1, 0), 2**63 + 16: (2, 0)}
+
+_ASK = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_uint,
+    ctypes.POINTER(ctypes.c_int),
+    ctypes.POINTER(ctypes.POINTER(ctypes.c_int)),
+    ctypes.c_uint64,
+)
+
+
+def answer(count, attributes, answers, address):
+    if address == 0xBAD:
+        return 1
+    # The driver fails for no address of the host's, and tells of a device that there is not.
+    type_, ordinal = KNOWN.get(address, (0, -2))
+    for place in range(count):
+        found = {_MEMORY_TYPE: type_, _DEVICE_ORDINAL: ordinal}
+        answers[place][0] = found[attributes[place]]
+    return 0
+
+
+ask = _ASK(answer)
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """A driver that knows the memory in `KNOWN`."""
+    found = types.SimpleNamespace(
+        address_of=lambda name: {"cuPointerGetAttributes": ctypes.cast(ask, ctypes.c_void_p).value}[
+            name
+        ]
+    )
+    monkeypatch.setattr(memory, "runtime", lambda backend: found)
+    memory._are_on.cache_clear()
+    yield found
+    memory._are_on.cache_clear()
+
+
+def test_addresses_of_the_device_are_told_from_all_others(driver):
+    are_on = memory.on_device(0, [0x1000, 0x1040])
+    assert are_on(0x1000, 0x1040, 0x1000)
+    assert are_on(2**63 + 16)
+    assert are_on()
+    for other in (0, 0x2000, 0x3000, 0x4000, 0xBAD):
+        assert not are_on(0x1000, other, 0x1040)
+    assert memory.on_device(1, [0x2000])(0x2000)
+
+
+@pytest.mark.parametrize("address", [0, 0x2000, 0x3000, 0x4000, 0xBAD])
+def test_of_addresses_elsewhere_nothing_is_told(driver, address):
+    assert memory.on_device(0, [0x1000, address]) is None
+
+
+@pytest.mark.parametrize("wrong", ["text", None, -1, 2**64])
+def test_what_is_no_address_is_an_error(driver, wrong):
+    are_on = memory.on_device(0, [0x1000])
+    with pytest.raises((TypeError, OverflowError)):
+        are_on(0x1000, wrong)
+
+
+def test_without_a_driver_nothing_is_told(driver, monkeypatch):
+    def none(backend):
+        raise DeviceError("There is no cuda driver on this machine.")
+
+    monkeypatch.setattr(memory, "runtime", none)
+    assert memory.on_device(0, [0x1000]) is None
+
+
+@pytest.mark.parametrize("error", [RuntimeError, FileNotFoundError, ImportError])
+def test_without_a_compiler_nothing_is_told(driver, monkeypatch, error):
+    def fails():
+        raise error("Failed to find C compiler.")
+
+    monkeypatch.setattr(memory, "_module", fails)
+    assert memory.on_device(0, [0x1000]) is None
