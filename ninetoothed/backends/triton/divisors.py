@@ -32,13 +32,18 @@ def divisor(number: int) -> int:
 
 
 def deciding(
-    source: Tensor, offset: Symbol, environment: Mapping[Symbol, int]
+    source: Tensor, offset: Symbol, environment: Mapping[Symbol, int], is_masked: bool = True
 ) -> frozenset[Symbol]:
     """The numbers that say where a tensor's contiguous elements begin and end.
 
     These are what its offsets are computed from, and the size of what is contiguous: a mask's end.
+
+    Args:
+        is_masked: whether there is a mask.
     """
     found = {leaf for leaf in offset.leaves() if leaf in environment}
+    if not is_masked:
+        return frozenset(found)
     for size, stride in zip(source.shape, source.strides, strict=True):
         if environment[as_symbol(stride)] == 1:
             found |= {leaf for leaf in as_symbol(size).leaves() if leaf in environment}

@@ -14,6 +14,7 @@ from ninetoothed.backends.triton import (
     ahead,
     deferred_sums,
     early_loads,
+    interior,
     interleave,
     peel,
     persistent,
@@ -106,12 +107,12 @@ class _Emitter:
         #: The parts that each element of the grid is done in, where those are several.
         self.parts = split.Parts(self, options.split) if options.split > 1 else None
         #: The rounds that are being emitted, where a loop is split (`peel`).
-        self.whole: peel.Whole | None = None
+        self.whole: peel.Whole | interior.Interior | None = None
 
     def emit(self) -> Emitted:
         addresses = self._addresses
         lowering = Lowering(self, addresses)
-        body = [lowering.statement(statement) for statement in self._statements()]
+        body = self._body(lowering)
         helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
         prologue = addresses.prologue()
         count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
@@ -144,6 +145,18 @@ class _Emitter:
         return Emitted(
             write.text(), tuple(parameters), write.locations, dict(self._program.externs)
         )
+
+    def _body(self, lowering: Lowering) -> list[list[ast.stmt]]:
+        """The program's statements, each after what it needs; twice where masks are left out."""
+        if not self._variant.interior - self._variant.holding:
+            return [lowering.statement(statement) for statement in self._statements()]
+        self.whole = interior.Interior(self._variant.interior)
+        inside = [new for s in self._statements() for new in lowering.statement(s)]
+        self.whole = None
+        beyond = [new for s in self._statements() for new in lowering.statement(s)]
+        label = self.fresh("has_all")
+        branches = ast.If(ast.Name(label, ast.Load()), inside, beyond)
+        return [[*interior.asked(self, label), branches]]
 
     def _statements(self) -> list[ast.stmt]:
         """The program's body, copied, as the options have it."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.access import Access
-from ninetoothed.backends.triton import divisors, offsets
+from ninetoothed.backends.triton import divisors, interior, offsets
 from ninetoothed.backends.triton.counting import Counts, count
 from ninetoothed.backends.triton.specialize import environment_of
 from ninetoothed.costs import DeviceLimits, Facts, estimate
@@ -310,8 +310,11 @@ def _shared_bytes(counts: Counts, threads: int, stages: int) -> int:
 def _vectors(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> dict[str, int]:
     """For each parameter the bytes that one thread can load or store with one instruction."""
     strides = offsets.adjacent(kernel, environment)
+    inner = {name for name, _ in interior.conditions(kernel, call, environment)}
     return {
-        parameter.name: bytes_at_once(kernel, parameter, call, environment, strides)
+        parameter.name: bytes_at_once(
+            kernel, parameter, call, environment, strides, is_masked=parameter.name not in inner
+        )
         for parameter in kernel.tensor_parameters
     }
 
@@ -322,11 +325,13 @@ def bytes_at_once(
     call: Call,
     environment: Mapping[Symbol, int],
     adjacent: frozenset[Symbol],
+    is_masked: bool = True,
 ) -> int:
     """The bytes of a parameter's tile that one thread can load or store with one instruction.
 
     Args:
         adjacent: what `offsets.adjacent` gives for this environment.
+        is_masked: whether a mask says where the tensor ends.
     """
     argument, source = call.arguments[parameter.name], parameter.source
     itemsize = argument.dtype.itemsize
@@ -335,7 +340,7 @@ def bytes_at_once(
     most = max(argument.alignment // itemsize, 1)
     # What the compiler knows of a row's beginning and of a mask's end is what it is told, unless it
     # knows the number itself.
-    for leaf in divisors.deciding(source, offset, environment):
+    for leaf in divisors.deciding(source, offset, environment, is_masked):
         number = int(environment[leaf])
         if number > 1 and not _is_constant(leaf):
             most = min(most, divisors.divisor(number))

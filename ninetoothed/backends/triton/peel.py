@@ -225,12 +225,38 @@ def _excess_of(condition: Symbol) -> Symbol | None:
     return left - right if condition.op == "<" else right - left - 1
 
 
+def greatest_excess(condition: Symbol, programs: Collection[Symbol]) -> Symbol | None:
+    """What is negative exactly where a condition of an access holds for all lanes and selections."""
+    excess = _excess_of(condition)
+    if excess is None or _reads_sequences(excess):
+        return None
+    return _greatest(as_symbol(simplify(_multiplied_out(excess))), programs)
+
+
+def _multiplied_out(expression: Symbol) -> Symbol:
+    """The same, no sum being a factor: it is affine in what the sums' terms are affine in."""
+    if expression.op not in ("+", "-", "*"):
+        return expression
+    left, right = map(_multiplied_out, expression.operands)
+    if expression.op != "*":
+        return left + right if expression.op == "+" else left - right
+    for sum_, factor in ((left, right), (right, left)):
+        if sum_.op in ("+", "-"):
+            terms = [_multiplied_out(term * factor) for term in sum_.operands]
+            return terms[0] + terms[1] if sum_.op == "+" else terms[0] - terms[1]
+    return left * right
+
+
+def _reads_sequences(expression: Symbol) -> bool:
+    return any(part.op in ("sequence_start", "sequence_length") for part in expression.walk())
+
+
 def _count(excess: Symbol, variable: str, kernel: Kernel) -> Symbol | None:
     """How many rounds from the first on have a negative excess, whatever the lane is.
 
     None where it does not grow steadily from round to round.
     """
-    if any(part.op in ("sequence_start", "sequence_length") for part in excess.walk()):
+    if _reads_sequences(excess):
         return None
     excess = as_symbol(simplify(excess))
     rounds = {name for name in excess.leaves() if is_round_of(name, variable)}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import ahead, descriptors, divisors, folded, split
+from ninetoothed.backends.triton import ahead, descriptors, divisors, folded, interior, split
 from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
@@ -111,6 +111,8 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     if options.descriptors:
         boxes = descriptors.boxes(kernel, call, environment, bool(options.persistent))
         variant = replace(variant, boxes=boxes)
+    if num_programs > 1:
+        variant = replace(variant, interior=interior.conditions(kernel, call, environment))
     if options.ahead:
         early = ahead.narrow(kernel, call, environment)
         variant = replace(variant, ahead=early, folded=folded.folds(kernel, early, environment))

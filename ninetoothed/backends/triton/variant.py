@@ -37,6 +37,7 @@ class Variant:
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         boxes: the tensors to load by descriptor, and how (`descriptors`).
+        interior: conditions that are asked once for a program's elements (`interior`).
         ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
         folded: those whose tiles are folded, each with the dimension of the neighbours (`folded`).
         wide: whether some offset or index needs 64 bits.
@@ -52,6 +53,7 @@ class Variant:
     empty: frozenset[Symbol] = frozenset()
     float8: frozenset[str] = frozenset()
     boxes: frozenset[tuple[str, Box]] = frozenset()
+    interior: frozenset[tuple[str, int]] = frozenset()
     ahead: frozenset[str] = frozenset()
     folded: frozenset[tuple[str, int]] = frozenset()
     wide: bool = False
