@@ -83,6 +83,19 @@ def test_a_frontend_that_costs_more_than_is_allowed_is_named() -> None:
     assert told in report(times)
 
 
+def test_a_frontend_is_not_judged_where_one_new_array_costs_too_much() -> None:
+    times = {
+        "torch": {"call": [4.0], "own": [1.0]},
+        "jax": {"call": [30.0], "own": [25.0], "new array by magic": [5.4, 5.4]},
+    }
+    assert too_slow(times) == ["jax"]
+    assert "jax takes at least 5.40 µs (least 5.40) for one new array: magic." in report(times)
+    times["jax"]["new array by magic"] = [5.6, 5.7]
+    assert too_slow(times) == []
+    times["jax"]["new array by hand"] = [5.4, 5.7]
+    assert too_slow(times) == ["jax"]
+
+
 def test_a_framework_may_be_installed_apart_from_the_others(tmp_path: Path) -> None:
     (tmp_path / "apart.py").write_text("PLACE = 'apart'\n")
     paths = paths_of([f"paddle={tmp_path}"])
