@@ -550,18 +550,47 @@ def addmm(input, a, b, beta=1.0, alpha=1.0):
 
 
 @triton.jit
+def window_starts(rows, P: tl.constexpr, Q: tl.constexpr, C: tl.constexpr, H, W):
+    """Where windows begin in the input."""
+    return rows // (P * Q) * (C * H * W) + rows // Q % P * W + rows % Q
+
+
+@triton.jit
 def window_offsets(
+    terms, skipped: tl.constexpr, RECIPROCAL_S: tl.constexpr, RECIPROCAL_RS: tl.constexpr
+):
+    """Where terms are in a window: what is skipped after each of its lines and channels."""
+    # Quotients by S and by R · S: a product and a shift, without the care for a sign.
+    line, channel = (terms * RECIPROCAL_S) >> 16, (terms * RECIPROCAL_RS) >> 16
+    return terms + line * skipped[0] + channel * skipped[1]
+
+
+@triton.jit
+def folded_rows(SIZE: tl.constexpr):
+    """Rows of windows, in the first and the last of a block's four dimensions.
+
+    The threads of a warp follow 32 neighbours.
+    """
+    last = tl.arange(0, SIZE // 32)[None, None, None, :]
+    return tl.arange(0, 32)[:, None, None, None] + 32 * last
+
+
+@triton.jit
+def load_folded(
+    windows,
     step,
     skipped: tl.constexpr,
     RECIPROCAL_S: tl.constexpr,
     RECIPROCAL_RS: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
     BLOCK_SIZE_K: tl.constexpr,
 ):
-    """Where one step's terms are in a window: what is skipped after each of its lines and channels."""
-    terms = step * BLOCK_SIZE_K + tl.arange(0, BLOCK_SIZE_K)
-    # Quotients by S and by R · S: a product and a shift, without the care for a sign.
-    line, channel = (terms * RECIPROCAL_S) >> 16, (terms * RECIPROCAL_RS) >> 16
-    return terms + line * skipped[0] + channel * skipped[1]
+    """One step's terms of folded rows: a thread has eight in succession, one offset for all its rows."""
+    first = tl.arange(0, BLOCK_SIZE_K // 8)[None, :, None, None] * 8
+    terms = step * BLOCK_SIZE_K + first + tl.arange(0, 8)[None, None, :, None]
+    offsets = window_offsets(terms, skipped, RECIPROCAL_S, RECIPROCAL_RS)
+    block = tl.permute(tl.load(windows + offsets), (3, 0, 1, 2))
+    return tl.reshape(block, (BLOCK_SIZE_M, BLOCK_SIZE_K))
 
 
 @autotune(
@@ -624,8 +653,6 @@ def conv2d_kernel(
     tile, part = tl.program_id(0) % TILES, tl.program_id(0) // TILES
     rows = tile % ROWS * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
     filters = tile // ROWS * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
-    n, p, q = rows // (P * Q), rows // Q % P, rows % Q
-    windows = n * (C * H * W) + p * W + q
     accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
 
     first, last = STEPS * part // SPLIT, STEPS * (part + 1) // SPLIT
@@ -634,23 +661,29 @@ def conv2d_kernel(
     if AHEAD:
         # Single elements of two bytes cannot be copied to shared memory in the background: the
         # next round's are held in registers meanwhile.
-        offsets = window_offsets(first, skipped, RECIPROCAL_S, RECIPROCAL_RS, BLOCK_SIZE_K)
-        input = tl.load(input_ptr + (windows[:, None] + offsets[None, :]))
+        folded = tile % ROWS * BLOCK_SIZE_M + folded_rows(BLOCK_SIZE_M)
+        windows = input_ptr + window_starts(folded, P, Q, C, H, W)
+        loaded = load_folded(
+            windows, first, skipped, RECIPROCAL_S, RECIPROCAL_RS, BLOCK_SIZE_M, BLOCK_SIZE_K
+        )
+    else:
+        windows = input_ptr + window_starts(rows, P, Q, C, H, W)[:, None]
 
     for step in range(first, last):
         if AHEAD:
-            following = min(step + 1, last - 1)
-        else:
-            following = step
-        offsets = window_offsets(following, skipped, RECIPROCAL_S, RECIPROCAL_RS, BLOCK_SIZE_K)
-        loaded = tl.load(input_ptr + (windows[:, None] + offsets[None, :]))
-        if not AHEAD:
             input = loaded
+            following = min(step + 1, last - 1)
+            loaded = load_folded(
+                windows, following, skipped, RECIPROCAL_S, RECIPROCAL_RS, BLOCK_SIZE_M, BLOCK_SIZE_K
+            )
         terms = step * BLOCK_SIZE_K + tl.arange(0, BLOCK_SIZE_K)
+        if not AHEAD:
+            offsets = window_offsets(terms, skipped, RECIPROCAL_S, RECIPROCAL_RS)
+            input = tl.load(windows + offsets[None, :])
         filter = tl.load(filter_ptr + (filters[None, :] * (C * R * S) + terms[:, None]))
         accumulator = tl.dot(input, filter, accumulator)
-        input = loaded
 
+    n, p, q = rows // (P * Q), rows // Q % P, rows % Q
     output_rows = n * (K * P * Q) + p * Q + q
     output_ptrs = output_ptr + (output_rows[:, None] + filters[None, :] * (P * Q))
 
