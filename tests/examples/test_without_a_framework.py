@@ -24,5 +24,5 @@ print(json.dumps(made))
 
 def test_every_example_makes_its_kernel() -> None:
     made = figures(_PROGRAM)
-    assert len(made) == 16
+    assert len(made) == 17
     assert all("kernel" in names for names in made.values()), made
