@@ -169,19 +169,19 @@ def handler(
     """
 
     def handle(frame: int) -> int | None:
-        if extension := _word(frame + _EXTENSION):
-            head = _Extension.from_address(extension)
+        words = _Words.from_address(frame)[:]
+        if words[_EXTENSION]:
+            head = _Extension.from_address(words[_EXTENSION])
             if head.type == _METADATA:
                 _describe(head.metadata.contents)
                 return None
-        words = _Words.from_address(frame)[:]
         # The stage is an int; beside it in its word there may be anything.
         if words[_STAGE] & 0xFFFFFFFF != _EXECUTE:
             return None
         try:
-            run(_invocation(frame, words, has_stream, only_index))
+            run(_invocation(words, has_stream, only_index))
         except BaseException as error:  # Nothing may pass through XLA's own frames.
-            return _create_error(frame, f"{type(error).__name__}: {error}")
+            return _create_error(words, f"{type(error).__name__}: {error}")
         return None
 
     return _Function(handle)
@@ -191,14 +191,14 @@ def handler(
 # than all else that it does.
 
 _POINTER = ctypes.sizeof(c_void_p)
-_EXTENSION = _Frame.extension.offset
-_API = _Frame.api.offset
-_CONTEXT = _Frame.context.offset
 _DATA = _Buffer.data.offset
 _VALUE = _Scalar.value.offset
 
 #: A frame as words, and the places of some.
 _Words = ctypes.c_uint64 * (ctypes.sizeof(_Frame) // _POINTER)
+_EXTENSION = _Frame.extension.offset // _POINTER
+_API = _Frame.api.offset // _POINTER
+_CONTEXT = _Frame.context.offset // _POINTER
 _STAGE = _Frame.stage.offset // _POINTER
 _ATTRIBUTES = (_Frame.attributes.offset + _Attributes.values.offset) // _POINTER
 _ARGUMENTS = (_Frame.arguments.offset + _Values.size.offset) // _POINTER
@@ -213,15 +213,13 @@ def _word(address: int) -> int:
     return _word_at(address).value
 
 
-def _invocation(
-    frame: int, words: list[int], has_stream: bool, only_index: int | None
-) -> Invocation:
+def _invocation(words: list[int], has_stream: bool, only_index: int | None) -> Invocation:
     return Invocation(
         _word(_word(_word(words[_ATTRIBUTES]) + _VALUE)),
         _addresses(words[_ARGUMENTS], words[_ARGUMENTS + _VALUES]),
         _addresses(words[_RESULTS], words[_RESULTS + _VALUES]),
-        _get(frame, "stream", _GetStream) if has_stream else 0,
-        _get(frame, "device_ordinal", _GetOrdinal) if only_index is None else only_index,
+        _get(words, "stream", _GetStream) if has_stream else 0,
+        _get(words, "device_ordinal", _GetOrdinal) if only_index is None else only_index,
     )
 
 
@@ -237,24 +235,28 @@ def _describe(metadata: Any) -> None:
     metadata.traits = 0
 
 
-def _get(frame: int, what: str, structure: Any) -> int:
-    request = structure(ctypes.sizeof(structure), None, _word(frame + _CONTEXT), 0)
-    if _call(frame, what, request):
+def _get(words: list[int], what: str, structure: Any) -> int:
+    request = structure(ctypes.sizeof(structure), None, words[_CONTEXT], 0)
+    if _call(words, what, request):
         raise RuntimeError(f"XLA does not tell the {what.replace('_', ' ')} of a custom call")
     return request.value or 0
 
 
-def _create_error(frame: int, message: str) -> int | None:
+def _create_error(words: list[int], message: str) -> int | None:
     request = _CreateError(
         ctypes.sizeof(_CreateError), None, message.encode(errors="replace"), _INTERNAL_ERROR
     )
-    return _call(frame, "create_error", request)
+    return _call(words, "create_error", request)
 
 
-def _call(frame: int, what: str, request: Any) -> int | None:
+#: Where the addresses of XLA's functions are among them all.
+_OFFSETS = {name: getattr(_Api, name).offset for name in _FUNCTIONS}
+
+
+def _call(words: list[int], what: str, request: Any) -> int | None:
     """Calls one of XLA's functions; what it returns is an error, or None."""
-    address = _word(_word(frame + _API) + getattr(_Api, what).offset)
-    return _function_at(address)(ctypes.addressof(request))
+    function = _function_at(_word(words[_API] + _OFFSETS[what]))
+    return function(ctypes.addressof(request))  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ import numpy
 from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
-from ninetoothed.exact import exact
+from ninetoothed.exact import PLAIN, exact
 from ninetoothed.launch import described
 from ninetoothed.written import written
 from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
@@ -49,26 +49,20 @@ class Launcher:
         self._written = written(kernel.program)
         kinds = {parameter.name: parameter.kind for parameter in kernel.call_parameters}
         self._kinds = {name: kinds.get(name, "symbol") for name in kernel.call_names}
+        self._readers: dict[tuple[type, ...], _Reader] = {}
         self._computations: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
     def __call__(self, bound: Mapping[str, Any]) -> Any:
         """The outputs: None, one array, or a tuple in the order of the parameters."""
-        key: list[Any] = []
-        operands = []
-        for kind, value in zip(self._kinds.values(), bound.values()):
-            if _is_operand(kind, value):
-                operands.append(value)
-                # It has the shape and the dtype, and is read in the time of one of them.
-                key.append(value.aval)
-            elif kind == "tensor":
-                key += (value.shape, value.dtype)
-            else:
-                key += (value.__class__, exact(value))
+        values = bound.values()
+        classes = tuple([value.__class__ for value in values])
+        reader = self._readers.get(classes) or self._new_reader(classes, values)
+        key, operands = reader(*values)
         try:
-            call, compute = self._computations[tuple(key)]
+            call, compute = self._computations[key]
         except (KeyError, TypeError):
-            call, compute = self._new_computation(tuple(key), bound)
+            call, compute = self._new_computation(key, bound)
         try:
             results = compute(*operands)
         except Exception as error:
@@ -78,6 +72,12 @@ class Launcher:
         if len(results) == 1:
             return results[0]
         return results or None
+
+    def _new_reader(self, classes: tuple[type, ...], values: Iterable[Any]) -> _Reader:
+        kinds = self._kinds.values()
+        are_operands = [_is_operand(kind, value) for kind, value in zip(kinds, values)]
+        self._readers[classes] = _reader(tuple(zip(kinds, are_operands, classes)))
+        return self._readers[classes]
 
     def _new_computation(self, key: Any, bound: Mapping[str, Any]) -> Any:
         """The custom call for this key, and the compiled function of the operands that makes it."""
@@ -135,11 +135,34 @@ class Launcher:
         return ArgumentError(f"kernel `{self._kernel.name}`: an argument cannot be hashed")
 
 
+#: Gives the key of some arguments and those that are operands.
+_Reader = Callable[..., tuple[Any, tuple[Any, ...]]]
+
+
 def _is_operand(kind: str, value: Any) -> bool:
-    """Whether an argument is an array that a computation is given."""
+    """Whether an argument is an array that a computation is given; its class decides that."""
     if kind == "tensor":
         return value.__class__ is not jax.ShapeDtypeStruct
     return kind == "scalar" and isinstance(value, jax.Array)
+
+
+@functools.lru_cache(maxsize=256)
+def _reader(arguments: tuple[tuple[str, bool, type], ...]) -> _Reader:
+    """What reads arguments of these kinds and classes, where some are operands."""
+    key, operands = [], []
+    for place, (kind, is_operand, class_) in enumerate(arguments):
+        name = f"argument_{place}"
+        if is_operand:
+            operands.append(name)
+            # It has the shape and the dtype, and is read in the time of one of them.
+            key.append(f"{name}.aval")
+        elif kind == "tensor":
+            key += [f"{name}.shape", f"{name}.dtype"]
+        else:
+            key += [f"{name}.__class__", name if class_ in PLAIN else f"exact({name})"]
+    head = ", ".join(f"argument_{place}" for place in range(len(arguments)))
+    parts, given = ("".join(f"{each}, " for each in listed) for listed in (key, operands))
+    return eval(f"lambda {head}: (({parts}), ({given}))", {"exact": exact})  # type: ignore[no-any-return]
 
 
 @dataclass
