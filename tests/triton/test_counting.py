@@ -253,3 +253,8 @@ def test_several_elements_of_the_grid_are_one_program() -> None:
 def test_an_option_without_an_effect_is_ranked_beside_the_plain_configuration() -> None:
     plain, hinted = changed("hints", 0)
     assert "hints" not in EFFECTS and hinted == plain
+
+
+def test_copies_that_a_mask_may_leave_out_cost_more() -> None:
+    whole, odd = (facts(mm.kernel, product(*3 * (size,)), TILES) for size in (512, 520))
+    assert odd.copies / odd.bytes_moved > 4 * whole.copies / whole.bytes_moved

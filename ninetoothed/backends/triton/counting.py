@@ -65,6 +65,7 @@ class Counts:
             be begun rounds ahead, with the bytes of one round.
         held: bytes of the tiles that products take and that are loaded once.
         waited_for: of the bytes streamed in one round, those that no copy in the background brings.
+        masked: of those streamed, the ones of which a mask leaves out elements in some program.
         largest: elements of the largest tile.
     """
 
@@ -78,6 +79,7 @@ class Counts:
     streamed: dict[str, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     waited_for: int = 0
+    masked: set[str] = field(default_factory=set)
     largest: int = 1
 
     @property

@@ -15,6 +15,7 @@ from ninetoothed.access import Access
 from ninetoothed.backends.triton import divisors, interior, offsets
 from ninetoothed.backends.triton.counting import Counts, count
 from ninetoothed.backends.triton.specialize import environment_of
+from ninetoothed.backends.triton.variant import is_masked
 from ninetoothed.costs import DeviceLimits, Facts, estimate
 from ninetoothed.expr import Symbol, as_symbol
 
@@ -45,6 +46,9 @@ Effect = Callable[[Facts, int, "Config", Counts], Facts]
 _DESCRIBED, _DESCRIBED_AMONG_SEVERAL = 0.1, 2.5
 _REGISTERS_SAVED = 12
 _FETCHED = 0.4
+
+#: How many times what it takes a copy takes that a mask may leave out.
+_MASKED = 8.0
 
 #: What is left of the work on elements where a loop's masks and comparisons are split off.
 _PEELED = 0.8
@@ -217,7 +221,7 @@ class Estimator:
             environment = environment_of(self._kernel, self._call, config)
             if self._vectors is None:
                 self._vectors = _vectors(self._kernel, self._call, environment)
-            programs = math.prod(
+            grid = tuple(
                 max(int(as_symbol(size).evaluate(environment)), 0) for size in self._kernel.grid
             )
             counts = count(self._kernel, self._call, environment)
@@ -226,7 +230,17 @@ class Estimator:
                 for name, size in counts.streamed.items()
                 if self._bytes_at_once(name) < divisors.LEAST_COPY
             )
-            self._counts[config.values] = counts, programs
+            counts.masked = {
+                name
+                for name in counts.streamed
+                if is_masked(
+                    self._kernel.program.parameter(name),
+                    self._kernel.arrangement.accesses[name],
+                    environment,
+                    grid,
+                )
+            }
+            self._counts[config.values] = counts, math.prod(grid)
         return self._counts[config.values]
 
     def _distinct(self, counts: Counts) -> float:
@@ -266,7 +280,7 @@ class Estimator:
     def _copies(self, counts: Counts, stages: int) -> float:
         """The copies to shared memory that are begun rounds ahead."""
         return sum(
-            amount / self._bytes_at_once(name)
+            amount / self._bytes_at_once(name) * (_MASKED if name in counts.masked else 1.0)
             for name, amount in counts.loaded.items()
             if self._is_copied(counts, name, stages)
         )

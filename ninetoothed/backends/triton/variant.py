@@ -106,6 +106,14 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
     )
 
 
+def is_masked(
+    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> bool:
+    """Whether some element of a tile lies beyond its source in some program."""
+    holding = _holding(access, environment, _ranges(parameter, access, environment, grid))
+    return len(holding) < len(access.conditions)
+
+
 def _ranges(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> dict[Symbol, Interval]:
