@@ -129,7 +129,7 @@ def test_the_parts_together_give_the_same(parts):
 
 def test_parts_and_descriptors_do_not_go_together(monkeypatch):
     """Nor do they where a person asks for parts and the other is tried."""
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=2")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=2,overlap=0")
     kernel, call = product(4096, 4096, 4096)
     target = Target("cuda", 90, 32)
     found = choices(kernel, call, environment_of(kernel, call, config()), target)

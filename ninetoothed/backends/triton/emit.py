@@ -16,6 +16,7 @@ from ninetoothed.backends.triton import (
     early_loads,
     interior,
     interleave,
+    overlap,
     peel,
     persistent,
     split,
@@ -132,6 +133,8 @@ class _Emitter:
         for parameter in parameters:
             write.line(f"    {parameter.name}{': tl.constexpr' if parameter.is_constexpr else ''},")
         write.line("):")
+        if self.options.overlap:
+            write.line(f"    {overlap.WAIT}")
         statements = [s for group in body for s in group] or [ast.Pass()]
         if count is not None:
             total = self.fresh("num_tiles")

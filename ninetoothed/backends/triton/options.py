@@ -19,6 +19,7 @@ from ninetoothed.backends.triton import (
     descriptors,
     early_loads,
     order,
+    overlap,
     peel,
     persistent,
     programs,
@@ -53,6 +54,7 @@ class Options:
         hints: whether loads say what the second-level cache should keep (`hints`); on, unless fixed.
         split: how many programs share the reduction of one element of the grid (`split`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
+        overlap: whether programs wait for the kernel before, instead of the device (`overlap`).
     """
 
     group: int = order.GROUP
@@ -65,6 +67,7 @@ class Options:
     persistent: int = 0
     split: int = 1
     ahead: int = 0
+    overlap: int = 0
 
     @classmethod
     def of(cls, config: Config | None) -> Options:
@@ -177,6 +180,12 @@ def _programs(
     return programs.choices(kernel, call, environment) if is_plain else ()
 
 
+def _overlap(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    return (1,)
+
+
 def _nothing(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
@@ -196,6 +205,7 @@ _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequen
     "ahead": _ahead,
     "programs": _programs,
     "group": _group,
+    "overlap": _overlap,
 }
 
 
@@ -227,12 +237,13 @@ _ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, Options, int], bool]] = {
 }
 
 #: Options that paid wherever they were measured: where they apply they are on, unless fixed.
-_ALWAYS = frozenset({"defer"})
+_ALWAYS = frozenset({"defer", "overlap"})
 
 #: The options that only some devices have, and which those are.
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "defer": _is_cuda,
     "descriptors": descriptors.serves,
+    "overlap": overlap.serves,
 }
 
 

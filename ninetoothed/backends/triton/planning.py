@@ -18,6 +18,7 @@ from ninetoothed.backends.triton import (
     divisors,
     driver,
     options,
+    overlap,
     versions,
 )
 from ninetoothed.backends.triton.compile import Target, compile_source
@@ -324,6 +325,7 @@ def compiled_for(
             num_warps=config.num_warps if config else None,
             num_stages=config.num_stages if config else None,
             externs=emitted.externs,
+            **({"launch_pdl": True} if overlap.is_in(emitted.text) else {}),
         )
     except CompilationError as error:
         line = error.location.line if error.location else None
