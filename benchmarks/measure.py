@@ -22,6 +22,9 @@ _FLUSH_BYTES = 256 * 2**20
 _TURNS_BYTES = 512 * 2**20
 _MOST_TURNS = 8
 
+#: So many buffers are written before calls in a row: a millisecond in which the host prepares them.
+_HEAD_START = 16
+
 
 def num_turns(num_bytes: int) -> int:
     """How many sets of arguments of this size to use in turns.
@@ -33,19 +36,23 @@ def num_turns(num_bytes: int) -> int:
 
 
 class Timer:
-    """Times calls with CUDA events, each with a cold L2 cache.
+    """Times calls with CUDA events, each by itself with a cold L2 cache, or in a row.
 
     Args:
         flush: how the cache is made cold: ``"write"`` leaves it full of lines that must be written
-            back, as `triton.testing.do_bench` does, ``"read"`` full of clean ones.
+            back, as `triton.testing.do_bench` does, ``"read"`` full of clean ones. With ``"none"``
+            calls follow one another as in a program, and share what lies between two kernels.
     """
 
     def __init__(self, flush: str = "write") -> None:
         buffer = torch.zeros(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
-        self._flush = {"write": buffer.zero_, "read": buffer.sum}[flush]
+        self._flush = {"write": buffer.zero_, "read": buffer.sum, "none": None}[flush]
+        self._busy = buffer.zero_
 
     def milliseconds(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
-        """The median time of so many calls of these functions, in turns."""
+        """The median time of so many calls of these functions, in turns; in a row, the mean."""
+        if self._flush is None:
+            return self._in_a_row(turns, repetitions)
         starts, ends = (
             [torch.cuda.Event(enable_timing=True) for _ in range(repetitions)] for _ in range(2)
         )
@@ -61,6 +68,19 @@ class Timer:
         return statistics.median(
             start.elapsed_time(end) for start, end in zip(starts, ends, strict=True)
         )
+
+    def _in_a_row(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        # The host gets ahead of the device.
+        for _ in range(_HEAD_START):
+            self._busy()
+        start.record()
+        for function in itertools.islice(itertools.cycle(turns), repetitions):
+            function()
+        end.record()
+        torch.cuda.synchronize()
+
+        return start.elapsed_time(end) / repetitions
 
     def repetitions_for(self, turns: Sequence[Callable[[], object]], budget: float = 25.0) -> int:
         """How many calls fill a budget in milliseconds, between 10 and 200."""

@@ -1,10 +1,11 @@
 """The ten tasks of the paper: ours, two sets of hand-written Triton and PyTorch, in turns.
 
     python -m benchmarks.tasks [--tasks mm,sdpa] [--rounds 7] [--dtype float16]
-        [--configs RESULTS.json] [--output FOLDER]
+        [--flush none] [--configs RESULTS.json] [--output FOLDER]
 
 Every contender's result is compared with float64 before anything is timed. A ratio is taken round
 by round, for the clocks move; its median is printed, and its least and greatest beside it.
+`--flush none` times calls that follow one another, as in a program, instead of each by itself.
 `--configs` takes the hand-written kernels' configurations from an earlier run's results.
 """
 
@@ -31,6 +32,13 @@ from benchmarks.report import RESULTS, describe, figure, table, write
 from benchmarks.spread import Spread, ratios
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
+
+#: How calls are timed, by the name of the flush before each.
+CACHES = {
+    "write": "the cache cold after a write",
+    "read": "the cache cold after a read",
+    "none": "calls in a row",
+}
 
 
 def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
@@ -154,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--rounds", type=int, default=7, help="rounds of each contender")
     made.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
-    made.add_argument("--flush", default="write", choices=("write", "read"), help="of the L2 cache")
+    made.add_argument("--flush", default="write", choices=tuple(CACHES), help="of the L2 cache")
     made.add_argument("--configs", type=Path, help="results whose configurations are used again")
     made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
@@ -247,7 +255,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         print(f"{time.perf_counter() - start:.0f} s", flush=True)
 
     lines = (
-        f"# Ten tasks, {options.dtype}, the cache cold after a {options.flush}",
+        f"# Ten tasks, {options.dtype}, {CACHES[options.flush]}",
         "",
         describe(here),
         "",
