@@ -25,7 +25,9 @@ _VALUES = {"group": (8, 1, 4), "programs": (1, 4), "split": (1, 3)}
 
 #: The tests that an option could break, on a GPU and without one.
 _ON_CUDA = "tests/gpu tests/contract --ignore=tests/contract/test_on_interpreter.py".split()
-_WITHOUT = "tests/triton tests/contract tests/agreement tests/examples".split()
+_WITHOUT = "tests/agreement tests/contract tests/triton".split()
+_WITHOUT += ["tests/examples/test_interpreter.py", "tests/examples/test_offline.py"]
+_WITHOUT += [f"--ignore=tests/triton/test_{name}.py" for name in ("driver", "library", "binaries")]
 
 #: A worker has two tests at a time, so that all of them test the same value: what it has in common
 #: with those before is compiled by then.

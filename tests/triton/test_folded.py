@@ -16,6 +16,8 @@ from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.folded_cases import SWAPPED  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 BLOCKS = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}
 CONVOLUTION = ((4, 512, 14, 14), (512, 512, 3, 3), (4, 512, 12, 12))
 PRODUCT = ((500, 333), (333, 700), (500, 700))

@@ -19,6 +19,8 @@ from ninetoothed.tuning import Config  # noqa: E402
 from tests.triton import interior_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
 QUESTION = "if has_all:"
 
 
