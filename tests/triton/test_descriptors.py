@@ -16,6 +16,7 @@ from ninetoothed.backends.triton.emit import emit  # noqa: E402
 from ninetoothed.backends.triton.options import choices  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.backends.triton.variant import Variant  # noqa: E402
+from ninetoothed.dtypes import float16  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
@@ -54,7 +55,7 @@ def test_a_descriptor_has_the_sources_sizes_and_strides_and_the_tiles_extents():
     found = described(*product(half(50, 160)[:, :72], half(72, 88)))
 
     assert found["input_descriptor"] == descriptors.Description((50, 72), (160, 1), (64, 32))
-    assert found["input_descriptor"].signature("fp16") == "tensordesc<fp16[64,32]>"
+    assert found["input_descriptor"].signature(float16) == "tensordesc<fp16[64,32]>"
 
 
 def test_the_contiguous_dimension_comes_last():

@@ -71,8 +71,8 @@ def key_of(
         if source is None:
             return None
         externs.append((extern, source))
-    text, signature, constants, divisors = specialized.key
-    told = repr((name, signature, constants, divisors, target, num_warps, num_stages))
+    text, *known = specialized.key
+    told = repr((name, *known, target, num_warps, num_stages))
     if " at 0x" in told or versions.is_compiling_always():
         return None
     return digest(_FORMAT, _library(), text, told, externs, versions.settings())

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import tuning
-from ninetoothed.backends.triton import options
+from ninetoothed.backends.triton import options, rings
 from ninetoothed.backends.triton.facts import Estimator
+from ninetoothed.backends.triton.options import Options
 from ninetoothed.backends.triton.specialize import check_tiles, environment_of, specialize
 from ninetoothed.costs import DeviceLimits
 from ninetoothed.errors import ArgumentError
@@ -162,9 +163,17 @@ def _with_options(
         if config.values not in known:
             environment = environment_of(kernel, call, config)
             known[config.values] = options.choices(kernel, call, environment, device)
-    return [
+    found = [
         replace(config, options=chosen) for config in configs for chosen in known[config.values]
     ]
+    return list(dict.fromkeys(map(settled, found)))
+
+
+def settled(config: Config) -> Config:
+    """The configuration with what its options decide."""
+    if not Options.of(config).ring:
+        return config
+    return replace(config, num_warps=rings.WARPS, num_stages=_NUM_STAGES)
 
 
 def _fits(kernel: Kernel, call: Call, config: Config) -> bool:

@@ -119,7 +119,7 @@ def compile_source(
     try:
         with versions.without_dumps():
             return triton_compile(
-                _source_class()(
+                _source_class(function.is_gluon())(
                     function, {name: signature[name] for name in names}, dict(constants), attributes
                 ),
                 target=GPUTarget(target.backend, target.arch, target.warp_size),
@@ -236,11 +236,9 @@ def compiling_for(target: Any) -> Iterator[None]:
             driver.set_active(previous)
 
 
-@functools.lru_cache(maxsize=1)
-def _source_class() -> Any:
-    from triton.compiler import ASTSource
-
-    class Source(ASTSource):
+@functools.lru_cache(maxsize=2)
+def _source_class(is_gluon: bool) -> Any:
+    class Source(versions.source_class(is_gluon)):  # type: ignore[misc]
         def make_ir(self, target: Any, *arguments: Any, **keywords: Any) -> Any:
             # Only this stage runs Triton's language, and it is Python: holding a lock costs a
             # parallel compilation nothing that the interpreter's own lock would not.

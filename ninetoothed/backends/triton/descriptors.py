@@ -12,6 +12,7 @@ The option is offered for what products read: element-wise kernels gain nothing 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Argument, Call
     from ninetoothed.backends.triton.compile import Target
     from ninetoothed.costs import DeviceLimits
+    from ninetoothed.dtypes import DType
     from ninetoothed.kernel import Kernel
 
 #: The first compute capability that has the copy engine.
@@ -54,6 +56,10 @@ _NARROWEST_HALF = 64
 
 #: The widths of what matrix units multiply; wider operands go through registers.
 _OPERAND_BITS = (8, 16)
+
+#: The widths in bytes that rows in shared memory are swizzled by, and the rows that this takes.
+_SWIZZLES = (128, 64, 32)
+_LEAST_ROWS = 8
 
 #: So many addresses' descriptors a plan remembers for one parameter.
 _REMEMBERED = 1024
@@ -89,9 +95,26 @@ class Description:
     strides: tuple[int, ...]
     extents: tuple[int, ...]
 
-    def signature(self, dtype: str) -> str:
-        """The type of the kernel's parameter, in Triton's spelling."""
-        return f"tensordesc<{dtype}[{','.join(map(str, self.extents))}]>"
+    def signature(self, dtype: DType, has_layout: bool = False) -> str:
+        """The type of the kernel's parameter, in Triton's spelling.
+
+        Args:
+            has_layout: whether it says how a tile lies in shared memory, as Gluon wants it.
+        """
+        extents = ",".join(map(str, self.extents))
+        layout = f",{self._layout(dtype)}" if has_layout else ""
+        return f"tensordesc<{dtype.signature}[{extents}]{layout}>"
+
+    def _layout(self, dtype: DType) -> str:
+        """The widest swizzle that a row is a multiple of, as the matrix unit reads it fastest."""
+        row = self.extents[-1] * dtype.itemsize
+        swizzle = next((width for width in _SWIZZLES if row % width == 0), 0)
+        if math.prod(self.extents[:-1]) < _LEAST_ROWS:
+            swizzle = 0
+        return (
+            f"NVMMASharedLayout(swizzle_byte_width={swizzle}, element_bitwidth={dtype.bits}, "
+            f"rank={len(self.extents)})"
+        )
 
 
 def serves(device: DeviceLimits | Target | None) -> bool:
@@ -122,6 +145,21 @@ def boxes(
     for name in found.keys() - loaded if is_persistent else ():
         found[name] = _halved(kernel.program.parameter(name), found[name], environment)
     return frozenset(found.items())
+
+
+def box_of(kernel: Kernel, name: str, call: Call, environment: Mapping[Symbol, int]) -> Box | None:
+    """How any tensor's tile is a box of it in this call; None where it is none."""
+    parameter, access = kernel.program.parameter(name), kernel.arrangement.accesses[name]
+    lanes = _lanes(parameter, access)
+    if lanes is None:
+        return None
+    return _box(parameter, access, lanes, call.arguments[name], environment)
+
+
+def loaded(kernel: Kernel) -> set[str]:
+    """The tensors whose tiles a loop's products read, and that may be boxes in some call."""
+    found = {n.tile.parameter for n in kernel.optimized.nodes() if isinstance(n, Load)}
+    return found & {parameter.name for parameter, _ in _candidates(kernel)}
 
 
 def _halved(parameter: Parameter, box: Box, environment: Mapping[Symbol, int]) -> Box:

@@ -14,11 +14,13 @@ from ninetoothed.backends.triton import (
     ahead,
     deferred_sums,
     early_loads,
+    gluon,
     interior,
     interleave,
     overlap,
     peel,
     persistent,
+    rings,
     split,
 )
 from ninetoothed.backends.triton.addresses import Addresses
@@ -69,12 +71,14 @@ class Emitted:
         parameters: the kernel's parameters, in order.
         lines: the user's location for lines of ``text`` (counted from 1).
         externs: functions that the module uses and does not define.
+        needs: what must hold of a call, in Gluon.
     """
 
     text: str
     parameters: tuple[KernelParameter, ...]
     lines: dict[int, Location] = field(default_factory=dict)
     externs: dict[str, Any] = field(default_factory=dict)
+    needs: gluon.Needs | None = None
 
 
 def emit(kernel: Kernel, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
@@ -90,6 +94,8 @@ class _Emitter:
         self._program = kernel.optimized
         if options.split == 1:
             self._program = interleave.run(self._program, kernel.arrangement.accesses, variant)
+        if variant.ring:
+            self._program = rings.run(self._program, dict(variant.ring.constants))
         self.library: set[str] = set()
         if options.early and early_loads.applies(kernel):
             self._program = early_loads.run(self._program)
@@ -117,8 +123,17 @@ class _Emitter:
         helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
         prologue = addresses.prologue()
         count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
+        statements = [s for group in body for s in group] or [ast.Pass()]
+        needs: gluon.Needs | None = None
+        if self._variant.ring:
+            translation = gluon.Translation(self, [*prologue, *statements])
+            prologue, statements = [], translation.statements()
+            needs = translation.needs
+            self.library = translation.library
         parameters = self._ordered()
         write = self._writer
+        language = "gluon" if self._variant.ring else "triton"
+        constexpr = "gl.constexpr" if self._variant.ring else "tl.constexpr"
         for line in self._header():
             write.line(line)
         for function in helpers:
@@ -128,14 +143,13 @@ class _Emitter:
             write.statements([function], 0)
         write.line("")
         write.line("")
-        write.line("@triton.jit")
+        write.line(f"@{language}.jit")
         write.line(f"def {self._kernel.name}(")
         for parameter in parameters:
-            write.line(f"    {parameter.name}{': tl.constexpr' if parameter.is_constexpr else ''},")
+            write.line(f"    {parameter.name}{f': {constexpr}' if parameter.is_constexpr else ''},")
         write.line("):")
         if self.options.overlap:
             write.line(f"    {overlap.WAIT}")
-        statements = [s for group in body for s in group] or [ast.Pass()]
         if count is not None:
             total = self.fresh("num_tiles")
             statements = persistent.loop(self.number, total, count, [*prologue, *statements])
@@ -146,8 +160,17 @@ class _Emitter:
                 write.line("")
             write.statements(statements, 1)
         return Emitted(
-            write.text(), tuple(parameters), write.locations, dict(self._program.externs)
+            write.text(),
+            tuple(parameters),
+            write.locations,
+            dict(self._program.externs),
+            needs,
         )
+
+    def widths(self, parameter: str) -> list[ast.expr]:
+        """The shape of a tensor's tiles."""
+        shape = self._program.parameter(parameter).tile_shape
+        return [self._addresses.width(size) for size in shape]
 
     def _body(self, lowering: Lowering) -> list[list[ast.stmt]]:
         """The program's statements, each after what it needs; twice where masks are left out."""
@@ -178,14 +201,21 @@ class _Emitter:
         self._writer.amend(
             ", ".join(ast.unparse(self.tree(size, record=False)) for size in kernel.grid)
         )
+        if self._variant.ring:
+            yield from gluon.IMPORTS.splitlines()
+            yield from self._library("gluon_library")
+            return
         yield "import triton"
         yield "import triton.language as tl"
         if "libdevice" in self.imports:
             yield "from triton.language.extra import libdevice"
+        yield from self._library("library")
+
+    def _library(self, module: str) -> Iterator[str]:
         if self.library:
             names = ", ".join(sorted(self.library))
             yield ""
-            yield f"from ninetoothed.backends.triton.library import {names}"
+            yield f"from ninetoothed.backends.triton.{module} import {names}"
 
     @property
     def kernel(self) -> Kernel:

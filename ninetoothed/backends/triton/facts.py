@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.access import Access
-from ninetoothed.backends.triton import divisors, interior, offsets
+from ninetoothed.backends.triton import divisors, interior, offsets, rings
 from ninetoothed.backends.triton.counting import Counts, count
 from ninetoothed.backends.triton.specialize import environment_of
 from ninetoothed.backends.triton.variant import is_masked
@@ -56,6 +56,10 @@ _PEELED = 0.8
 #: As many stages of a pipeline hide as much of the latency as loading a round ahead does.
 _STAGES_AHEAD = 3
 
+#: What is left of the work on elements where tiles come through rings; registers at most.
+_RINGED = 0.9
+_MOST_REGISTERS = 255
+
 #: What is left where a loop's sums are completed after it.
 _DEFERRED = 0.93
 
@@ -93,6 +97,20 @@ def _persistent(facts: Facts, value: int, config: Config, counts: Counts) -> Fac
     """Half of the result waits to be stored where the next tiles are being loaded to."""
     waiting = int(sum(counts.stored.values())) // 2
     return replace(facts, is_persistent=True, shared_bytes=facts.shared_bytes + waiting)
+
+
+def _ring(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    """Tiles come by descriptor, in fewer buffers; threads have fewer registers."""
+    sizes = [product.rows * product.columns for product in counts.products]
+    return replace(
+        facts,
+        stages=value,
+        is_waiting=value == 1,
+        copies=0.0,
+        flops=facts.flops * _RINGED,
+        registers=rings.most_registers(sizes) or _MOST_REGISTERS,
+        shared_bytes=sum(counts.held.values()) + value * sum(counts.streamed.values()),
+    )
 
 
 def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
@@ -149,6 +167,7 @@ EFFECTS: dict[str, Effect] = {
     "peel": _peel,
     "persistent": _persistent,
     "programs": _programs,
+    "ring": _ring,
     "split": _split,
 }
 

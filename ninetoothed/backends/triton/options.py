@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Union
 
 from ninetoothed.backends.triton import (
@@ -23,7 +23,9 @@ from ninetoothed.backends.triton import (
     peel,
     persistent,
     programs,
+    rings,
     split,
+    versions,
 )
 from ninetoothed.backends.triton.variant import Variant, variant_of
 from ninetoothed.errors import NineToothedError, near
@@ -55,6 +57,7 @@ class Options:
         split: how many programs share the reduction of one element of the grid (`split`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
         overlap: whether programs wait for the kernel before, instead of the device (`overlap`).
+        ring: buffers of each ring that programs load a loop's tiles to themselves (`rings`).
     """
 
     group: int = order.GROUP
@@ -68,6 +71,7 @@ class Options:
     split: int = 1
     ahead: int = 0
     overlap: int = 0
+    ring: int = 0
 
     @classmethod
     def of(cls, config: Config | None) -> Options:
@@ -116,7 +120,7 @@ def _early(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
     # Copies in the background that Triton makes of plain loads are begun where they fit best anyway.
-    if not chosen.descriptors or chosen.persistent:
+    if not chosen.descriptors or chosen.persistent or chosen.ring:
         return ()
     return (1,) if early_loads.applies(kernel) else ()
 
@@ -150,15 +154,31 @@ def _persistent(
     return (1,) if persistent.is_possible(kernel, described) else ()
 
 
+def _ring(
+    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
+) -> tuple[int, ...]:
+    if not chosen.descriptors or chosen.persistent or not rings.is_worth_it(kernel):
+        return ()
+    variant, chosen = _variant(kernel, environment), replace(chosen, ring=1)
+    is_possible = rings.is_possible(kernel, call, environment, variant, chosen)
+    return rings.SIZES if is_possible else ()
+
+
 def _has_plain_loop(chosen: Options) -> bool:
     """Whether no option chosen so far changes a loop or where its loads stand."""
     return not (chosen.peel or chosen.defer or chosen.descriptors)
 
 
+def _has_plain_rounds(chosen: Options) -> bool:
+    """Whether rounds stand as the program has them, however their tiles are moved."""
+    moved = {name: getattr(chosen, name) for name in ("descriptors", "hints", "split")}
+    return chosen == Options(**moved)
+
+
 def _split(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if not _has_plain_loop(chosen):
+    if not _has_plain_rounds(chosen):
         return ()
     multiprocessors = getattr(device, "multiprocessors", 0)
     return split.choices(kernel, environment, multiprocessors)
@@ -183,7 +203,7 @@ def _programs(
 def _overlap(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    return (1,)
+    return () if chosen.ring else (1,)
 
 
 def _nothing(
@@ -200,6 +220,7 @@ _VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequen
     "hints": _nothing,
     "descriptors": _descriptors,
     "persistent": _persistent,
+    "ring": _ring,
     "early": _early,
     "split": _split,
     "ahead": _ahead,
@@ -220,7 +241,7 @@ def _programs_are_right(
 
 
 def _split_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
-    return _has_plain_loop(chosen) and split.is_possible(kernel, environment, value)
+    return _has_plain_rounds(chosen) and split.is_possible(kernel, environment, value)
 
 
 def _ahead_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
@@ -236,6 +257,11 @@ _ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, Options, int], bool]] = {
     "ahead": _ahead_is_right,
 }
 
+
+def _has_rings(device: Device) -> bool:
+    return rings.serves(device) and versions.has_gluon()
+
+
 #: Options that paid wherever they were measured: where they apply they are on, unless fixed.
 _ALWAYS = frozenset({"defer", "overlap"})
 
@@ -244,6 +270,7 @@ _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "defer": _is_cuda,
     "descriptors": descriptors.serves,
     "overlap": overlap.serves,
+    "ring": _has_rings,
 }
 
 

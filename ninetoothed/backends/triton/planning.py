@@ -314,6 +314,11 @@ def compiled_for(
 ) -> Any:
     """Triton's compiled kernel, for a device that need not be there."""
     emitted = specialized.emitted
+    further: dict[str, Any] = {}
+    if specialized.most_registers is not None:
+        further["maxnreg"] = specialized.most_registers
+    if overlap.is_in(emitted.text):
+        further["launch_pdl"] = True
     try:
         return compile_source(
             emitted.text,
@@ -325,7 +330,7 @@ def compiled_for(
             num_warps=config.num_warps if config else None,
             num_stages=config.num_stages if config else None,
             externs=emitted.externs,
-            **({"launch_pdl": True} if overlap.is_in(emitted.text) else {}),
+            **further,
         )
     except CompilationError as error:
         line = error.location.line if error.location else None
@@ -359,5 +364,5 @@ def compile_for_target(
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
     target = Target.parse(target)
     first, *_ = options.choices(kernel, call, environment_of(kernel, call, config), target)
-    config = replace(config, options=first)
+    config = choosing.settled(replace(config, options=first))
     return compiled_for(kernel, specialize(kernel, call, config), target, config)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import ahead, descriptors, divisors, folded, interior, split
+from ninetoothed.backends.triton import ahead, descriptors, divisors, folded, interior, rings, split
 from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
@@ -49,6 +49,7 @@ class Specialized:
         num_programs: of the grid.
         described: what the descriptors among the parameters are made of.
         workspace: bytes that all programs together need for the sums of parts (`split`).
+        most_registers: that a thread may have; None where the compiler decides.
         is_persistent: whether there need be no more programs than the device holds at a time.
     """
 
@@ -61,13 +62,15 @@ class Specialized:
     described: Mapping[str, Description] = field(default_factory=dict)
     workspace: int = 0
     is_persistent: bool = False
+    most_registers: int | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What the compiled code depends on, besides target, warps and stages."""
         constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
         told = tuple(self.divisors.items())
-        return self.emitted.text, tuple(self.signature.items()), constants, told
+        signature = tuple(self.signature.items())
+        return self.emitted.text, signature, constants, told, self.most_registers
 
     @property
     def run_time_parameters(self) -> list[KernelParameter]:
@@ -111,6 +114,8 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     if options.descriptors:
         boxes = descriptors.boxes(kernel, call, environment, bool(options.persistent))
         variant = replace(variant, boxes=boxes)
+    if options.ring:
+        variant = rings.variant(variant, kernel, call, environment, options.ring)
     if num_programs > 1:
         variant = replace(variant, interior=interior.conditions(kernel, call, environment))
     if options.ahead:
@@ -136,7 +141,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
             assert box is not None
             tensor = kernel.program.parameter(parameter.parameter or "")
             described[name] = descriptors.describe(tensor, box, argument, environment)
-            signature[name] = described[name].signature(argument.dtype.signature)
+            signature[name] = described[name].signature(argument.dtype, bool(options.ring))
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
@@ -157,6 +162,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         described,
         split.workspace_bytes(kernel, environment, options.split),
         bool(options.persistent),
+        rings.registers(emitted.needs, kernel, environment) if emitted.needs else None,
     )
 
 

@@ -18,6 +18,7 @@ from ninetoothed.simplify import Interval, interval, simplify
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
     from ninetoothed.backends.triton.descriptors import Box
+    from ninetoothed.backends.triton.rings import Ring
     from ninetoothed.kernel import Kernel
 
 #: The largest offset that 32 bits hold.
@@ -43,6 +44,7 @@ class Variant:
         wide: whether some offset or index needs 64 bits.
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
+        ring: the rings of buffers that a loop loads to itself (`rings`).
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -59,6 +61,7 @@ class Variant:
     wide: bool = False
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
+    ring: Ring | None = None
 
     def box(self, parameter: str) -> Box | None:
         """How a tensor is loaded by descriptor; None where it is not."""

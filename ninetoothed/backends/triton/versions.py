@@ -132,6 +132,52 @@ def _print_no_dump(*values: object, **keywords: Any) -> None:
         builtins.print(*values, **keywords)
 
 
+def source_class(is_gluon: bool) -> Any:
+    """What Triton's compiler is given: a function in Triton or in Gluon."""
+    if is_gluon:
+        from triton.experimental.gluon._runtime import GluonASTSource
+
+        return GluonASTSource
+    from triton.compiler import ASTSource
+
+    return ASTSource
+
+
+#: What kernels in Gluon use of it, by module.
+_GLUON = {
+    "_runtime": "GluonASTSource jit",
+    "language": (
+        "DotOperandLayout NVMMADistributedLayout NVMMASharedLayout SliceLayout "
+        "allocate_shared_memory arange convert_layout full num_warps program_id reshape "
+        "static_range store zeros"
+    ),
+    "language.nvidia.hopper": "fence_async_shared warpgroup_mma warpgroup_mma_wait",
+    "language.nvidia.hopper.mbarrier": "MBarrierLayout expect init wait",
+    "language.nvidia.hopper.tma": (
+        "async_copy_global_to_shared async_copy_shared_to_global store_wait"
+    ),
+}
+
+
+#: What has taken another's place in a later release, by module; the old one fails there.
+_GLUON_SINCE = {"language.nvidia.hopper.tma": "async_load async_store"}
+
+
+@functools.lru_cache(maxsize=1)
+def has_gluon() -> bool:
+    """Whether this Triton has Gluon as kernels use it."""
+    for name, wanted in _GLUON.items():
+        try:
+            module = importlib.import_module(f"triton.experimental.gluon.{name}")
+        except ImportError:
+            return False
+        later = _GLUON_SINCE.get(name, "").split()
+        has_all = all(hasattr(module, each) for each in wanted.split())
+        if not has_all or any(hasattr(module, each) for each in later):
+            return False
+    return True
+
+
 def options(num_warps: int | None, num_stages: int | None) -> dict[str, object]:
     """What every compilation is told, the same for all releases."""
     # Until 3.8 a multiplication and an addition were fused by default, from 3.9 on they are not.
@@ -178,7 +224,7 @@ def descriptor_types(type_: str) -> list[str]:
     Args:
         type_: its type in a kernel's signature, ``"tensordesc<fp16[128,64]>"``.
     """
-    rank = type_.count(",") + 1
+    rank = type_.partition("]")[0].count(",") + 1
     return [_DESCRIPTOR, *["i32"] * rank, *["i64"] * rank]
 
 

@@ -1,0 +1,51 @@
+"""Functions that kernels emitted in Gluon call (`gluon`).
+
+A row of a product lies in four threads, which hold eight columns in a row together, then the next
+eight. What a function here does with these eighths costs no exchange between threads, and no register
+for each column.
+"""
+
+from __future__ import annotations
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+#: So many columns lie next to each other in one group of threads.
+_TOGETHER: gl.constexpr = gl.constexpr(8)
+
+
+@gluon.jit
+def _in_eighths(value):
+    """(rows, columns) as (rows, columns / 8, 8)."""
+    rows: gl.constexpr = value.shape[0]
+    columns: gl.constexpr = value.shape[1]
+    return gl.reshape(value, (rows, columns // _TOGETHER, _TOGETHER))
+
+
+@gluon.jit
+def partial_sums(value, layout: gl.constexpr):
+    """Of each row the sums of every eighth column: (rows, 8)."""
+    return gl.convert_layout(gl.sum(_in_eighths(value), axis=1), layout)
+
+
+@gluon.jit
+def row_max(value, layout: gl.constexpr):
+    """Of each row the maximum: first of every eighth column, in no thread after another."""
+    return gl.convert_layout(gl.max(gl.max(_in_eighths(value), axis=1), axis=1), layout)
+
+
+@gluon.jit
+def columns_within(limit, rows: gl.constexpr, columns: gl.constexpr, layout: gl.constexpr):
+    """Where ``column - row <= limit``, in a matrix of so many rows and columns.
+
+    A comparison of two vectors would keep a register for each column of a thread through the loop.
+    """
+    parts = _in_eighths(gl.zeros((rows, columns), gl.int32, layout))
+    # The layouts of vectors along each of the three dimensions.
+    along: gl.constexpr = parts.type.layout
+    row = gl.arange(0, rows, gl.SliceLayout(1, gl.SliceLayout(2, along)))
+    eighth = gl.arange(0, columns // _TOGETHER, gl.SliceLayout(0, gl.SliceLayout(2, along)))
+    within = gl.arange(0, _TOGETHER, gl.SliceLayout(0, gl.SliceLayout(1, along)))
+    rest = (row + limit)[:, None, None] - within[None, None, :]
+    holds = (eighth * _TOGETHER)[None, :, None] <= rest
+    return gl.convert_layout(gl.reshape(holds, (rows, columns)), layout)

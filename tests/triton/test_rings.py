@@ -1,0 +1,362 @@
+"""Rings that a loop's tiles are loaded to: where they are offered, and what is emitted for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("triton", reason="needs Triton")
+
+import ninetoothed  # noqa: E402
+import ninetoothed.language as ntl  # noqa: E402
+from examples import sdpa  # noqa: E402
+from ninetoothed.backends.triton import rings, versions  # noqa: E402
+from ninetoothed.backends.triton.choosing import configurations, settled  # noqa: E402
+from ninetoothed.backends.triton.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import choices  # noqa: E402
+from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
+from tests.golden.kernels import TEN  # noqa: E402
+
+pytestmark = [
+    pytest.mark.fixes_options("each of its tests says which options it is about"),
+    pytest.mark.skipif(not versions.has_gluon(), reason="needs Triton 3.6's Gluon"),
+]
+
+HOPPER = Target("cuda", 90, 32)
+
+GOLDEN = Path(__file__).parent / "rings_sdpa.txt"
+
+
+def attention(
+    kernel=TEN["sdpa"],
+    queries=1000,
+    keys=1000,
+    width=64,
+    dtype=torch.float16,
+    is_causal=False,
+    make=torch.empty,
+):
+    """A kernel like sdpa's and a call of it."""
+    query = make(2, 6, queries, width, dtype=dtype)
+    key, value = (make(2, 3, keys, width, dtype=dtype) for _ in range(2))
+    return kernel, kernel.call_of(query, key, value, 0.125, is_causal, query)
+
+
+def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
+    """The values of the option that are tried."""
+    config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
+    found = choices(kernel, call, environment_of(kernel, call, config), device, given or {})
+    return {dict(chosen).get("ring", 0) for chosen in found}
+
+
+def specialized(kernel, call, rows=64, columns=64, **options):
+    """A specialized kernel, and its configuration."""
+    config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
+    environment = environment_of(kernel, call, config)
+    chosen, *_ = choices(kernel, call, environment, HOPPER, options)
+    config = settled(Config(config.values, 4, 3, chosen))
+    return specialize(kernel, call, config), config
+
+
+def test_attention_is_loaded_to_rings():
+    assert tried(*attention()) == {0, *rings.SIZES}
+    assert tried(*attention(is_causal=True, dtype=torch.bfloat16, width=128)) == {0, *rings.SIZES}
+
+
+@pytest.mark.parametrize(
+    "device",
+    [Target("cuda", 80, 32), Target("cuda", 100, 32), Target("hip", "gfx942", 64), None],
+    ids=str,
+)
+def test_other_devices_have_none(device):
+    assert tried(*attention(), device=device) == {0}
+
+
+def test_another_gluon_has_none(monkeypatch):
+    monkeypatch.setattr(versions, "has_gluon", lambda: False)
+
+    assert tried(*attention()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("call", "blocks"),
+    [
+        ({}, {"rows": 32}),
+        ({}, {"rows": 128}),
+        ({"dtype": torch.float32}, {}),
+        ({"width": 8}, {}),
+        ({"keys": 0}, {}),
+        ({"make": lambda *shape, dtype: torch.empty(*shape, 2, dtype=dtype)[..., 0]}, {}),
+        (
+            {"make": lambda *s, dtype: torch.empty(*s[:-1], s[-1] + 1, dtype=dtype)[..., :-1]},
+            {},
+        ),
+    ],
+    ids=[
+        "half of what the matrix unit takes",
+        "more than it takes at once",
+        "wide elements",
+        "too little to sum",
+        "no keys",
+        "every other element",
+        "rows that begin anywhere",
+    ],
+)
+def test_what_the_hardware_does_not_take(call, blocks):
+    assert tried(*attention(**call), **blocks) == {0}
+
+
+@pytest.mark.parametrize("name", ["mm", "bmm", "addmm", "conv2d", "softmax"])
+def test_nothing_else_of_the_ten_has_several_products(name):
+    assert not rings.is_worth_it(TEN[name])
+
+
+def test_a_person_may_do_without():
+    assert tried(*attention(), given={"ring": 0}) == {0}
+    assert tried(*attention(), given={"ring": 2}) == {2}
+
+
+def test_four_warps_whatever_was_asked_for():
+    kernel, call = attention()
+    found = [c for c in configurations(kernel, call, HOPPER) if dict(c.options).get("ring")]
+
+    assert found and {config.num_warps for config in found} == {rings.WARPS}
+    assert len(found) == len(set(found))
+
+
+# What is emitted.
+
+
+def test_the_text():
+    """Where the text changes on purpose: GOLDEN.write_text(the text) here, and look at it."""
+    emitted, _ = specialized(*attention(is_causal=True), ring=2, peel=0, defer=1)
+
+    assert emitted.emitted.text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_same_text_every_time():
+    texts = set()
+    for _ in range(2):
+        kernel = ninetoothed.make(sdpa.arrangement, sdpa.application, sdpa.tensors)
+        emitted, _ = specialized(*attention(kernel, is_causal=True), ring=1, peel=1)
+        texts.add(emitted.emitted.text)
+
+    assert len(texts) == 1
+
+
+def test_a_ring_of_one_needs_no_numbers():
+    text = specialized(*attention(), ring=1)[0].emitted.text
+
+    assert "key_ring.index(0)" in text and "slot" not in text
+    assert "slot = i % 2" in specialized(*attention(), ring=2)[0].emitted.text
+
+
+def test_a_round_is_asked_for_only_where_there_is_one():
+    text = specialized(*attention(), ring=2)[0].emitted.text
+
+    assert text.count("pred=coming < num_blocks") == text.count("pred=i + 2 < num_blocks") == 4
+
+
+def test_what_needs_the_weights_too_comes_before_their_product():
+    text = specialized(*attention(), ring=1)[0].emitted.text
+
+    assert text.index("total_parts = total_parts *") < text.index("accumulator = warpgroup_mma(")
+
+
+def test_positions_are_compared_without_a_register_for_each():
+    text = specialized(*attention(is_causal=True), ring=1, peel=0)[0].emitted.text
+
+    assert "columns_within(BLOCK_SIZE_M * program_2" in text
+
+
+def test_the_result_is_stored_by_descriptor():
+    found, _ = specialized(*attention(), ring=1)
+
+    assert "output_descriptor" in found.described
+    assert "tma.async_copy_shared_to_global(" in found.emitted.text
+
+
+def test_both_parts_of_a_split_loop_use_the_same_rings():
+    text = specialized(*attention(is_causal=True), ring=1, peel=1)[0].emitted.text
+
+    assert text.count("for i in range(") == 2
+    assert text.count("key_ring = ") == text.count("value_ring = ") == 1
+
+
+def test_the_compiler_is_told_how_many_registers_programs_share():
+    def most(width, rows, columns):
+        return specialized(*attention(width=width), rows, columns, ring=1)[0].most_registers
+
+    assert most(64, 64, 128) == 128
+    assert most(128, 64, 64) == 128
+    assert most(64, 64, 64) == 96
+    assert most(128, 64, 128) == 168
+    assert rings.most_registers([128 * 128, 128 * 128]) is None
+
+
+def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
+    signature = specialized(*attention(width=32), ring=1)[0].signature["key_descriptor"]
+
+    assert signature == (
+        "tensordesc<fp16[1,1,64,32],"
+        "NVMMASharedLayout(swizzle_byte_width=64, element_bitwidth=16, rank=4)>"
+    )
+
+
+@pytest.mark.parametrize("is_causal", [False, True], ids=["", "causal"])
+@pytest.mark.parametrize("width", [64, 128, 80])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("size", rings.SIZES)
+def test_machine_code(is_causal, width, dtype, size):
+    kernel, call = attention(width=width, dtype=dtype, is_causal=is_causal, keys=777)
+    found, config = specialized(kernel, call, ring=size, peel=int(is_causal))
+    compiled = compiled_for(kernel, found, HOPPER, config)
+
+    assert "wgmma.mma_async" in compiled.asm["ptx"]
+    assert "cp.async.bulk.tensor.4d.shared" in compiled.asm["ptx"]
+    assert compiled.metadata.num_warps == rings.WARPS
+
+
+def test_a_kernel_is_compiled_ahead(monkeypatch):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "ring=1")
+    query, key = torch.empty(1, 2, 200, 64).half(), torch.empty(1, 2, 300, 64).half()
+    blocks = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64}
+    compiled = TEN["sdpa"].compile(
+        query, key, key, 1.0, False, query, target=("cuda", 90), configuration=blocks
+    )
+
+    assert "wgmma.mma_async" in compiled.asm["ptx"]
+    assert "gl.program_id" in compiled.asm["source"] or compiled.asm["cubin"]
+
+
+# Programs that are not understood.
+
+
+def looped(query, key, value, scale, is_causal, output):
+    """What the others are a change of."""
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(ntl.exp(scores), value.dtype.dtype), value[i])
+    output = total
+
+
+def stores_as_it_goes(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+        output = total
+
+
+def reads_a_tile_itself(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i]) + ntl.sum(value[i])
+    output = total
+
+
+def sums_in_half(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float16)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = total
+
+
+def sorts(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.sort(ntl.dot(query, ntl.trans(key[i])))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = total
+
+
+def begins_later(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(1, key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = total
+
+
+def goes_twice(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = total
+
+
+def decides_as_it_goes(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        if i > scale:
+            scores = scores * 2
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = total
+
+
+def multiplies_with_registers(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i] * 2))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = total
+
+
+def changes_its_end(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    count = ntl.minimum(key.shape[0], 3)
+    for i in range(count):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+        count = count - 1
+    output = total
+
+
+def goes_where_the_last_round_says(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    place = 0
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[place]))
+        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+        place = place + 1
+    output = total
+
+
+def made(application):
+    return ninetoothed.make(sdpa.arrangement, application, sdpa.tensors)
+
+
+def test_the_one_that_the_others_are_changes_of():
+    assert tried(*attention(made(looped))) == {0, *rings.SIZES}
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        stores_as_it_goes,
+        reads_a_tile_itself,
+        sums_in_half,
+        sorts,
+        begins_later,
+        goes_twice,
+        decides_as_it_goes,
+        multiplies_with_registers,
+        changes_its_end,
+        goes_where_the_last_round_says,
+    ],
+    ids=lambda application: application.__name__,
+)
+def test_what_is_not_understood_is_not_offered(application):
+    assert tried(*attention(made(application))) == {0}
