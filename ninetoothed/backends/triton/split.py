@@ -35,6 +35,7 @@ from ninetoothed.program import (
     clone,
     walk,
 )
+from ninetoothed.simplify import product
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.emit import _Emitter
@@ -302,11 +303,10 @@ class Parts:
     def position(self) -> list[ast.stmt]:
         """Which element of the grid this program belongs to, and which part of it this is."""
         return [
-            _assign(self._tiles, _divided(_grid("num_programs"), self._count)),
-            _assign(self.tile, _operation(_grid("program_id"), ast.Mod(), _name(self._tiles))),
-            _assign(
-                self._part, _operation(_grid("program_id"), ast.FloorDiv(), _name(self._tiles))
-            ),
+            # Of the sizes, which the compiler may know, and not of the launch, which it does not.
+            _assign(self._tiles, self._emitter.tree(product(self._emitter.kernel.grid))),
+            _assign(self.tile, _operation(_program_id(), ast.Mod(), _name(self._tiles))),
+            _assign(self._part, _operation(_program_id(), ast.FloorDiv(), _name(self._tiles))),
         ]
 
     def cut(self, program: Program) -> list[ast.stmt]:
@@ -365,9 +365,8 @@ def _elements(names: Sequence[str]) -> ast.expr:
     return functools.reduce(lambda left, right: _operation(left, ast.Add(), right), sizes)
 
 
-def _grid(function: str) -> ast.expr:
-    """A function of the launch's only dimension."""
-    return _call(ast.Attribute(_name("tl"), function, ast.Load()), 0)
+def _program_id() -> ast.expr:
+    return _call(ast.Attribute(_name("tl"), "program_id", ast.Load()), 0)
 
 
 def _library(function: str) -> ast.expr:
