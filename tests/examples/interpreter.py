@@ -39,6 +39,9 @@ tl.extra.cuda.gdc_wait = lambda: None
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)
 
+#: What is off here whatever is fixed: rings are emitted in Gluon, which has no interpreter.
+_LEFT_OUT = {"ring": 0}
+
 _TORCH_DTYPES = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
@@ -98,7 +101,8 @@ class Interpreter(Backend):
         """The source, the number of its programs, and what else a launch is given."""
         if self._is_specialised:
             # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
-            first, *_ = options.choices(kernel, call, environment, _DEVICE)
+            given = {**options.fixed(), **_LEFT_OUT}
+            first, *_ = options.choices(kernel, call, environment, _DEVICE, given)
             values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
             specialized = specialize(kernel, call, Config(values, 4, 3, first))
             launched = specialized.num_programs
