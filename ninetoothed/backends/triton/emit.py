@@ -202,6 +202,9 @@ class _Emitter:
             ", ".join(ast.unparse(self.tree(size, record=False)) for size in kernel.grid)
         )
         if self._variant.ring:
+            yield "import triton"
+            if self.options.overlap:
+                yield "import triton.language as tl"
             yield from gluon.IMPORTS.splitlines()
             yield from self._library("gluon_library")
             return

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 #: What the text needs.
 IMPORTS = """\
-import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (

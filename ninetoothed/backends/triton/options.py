@@ -169,16 +169,10 @@ def _has_plain_loop(chosen: Options) -> bool:
     return not (chosen.peel or chosen.defer or chosen.descriptors)
 
 
-def _has_plain_rounds(chosen: Options) -> bool:
-    """Whether rounds stand as the program has them, however their tiles are moved."""
-    moved = {name: getattr(chosen, name) for name in ("descriptors", "hints", "split")}
-    return chosen == Options(**moved)
-
-
 def _split(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    if not _has_plain_rounds(chosen):
+    if not _has_plain_loop(chosen):
         return ()
     multiprocessors = getattr(device, "multiprocessors", 0)
     return split.choices(kernel, environment, multiprocessors)
@@ -203,7 +197,7 @@ def _programs(
 def _overlap(
     kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
 ) -> tuple[int, ...]:
-    return () if chosen.ring else (1,)
+    return (1,)
 
 
 def _nothing(
@@ -241,7 +235,7 @@ def _programs_are_right(
 
 
 def _split_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
-    return _has_plain_rounds(chosen) and split.is_possible(kernel, environment, value)
+    return _has_plain_loop(chosen) and split.is_possible(kernel, environment, value)
 
 
 def _ahead_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
