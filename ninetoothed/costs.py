@@ -157,6 +157,7 @@ class Facts:
         launches: how many kernels run one after the other.
         is_persistent: whether each program does the work of several, the next one's loads begun
             before the last one's stores are done.
+        share: of the time that this would take, what it does take for what is not told here.
     """
 
     limits: DeviceLimits
@@ -177,6 +178,7 @@ class Facts:
     shared_bytes: int = 0
     launches: int = 1
     is_persistent: bool = False
+    share: float = 1.0
 
 
 def resident_programs(facts: Facts) -> int:
@@ -224,7 +226,7 @@ def estimate(facts: Facts, constants: Constants = CONSTANTS) -> float:
         clocks += wave(math.ceil(rest / limits.multiprocessors))
     moved = facts.distinct_bytes or facts.programs * facts.bytes_moved
     work = _together(constants.overlap, clocks / clock, moved / bandwidth)
-    return facts.launches * constants.launch + work * _spilling(facts, constants)
+    return facts.launches * constants.launch + facts.share * work * _spilling(facts, constants)
 
 
 def _program(facts: Facts, constants: Constants) -> tuple[float, float]:

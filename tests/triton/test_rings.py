@@ -13,13 +13,14 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
 from ninetoothed.backends.triton import rings, versions  # noqa: E402
-from ninetoothed.backends.triton.choosing import configurations, settled  # noqa: E402
+from ninetoothed.backends.triton.choosing import configurations, settled, space_of  # noqa: E402
 from ninetoothed.backends.triton.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import choices  # noqa: E402
 from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
+from tests.unit.machines import H200  # noqa: E402
 
 pytestmark = [
     pytest.mark.fixes_options("each of its tests says which options it is about"),
@@ -38,11 +39,12 @@ def attention(
     width=64,
     dtype=torch.float16,
     is_causal=False,
+    heads=6,
     make=torch.empty,
 ):
     """A kernel like sdpa's and a call of it."""
-    query = make(2, 6, queries, width, dtype=dtype)
-    key, value = (make(2, 3, keys, width, dtype=dtype) for _ in range(2))
+    query = make(2, heads, queries, width, dtype=dtype)
+    key, value = (make(2, heads // 2, keys, width, dtype=dtype) for _ in range(2))
     return kernel, kernel.call_of(query, key, value, 0.125, is_causal, query)
 
 
@@ -126,6 +128,17 @@ def test_four_warps_whatever_was_asked_for():
 
     assert found and {config.num_warps for config in found} == {rings.WARPS}
     assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    ("width", "blocks"), [(64, (64, 128)), (128, (64, 64))], ids=["64 wide", "128 wide"]
+)
+def test_the_estimate_knows_which_was_measured_to_be_best(width, blocks):
+    kernel, call = attention(queries=1024, keys=1024, width=width, heads=24)
+    first, *_ = space_of(kernel, call, H200).ranked
+
+    assert dict(first.options)["ring"] == 1
+    assert (first["BLOCK_SIZE_M"], first["BLOCK_SIZE_N"]) == blocks
 
 
 # What is emitted.

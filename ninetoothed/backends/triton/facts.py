@@ -16,7 +16,7 @@ from ninetoothed.backends.triton import divisors, interior, offsets, rings
 from ninetoothed.backends.triton.counting import Counts, count
 from ninetoothed.backends.triton.specialize import environment_of
 from ninetoothed.backends.triton.variant import is_masked
-from ninetoothed.costs import DeviceLimits, Facts, estimate
+from ninetoothed.costs import DeviceLimits, Facts, estimate, resident_programs
 from ninetoothed.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ _PEELED = 0.8
 #: As many stages of a pipeline hide as much of the latency as loading a round ahead does.
 _STAGES_AHEAD = 3
 
-#: What is left of the work on elements where tiles come through rings; registers at most.
-_RINGED = 0.9
+#: What is left of the time where tiles come through rings: so many programs of a multiprocessor fill
+#: each other's gaps, and each one fewer costs as much more; registers of a thread at most.
+_RINGED = 0.88
+_PROGRAMS_OF_RINGS, _MISSING = 4, 0.09
 _MOST_REGISTERS = 255
 
 #: What is left where a loop's sums are completed after it.
@@ -102,15 +104,16 @@ def _persistent(facts: Facts, value: int, config: Config, counts: Counts) -> Fac
 def _ring(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
     """Tiles come by descriptor, in fewer buffers; threads have fewer registers."""
     sizes = [product.rows * product.columns for product in counts.products]
-    return replace(
+    facts = replace(
         facts,
-        stages=value,
-        is_waiting=value == 1,
+        stages=value + 1,
+        is_waiting=False,
         copies=0.0,
-        flops=facts.flops * _RINGED,
         registers=rings.most_registers(sizes) or _MOST_REGISTERS,
         shared_bytes=sum(counts.held.values()) + value * sum(counts.streamed.values()),
     )
+    missing = max(_PROGRAMS_OF_RINGS - resident_programs(facts), 0)
+    return replace(facts, share=_RINGED * (1 + _MISSING * missing))
 
 
 def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
