@@ -179,3 +179,29 @@ def test_element_types_in_turns_are_computed_right(way):
         y = paddle.zeros_like(x)
         kernel(x, y, BLOCK_SIZE=4)
         assert numpy.array_equal(y.numpy(), x.numpy() * 2)
+
+
+def test_each_stream_is_asked_for_its_handle_once_while_it_is_the_current_one(monkeypatch):
+    from paddle.base import core
+
+    from ninetoothed.frontends import paddle as frontend
+
+    class Stream:
+        def __init__(self, handle):
+            self.handle, self.asked = handle, 0
+
+        @property
+        def cuda_stream(self):
+            self.asked += 1
+            return self.handle
+
+    default, own = Stream(None), Stream(0x5000)
+    current = {0: default, 1: own}
+    monkeypatch.setattr(core, "_get_current_stream", current.__getitem__)
+    handle_of = frontend._current_stream()
+    assert [handle_of(0) for _ in range(3)] == [0, 0, 0]
+    current[0] = own
+    assert [handle_of(0) for _ in range(3)] == [0x5000] * 3
+    assert (default.asked, own.asked) == (1, 1)
+    current[0] = default
+    assert [handle_of(index) for index in (0, 1, 0, 1)] == [0, 0x5000, 0, 0x5000]

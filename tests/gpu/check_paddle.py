@@ -32,6 +32,7 @@ from ninetoothed import plugins  # noqa: E402
 from ninetoothed.backends.base import Device  # noqa: E402
 from ninetoothed.backends.triton.backend import TritonBackend  # noqa: E402
 from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
+from ninetoothed.errors import NineToothedError  # noqa: E402
 from ninetoothed.testing import failures  # noqa: E402
 from tests.frontends.kits import PaddleGpuKit  # noqa: E402
 from tests.frontends.paper_kernels import PAPER_KERNELS, relative_error  # noqa: E402
@@ -204,6 +205,32 @@ def host_cost() -> str:
     return f"{1e6 * sorted(times)[len(times) // 2]:.2f} µs a launch"
 
 
+def another_place_is_seen() -> str:
+    """Tensors of the host, where calls like the last one would make no key."""
+    from examples import add
+
+    def tensors(place: Any) -> list[Any]:
+        return [paddle.to_tensor(np.ones(1024, np.float16), place=place) for _ in range(3)]
+
+    device = tensors(paddle.CUDAPlace(0))
+    for elsewhere in (paddle.CPUPlace(), paddle.CUDAPinnedPlace()):
+        for place, other in enumerate(tensors(elsewhere)):
+            for _ in range(4):
+                add.kernel(*device, BLOCK_SIZE=1024)
+            mixed = [*device[:place], other, *device[place + 1 :]]
+            try:
+                add.kernel(*mixed, BLOCK_SIZE=1024)
+            except NineToothedError:
+                continue
+            raise AssertionError(f"argument {place} on {elsewhere} was not seen")
+    on_host = tensors(paddle.CPUPlace())
+    for _ in range(3):
+        for each in (on_host, device):
+            add.kernel(*each, BLOCK_SIZE=1024)
+            assert (each[2].numpy() == 2).all()
+    return "on the CPU and pinned, each argument of three"
+
+
 def several_devices() -> str:
     count = CUDA.device_count()
     if count < 2:
@@ -222,7 +249,7 @@ def several_devices() -> str:
 CHECKS = [
     versions, reading, ten_kernels_tuned_in_float16, ten_kernels_in_float32,
     ten_kernels_in_bfloat16, ten_kernels_on_a_second_stream, streams_by_query, conformance,
-    host_cost, several_devices,
+    another_place_is_seen, host_cost, several_devices,
 ]  # fmt: skip
 
 
