@@ -7,10 +7,10 @@ from torch.nn.functional import conv2d as convolution
 
 import ninetoothed
 from examples import conv2d, mm
-from ninetoothed import Tensor
+from ninetoothed import Symbol, Tensor
 
 
-def swapped(filter, input, output):
+def swapped(filter, input, output, *blocks):
     """The filters are the rows of the left matrix, the windows the columns of the right one."""
     windows = input.tile((1, *filter.shape[1:]), strides=(-1, -1, 1, 1), floor_mode=True)
     windows = windows.squeeze(1)
@@ -18,15 +18,17 @@ def swapped(filter, input, output):
     windows = windows.ravel().flatten(end_dim=3).flatten(start_dim=1).permute((1, 0))
     result = output.permute((1, 0, 2, 3)).flatten(start_dim=1)
 
-    return mm.arrangement(filter.flatten(start_dim=1), windows, result)
+    return mm.arrangement(filter.flatten(start_dim=1), windows, result, *blocks)
 
 
-SWAPPED = ninetoothed.make(
-    swapped,
-    mm.application,
-    tuple(Tensor(4, shape_options={"constexpr": True}) for _ in range(3)),
-    kernel_name="swapped",
-)
+def in_blocks(filter, input, output, WIDTH=Symbol("WIDTH", constexpr=True)):
+    """The same in tiles of a width that need be no power of two."""
+    return swapped(filter, input, output, 16, 32, WIDTH)
+
+
+TENSORS = tuple(Tensor(4, shape_options={"constexpr": True}) for _ in range(3))
+SWAPPED = ninetoothed.make(swapped, mm.application, TENSORS, kernel_name="swapped")
+IN_BLOCKS = ninetoothed.make(in_blocks, mm.application, TENSORS, kernel_name="in_blocks")
 
 
 def half(*shape: int) -> torch.Tensor:
@@ -59,3 +61,11 @@ def case_windows_as_columns():
     output = torch.full((2, 20, 10, 9), torch.nan, dtype=torch.float16)
     SWAPPED(filter, input, output)
     assert_close(output, convolution(input.double(), filter.double()))
+
+
+def case_tiles_that_are_widened():
+    input, filter = half(2, 9, 12, 11), half(20, 9, 3, 3)
+    output = torch.full((2, 20, 10, 9), torch.nan, dtype=torch.float16)
+    for width in (24, 27, 32):
+        IN_BLOCKS(filter, input, output, WIDTH=width)
+        assert_close(output, convolution(input.double(), filter.double()))

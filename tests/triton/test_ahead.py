@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
+from examples import conv2d  # noqa: E402
 from ninetoothed.backends.triton import ahead  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
@@ -40,6 +41,15 @@ def is_tried(name, *shapes, dtype=torch.float16):
 
 def test_the_gathered_windows_of_a_convolution_are_loaded_ahead():
     assert is_tried(*CONVOLUTION)
+
+
+def test_so_are_windows_that_are_two_apart():
+    """A window's first elements are neighbours wherever it begins, but its lines are of three."""
+    kernel = conv2d.kernel_for((2, 2), (1, 1), (1, 1))
+    shapes = ((4, 64, 28, 28), (128, 64, 3, 3), (4, 128, 14, 14))
+    call = kernel.call_of(*(torch.empty(shape, dtype=torch.float16) for shape in shapes))
+
+    assert ahead.narrow(kernel, call, environment_of(kernel, call, config())) == {"input"}
 
 
 def test_what_is_copied_in_the_background_is_not():

@@ -50,10 +50,12 @@ def narrow(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> fro
     from ninetoothed.backends.triton.facts import bytes_at_once
 
     adjacent = offsets.adjacent(kernel, environment)
+    loaded = {node.tile.parameter for node in kernel.optimized.nodes() if isinstance(node, Load)}
     return frozenset(
         parameter.name
         for parameter in kernel.tensor_parameters
-        if bytes_at_once(kernel, parameter, call, environment, adjacent) < divisors.LEAST_COPY
+        if parameter.name in loaded
+        and bytes_at_once(kernel, parameter, call, environment, adjacent) < divisors.LEAST_COPY
     )
 
 
