@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: The most that one thread loads with one instruction.
 _WIDEST_ACCESS = divisors.MOST
 
+#: So many positions of a lane are looked at for neighbours that lie apart.
+_MOST_PLACES = 32
+
 #: How many accesses in a row one of a single element is that lies anywhere, as in a window.
 _GATHERED = 1.8
 
@@ -391,6 +394,11 @@ def _is_constant(leaf: Symbol) -> bool:
     return leaf.constexpr or leaf.meta
 
 
+def _is_divided(offset: Symbol, lane: Symbol) -> bool:
+    """Whether a lane's position is taken apart by a division."""
+    return any(node.op in ("//", "%") and lane in set(node.leaves()) for node in offset.walk())
+
+
 def _run(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], lane: int, most: int
 ) -> int:
@@ -408,6 +416,12 @@ def _run(
             break
         count += 1
     run = 1 << (count.bit_length() - 1)
+    if run > 1 and _is_divided(access.offset, access.lanes[lane]):
+        # The first of a window's line are neighbours; its last one and the next line's first are not.
+        places = range(min(size, _MOST_PLACES))
+        found = [access.offset.evaluate({**base, access.lanes[lane]: p}) for p in places]
+        while any(found[p] - found[p - p % run] != p % run for p in places):
+            run //= 2
     # Nor may a step of anything else lead between two runs.
     others = [leaf for leaf in leaves if leaf is not access.lanes[lane]]
     steps = [access.offset.evaluate({**base, leaf: 1}) - first for leaf in others]
