@@ -52,6 +52,7 @@ class Constants:
         overlap: how well different units work at once: 1 adds their times, a large number takes the
             longest.
         hiding: the same for a program's latency and the work of its neighbours.
+        waiting: the same for the work of a step and what it waits for, where a program is alone.
         exposed: of a step's instructions, what the tensor cores wait for with eight warps; with
             fewer it is more, for there is less to do in the meantime.
         spill: how much longer everything takes where as many registers again are kept in memory.
@@ -72,6 +73,7 @@ class Constants:
     warp_dot: float = 0.268
     overlap: float = 4.0
     hiding: float = 5.3
+    waiting: float = 8.0
     exposed: float = 0.427
     spill: float = 1.2
 
@@ -248,7 +250,12 @@ def _program(facts: Facts, constants: Constants) -> tuple[float, float]:
     step = work / facts.iterations + constants.step * (facts.iterations > 1)
     if facts.stages > 1:
         # A round's loads take their time after the latency; so many rounds ahead they are begun.
-        step = max(step, (constants.latency + cache / facts.iterations) / (facts.stages - 1))
+        ahead = (constants.latency + cache / facts.iterations) / (facts.stages - 1)
+        if facts.programs <= facts.limits.multiprocessors:
+            # No other program works while this one waits.
+            step = _together(constants.waiting, step, ahead)
+        else:
+            step = max(step, ahead)
     if facts.is_waiting:
         step += constants.latency
     life = constants.start + facts.iterations * step + facts.reductions * constants.reduction

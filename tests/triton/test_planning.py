@@ -237,6 +237,13 @@ def test_stages_are_chosen_where_a_loop_of_products_can_be_pipelined(machine: Ma
     assert {config.num_stages for config in machine.measured} == {3}
 
 
+def test_more_stages_are_tried_where_programs_are_few_and_small(machine: Machine) -> None:
+    machine.time = lambda config: 1.0 / config.num_stages
+    assert chosen(product(512, 1024, 4096)).num_stages == 6
+    machine.measured.clear()
+    assert chosen(product(4096, 4096, 4096)).num_stages == 5
+
+
 def test_what_the_user_fixed_stays(machine: Machine, monkeypatch) -> None:
     monkeypatch.setattr(mm.kernel, "num_warps", 8)
     monkeypatch.setattr(mm.kernel, "num_stages", (2, 3))

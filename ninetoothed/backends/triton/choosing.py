@@ -32,6 +32,9 @@ _NUM_WARPS = (1, 2, 4, 8, 16, 32)
 _MOST_ELEMENTS = 128
 _FEW_WARPS = 4
 
+#: The stages to choose from besides, where programs are few and small.
+_MORE_STAGES = (6,)
+
 #: The stages of a kernel without a loop that is pipelined.
 _NUM_STAGES = 3
 
@@ -146,9 +149,12 @@ def _warps(kernel: Kernel, call: Call, config: Config, estimator: Estimator | No
 def _stages(kernel: Kernel, config: Config, estimator: Estimator | None) -> list[int]:
     if kernel.num_stages is not None:
         return _several(kernel.num_stages)
-    if estimator is None or estimator.has_pipeline(config):
+    if estimator is None:
         return list(tuning.DEFAULT_NUM_STAGES)
-    return [_NUM_STAGES]
+    if not estimator.has_pipeline(config):
+        return [_NUM_STAGES]
+    more = _MORE_STAGES if estimator.has_few_small_programs(config) else ()
+    return [*tuning.DEFAULT_NUM_STAGES, *more]
 
 
 def _several(given: Any) -> list[int]:

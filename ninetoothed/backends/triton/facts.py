@@ -53,6 +53,9 @@ _FETCHED = 0.4
 #: How many times what it takes a copy takes that a mask may leave out.
 _MASKED = 8.0
 
+#: The elements of a small product's result, and how many programs are few for a multiprocessor.
+_SMALL, _FEW = 64 * 128, 2
+
 #: What is left of the work on elements where a loop's masks and comparisons are split off.
 _PEELED = 0.8
 
@@ -71,7 +74,7 @@ _DEFERRED = 0.93
 #: Finding out which part arrives last, as many times what a reduction costs; and the bytes of sums
 #: that the last one loads in the time of a reduction, all by itself.
 _ARRIVAL = 5.0
-_SUMMED = 46_000
+_SUMMED = 20_000
 
 
 def _group(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
@@ -205,6 +208,12 @@ class Estimator:
     def has_pipeline(self, config: Config) -> bool:
         """Whether a program multiplies tiles in a loop that loads them."""
         return bool(self._counted(config)[0].streamed)
+
+    def has_few_small_programs(self, config: Config) -> bool:
+        """Whether programs work on little and have few neighbours that work while they wait."""
+        counts, programs = self._counted(config)
+        largest = max((product.rows * product.columns for product in counts.products), default=0)
+        return programs < _FEW * self._limits.multiprocessors and largest <= _SMALL
 
     def is_pipelined(self, config: Config) -> bool:
         """Whether the number of stages makes a difference."""
