@@ -84,6 +84,15 @@ def test_another_gluon_has_none(monkeypatch):
     assert tried(*attention()) == {0}
 
 
+@pytest.mark.parametrize("taken_over", ["async_load", "async_store"])
+def test_a_gluon_in_which_functions_have_other_names_is_not_this_one(monkeypatch, taken_over):
+    from triton.experimental.gluon.language.nvidia.hopper import tma
+
+    monkeypatch.setattr(tma, taken_over, None, raising=False)
+
+    assert not versions.has_gluon.__wrapped__()
+
+
 @pytest.mark.parametrize(
     ("call", "blocks"),
     [
