@@ -40,6 +40,9 @@ _CLOSE, _MOST_FINALISTS, _ROUNDS, _TIE = 1.04, 5, 5, 1.01
 #: Neighbours that are tried at a time, and how much slower than the best they may be estimated.
 _MOST_NEIGHBOURS, _HOPELESS = 12, 2.0
 
+#: So many that are tried together, the most promising ones, are measured again in peace.
+_MOST_AGAIN = 16
+
 #: So many of the best that were measured have their neighbours tried.
 _MOST_CENTRES = 2
 
@@ -83,6 +86,7 @@ class Search(Generic[Compiled]):
         self._deadline = math.inf
         self._times: dict[Config, float] = {}
         self._compiled: dict[Config, Compiled] = {}
+        self._pending: dict[Config, Future[Compiled]] = {}
         # Not kept on disk: a device that was out of memory once need not be the next time.
         self._failures: dict[Config, str] = {}
         self._progress = _Progress(name)
@@ -141,27 +145,54 @@ class Search(Generic[Compiled]):
 
     def _try_all(self, configs: Sequence[Config]) -> None:
         """Measures configurations in order, until the time is over and something was found."""
+        promising, disturbed = set(configs[:_MOST_AGAIN]), []
         for config, compilation in self._compilations(configs):
             if self._times and self._is_over():
-                return
+                break
             self._try(config, compilation)
+            if config in promising and config in self._compiled and self._is_compiling():
+                disturbed.append(config)
+            self._forget_losers(disturbed)
             self._progress.update(self._times, self._failures)
+        self._try_again(disturbed)
+
+    def _try_again(self, configs: Sequence[Config]) -> None:
+        """Measures in peace what was measured while others compiled; the lesser time counts.
+
+        Compilers hold Python's lock for milliseconds, in which a launch waits for its turn.
+        """
+        for config in configs:
+            if self._is_over():
+                break
+            try:
+                found = self._time(self._compiled[config])
+            except DeviceError:
+                # It has its time.
+                continue
+            if found < self._times[config]:
+                self._times[config] = found
+                self._results.record(config, found)
+        self._forget_losers()
 
     def _compilations(
         self, configs: Sequence[Config]
     ) -> Iterator[tuple[Config, Future[Compiled] | None]]:
         """Each with its compilation, all begun at once; None where its time is known already."""
-        pending = {
+        self._pending = {
             config: self._pool.submit(self._compile, config)
             for config in configs
             if config not in self._results.times
         }
         try:
             for config in configs:
-                yield config, pending.pop(config, None)
+                yield config, self._pending.pop(config, None)
         finally:
-            for future in pending.values():
+            for future in self._pending.values():
                 future.cancel()
+            self._pending = {}
+
+    def _is_compiling(self) -> bool:
+        return not all(future.done() for future in self._pending.values())
 
     def _try(self, config: Config, compilation: Future[Compiled] | None) -> None:
         if compilation is None:
@@ -175,10 +206,13 @@ class Search(Generic[Compiled]):
             return
         self._times[config], self._compiled[config] = found, compiled
         self._results.record(config, found)
-        least = min(self._times.values())
+
+    def _forget_losers(self, kept: Sequence[Config] = ()) -> None:
+        """Drops slow kernels, but for some: a loaded one takes memory of the device."""
+        least = min(self._times.values(), default=math.inf)
         for loser in [c for c in self._compiled if self._times[c] > _LOSING * least]:
-            # A loaded kernel takes memory of the device.
-            del self._compiled[loser]
+            if loser not in kept:
+                del self._compiled[loser]
 
     def _time(self, compiled: Compiled) -> float:
         best = min(self._times.values(), default=math.inf)

@@ -75,6 +75,32 @@ def test_the_fastest_is_found(store: Cache) -> None:
     assert search(sized({32: 3.0, 64: 1.0, 128: 2.0}), store).run() == config(64)
 
 
+def test_what_was_measured_while_others_compiled_is_measured_again(store: Cache) -> None:
+    """The fastest is measured first, and slow: compilers hold Python's lock."""
+    may_end, seen = threading.Event(), []
+    times = sized({32: 1.0, 64: 2.0})
+
+    def compile_config(chosen: Config) -> Config:
+        assert chosen == config(32) or may_end.wait(10)
+        return chosen
+
+    def measure(chosen: Config, budget_ms: float) -> float:
+        if may_end.is_set():
+            return times[chosen]
+        seen.append(chosen)
+        if len(seen) == 2:
+            # The brief measurement and the long one are both over.
+            threading.Timer(0.2, may_end.set).start()
+        return 9.0
+
+    results = Results("key", store=store)
+    hooks = {"measure": measure, "compile_config": compile_config, "results": results}
+
+    assert search(times, store, **hooks).run() == config(32)
+    assert seen == [config(32)] * 2
+    assert results.times[config(32)] == 1.0
+
+
 def test_what_fails_is_passed_over(store: Cache) -> None:
     times = {32: CompilationError("no"), 64: DeviceError("too large"), 128: 2.0}
     assert search(sized(times), store).run() == config(128)
