@@ -30,6 +30,7 @@ from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH,
 from benchmarks.measure import Timer, environment, first_call, num_turns
 from benchmarks.report import RESULTS, describe, figure, table, write
 from benchmarks.spread import Spread, ratios
+from ninetoothed import results as tuned
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 
@@ -148,6 +149,20 @@ def geometric_means(results: list[dict[str, Any]]) -> dict[str, float]:
     return {peer: statistics.geometric_mean(values) for peer, values in found.items()}
 
 
+def found(most: int = 10) -> dict[str, dict[str, Any]]:
+    """What our tuner chose, and the milliseconds of the fastest that it measured."""
+    return {
+        f"{entry.subject.kernel}: {entry.subject.arguments}": {
+            "chosen": str(entry.best()),
+            "milliseconds": {
+                str(config): round(entry.times[config], 5)
+                for config in sorted(entry.times, key=entry.times.__getitem__)[:most]
+            },
+        }
+        for entry in tuned.entries().values()
+    }
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(
@@ -235,7 +250,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         torch.cuda.empty_cache()
 
     configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
-    data = {"results": results, "failed": wrong, "configurations": configurations}
+    data = {"results": results, "failed": wrong, "configurations": configurations, "ours": found()}
     if options.published is not None:
         print("the published package … ", end="", flush=True)
         start = time.perf_counter()
