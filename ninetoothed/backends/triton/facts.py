@@ -426,10 +426,12 @@ def _run(
         count += 1
     run = 1 << (count.bit_length() - 1)
     if run > 1 and _is_divided(access.offset, access.lanes[lane]):
+        import numpy
+
         # The first of a window's line are neighbours; its last one and the next line's first are not.
-        places = range(min(size, _MOST_PLACES))
-        found = [access.offset.evaluate({**base, access.lanes[lane]: p}) for p in places]
-        while any(found[p] - found[p - p % run] != p % run for p in places):
+        places = numpy.arange(min(size, _MOST_PLACES))
+        found = access.offset.evaluate({**base, access.lanes[lane]: places})
+        while numpy.any(found - found[places - places % run] != places % run):
             run //= 2
     # Nor may a step of anything else lead between two runs.
     others = [leaf for leaf in leaves if leaf is not access.lanes[lane]]

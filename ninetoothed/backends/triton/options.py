@@ -7,6 +7,7 @@ joins the space that is searched, so that an option is on where it was measured 
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,7 @@ from ninetoothed.expr import Symbol, as_symbol
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compile import Target
+    from ninetoothed.backends.triton.descriptors import Box
     from ninetoothed.costs import DeviceLimits
     from ninetoothed.kernel import Kernel
     from ninetoothed.tuning import Config
@@ -86,81 +88,87 @@ Environment = Mapping[Symbol, int]
 Device = Union["DeviceLimits", "Target", None]
 
 
-def _group(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
-    if not order.is_grouped(kernel.arrangement):
+@dataclass(frozen=True)
+class _Case:
+    """What options are asked about; what several of them want to know is found out once."""
+
+    kernel: Kernel
+    call: Call
+    environment: Environment
+    device: Device
+
+    @functools.cached_property
+    def grid(self) -> tuple[int, ...]:
+        return tuple(int(as_symbol(size).evaluate(self.environment)) for size in self.kernel.grid)
+
+    @functools.cached_property
+    def variant(self) -> Variant:
+        return variant_of(self.kernel, self.environment, self.grid)
+
+    @functools.cached_property
+    def boxes(self) -> dict[str, Box]:
+        return dict(descriptors.boxes(self.kernel, self.call, self.environment))
+
+    @functools.cached_property
+    def is_waiting(self) -> bool:
+        return ahead.is_worth_it(self.kernel, self.call, self.environment)
+
+
+def _group(case: _Case, chosen: Options) -> tuple[int, ...]:
+    if not order.is_grouped(case.kernel.arrangement):
         return ()
     if chosen.persistent:
         return (4,)
     return (1,) if chosen == Options() else ()
 
 
-def _peel(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
-    if not peel.counted_loops(kernel):
+def _peel(case: _Case, chosen: Options) -> tuple[int, ...]:
+    if not peel.counted_loops(case.kernel):
         return ()
-    variant = _variant(kernel, environment)
-    return (1,) if peel.is_worth_it(kernel, variant, call.constants) else ()
+    is_worth_it = peel.is_worth_it(case.kernel, case.variant, case.call.constants)
+    return (1,) if is_worth_it else ()
 
 
-def _variant(kernel: Kernel, environment: Environment) -> Variant:
-    grid = tuple(int(as_symbol(size).evaluate(environment)) for size in kernel.grid)
-    return variant_of(kernel, environment, grid)
+def _defer(case: _Case, chosen: Options) -> tuple[int, ...]:
+    return (1,) if deferred_sums.applies(case.kernel) else ()
 
 
-def _defer(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
-    return (1,) if deferred_sums.applies(kernel) else ()
-
-
-def _early(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _early(case: _Case, chosen: Options) -> tuple[int, ...]:
     # Copies in the background that Triton makes of plain loads are begun where they fit best anyway.
     if not chosen.descriptors or chosen.persistent or chosen.ring:
         return ()
-    return (1,) if early_loads.applies(kernel) else ()
+    return (1,) if early_loads.applies(case.kernel) else ()
 
 
 def _is_cuda(device: Device) -> bool:
     return device is not None and device.backend == "cuda"
 
 
-def _descriptors(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _descriptors(case: _Case, chosen: Options) -> tuple[int, ...]:
     loops = {name: getattr(chosen, name) for name in ("peel", "defer", "hints")}
     if chosen != Options(**loops):
         return ()
     # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
-    if chosen.peel and not peel.compares(kernel, _variant(kernel, environment), call.constants):
+    if chosen.peel and not peel.compares(case.kernel, case.variant, case.call.constants):
         return ()
-    return (1,) if descriptors.boxes(kernel, call, environment) else ()
+    return (1,) if case.boxes else ()
 
 
-def _persistent(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _persistent(case: _Case, chosen: Options) -> tuple[int, ...]:
     if chosen != Options(descriptors=1, hints=chosen.hints):
         return ()
-    grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
-    if math.prod(grid) <= getattr(device, "multiprocessors", 0):
+    if math.prod(case.grid) <= getattr(case.device, "multiprocessors", 0):
         # Nobody has a second element to go on with.
         return ()
-    described = dict(descriptors.boxes(kernel, call, environment))
-    return (1,) if persistent.is_possible(kernel, described) else ()
+    return (1,) if persistent.is_possible(case.kernel, case.boxes) else ()
 
 
-def _ring(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
-    if not chosen.descriptors or chosen.persistent or not rings.is_worth_it(kernel):
+def _ring(case: _Case, chosen: Options) -> tuple[int, ...]:
+    if not chosen.descriptors or chosen.persistent or not rings.is_worth_it(case.kernel):
         return ()
-    variant, chosen = _variant(kernel, environment), replace(chosen, ring=1)
-    is_possible = rings.is_possible(kernel, call, environment, variant, chosen)
+    is_possible = rings.is_possible(
+        case.kernel, case.call, case.environment, case.variant, replace(chosen, ring=1)
+    )
     return rings.SIZES if is_possible else ()
 
 
@@ -169,46 +177,36 @@ def _has_plain_loop(chosen: Options) -> bool:
     return not (chosen.peel or chosen.defer or chosen.descriptors)
 
 
-def _split(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _split(case: _Case, chosen: Options) -> tuple[int, ...]:
     if not _has_plain_loop(chosen):
         return ()
-    multiprocessors = getattr(device, "multiprocessors", 0)
-    return split.choices(kernel, environment, multiprocessors)
+    multiprocessors = getattr(case.device, "multiprocessors", 0)
+    return split.choices(case.kernel, case.environment, multiprocessors)
 
 
-def _ahead(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _ahead(case: _Case, chosen: Options) -> tuple[int, ...]:
     if not _has_plain_loop(chosen):
         return ()
-    return (1,) if ahead.is_worth_it(kernel, call, environment) else ()
+    return (1,) if case.is_waiting else ()
 
 
-def _programs(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _programs(case: _Case, chosen: Options) -> tuple[int, ...]:
     # Other options do not know a program that is several.
     is_plain = chosen == Options(programs=chosen.programs)
-    return programs.choices(kernel, call, environment) if is_plain else ()
+    return programs.choices(case.kernel, case.call, case.environment) if is_plain else ()
 
 
-def _overlap(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _overlap(case: _Case, chosen: Options) -> tuple[int, ...]:
     return (1,)
 
 
-def _nothing(
-    kernel: Kernel, call: Call, environment: Environment, device: Device, chosen: Options
-) -> tuple[int, ...]:
+def _nothing(case: _Case, chosen: Options) -> tuple[int, ...]:
     return ()
 
 
 #: For each option, the values worth trying besides its default, the most promising first. They are
 #: asked in this order, each with the options that were chosen before it.
-_VALUES: dict[str, Callable[[Kernel, Call, Environment, Device, Options], Sequence[int]]] = {
+_VALUES: dict[str, Callable[[_Case, Options], Sequence[int]]] = {
     "peel": _peel,
     "defer": _defer,
     "hints": _nothing,
@@ -284,6 +282,7 @@ def choices(
             ``$NINETOOTHED_OPTIONS`` fixes, where nothing is said.
     """
     given = fixed() if given is None else given
+    case = _Case(kernel, call, environment, device)
     found: list[dict[str, int]] = [{}]
     for name, values in _VALUES.items():
         default = getattr(Options, name)
@@ -292,7 +291,7 @@ def choices(
         for chosen in found:
             possible = [default]
             if is_served:
-                possible += values(kernel, call, environment, device, Options(**chosen))
+                possible += values(case, Options(**chosen))
             if name in _ALWAYS and name not in given:
                 possible = possible[1:] or possible
             if name in given:
