@@ -9,7 +9,7 @@ in the compiler computes an address.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import ArrangementError
@@ -47,6 +47,15 @@ class Access:
     programs: Indices
     selections: Indices
     lanes: Indices
+
+    def first(self, values: Mapping[Symbol, int]) -> dict[Symbol, int]:
+        """These values, and every position 0.
+
+        Where a jagged tensor's sequences begin is not known; one may begin at 0.
+        """
+        sequences = [node for node in self.offset.walk() if node.op.startswith("sequence_")]
+        positions = (*self.programs, *self.selections, *self.lanes, *sequences)
+        return {**values, **dict.fromkeys(positions, 0)}
 
 
 def access_of(tensor: Tensor, programs: Indices | None = None) -> Access:

@@ -87,11 +87,16 @@ def _maximum(a: Any, b: Any) -> Any:
     return -_minimum(-a, -b)
 
 
-def _widened(size: int) -> int:
+def next_power_of_2(size: int) -> int:
+    """The least power of two that is no less."""
     return 1 << max(size - 1, 0).bit_length()
 
 
-_CALLS: dict[str, Callable[..., Any]] = {"min": _minimum, "max": _maximum, "widened": _widened}
+_CALLS: dict[str, Callable[..., Any]] = {
+    "min": _minimum,
+    "max": _maximum,
+    "widened": next_power_of_2,
+}
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 

@@ -382,3 +382,20 @@ def test_the_one_that_the_others_are_changes_of():
 )
 def test_what_is_not_understood_is_not_offered(application):
     assert tried(*attention(made(application))) == {0}
+
+
+def names_things_as_we_do(query, key, value, scale, is_causal, output):
+    output_buffer = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        output_buffer += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
+    output = output_buffer
+
+
+def test_names_of_the_user_are_not_taken():
+    kernel, query = made(names_things_as_we_do), torch.empty(1, 2, 128, 64, dtype=torch.float16)
+    call = kernel.call_of(query, query, query, 0.125, False, torch.empty_like(query))
+    specialized_, config = specialized(kernel, call, ring=1)
+
+    assert "output_buffer_1 = gl.allocate_shared_memory" in specialized_.emitted.text
+    assert compiled_for(kernel, specialized_, HOPPER, config).asm["cubin"]

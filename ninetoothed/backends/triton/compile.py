@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed import cache
 from ninetoothed.backends.triton import versions
 from ninetoothed.errors import CompilationError, DeviceError, Location
+
+if TYPE_CHECKING:
+    from ninetoothed.costs import DeviceLimits
 
 _DIVISIBILITY = "tt.divisibility"
 
@@ -63,6 +66,13 @@ def _unknown_target(description: object) -> DeviceError:
         f"{description!r} is no target. Give a kind and an architecture: "
         '("cuda", 90) or ("hip", "gfx942").'
     )
+
+
+def is_capable(device: DeviceLimits | Target | None, capability: int) -> bool:
+    """Whether a device is of CUDA, and of this compute capability or a later one."""
+    if device is None or device.backend != "cuda":
+        return False
+    return isinstance(device.arch, int) and device.arch >= capability
 
 
 def compile_source(

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import Access
+from ninetoothed.backends.triton.compile import is_capable
 from ninetoothed.effects import writes_memory
-from ninetoothed.expr import Symbol, as_symbol
+from ninetoothed.expr import Symbol, as_symbol, next_power_of_2
 from ninetoothed.program import (
     LanguageRef,
     Load,
@@ -119,9 +120,7 @@ class Description:
 
 def serves(device: DeviceLimits | Target | None) -> bool:
     """Whether a device has the engine."""
-    if device is None or device.backend != "cuda" or not isinstance(device.arch, int):
-        return False
-    return device.arch >= _FIRST_CAPABILITY
+    return is_capable(device, _FIRST_CAPABILITY)
 
 
 def boxes(
@@ -396,4 +395,4 @@ def _extents(
     parameter: Parameter, lanes: tuple[int | None, ...], environment: Mapping[Symbol, int]
 ) -> list[int]:
     sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-    return [1 if lane is None else 1 << max(sizes[lane] - 1, 0).bit_length() for lane in lanes]
+    return [1 if lane is None else next_power_of_2(sizes[lane]) for lane in lanes]

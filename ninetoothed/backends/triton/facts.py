@@ -413,10 +413,7 @@ def _run(
 ) -> int:
     """How many neighbouring lanes of a dimension hold neighbouring elements, at most ``most``."""
     size = int(as_symbol(parameter.tile_shape[lane]).evaluate(environment))
-    leaves = (*access.programs, *access.selections, *access.lanes)
-    # Where a jagged tensor's sequences begin is not known; one may begin at 0.
-    unknown = [node for node in access.offset.walk() if node.op.startswith("sequence_")]
-    base = {**environment, **dict.fromkeys((*leaves, *unknown), 0)}
+    base = access.first(environment)
     first = access.offset.evaluate(base)
     count = 1
     while count < min(size, most):
@@ -434,6 +431,7 @@ def _run(
         while numpy.any(found - found[places - places % run] != places % run):
             run //= 2
     # Nor may a step of anything else lead between two runs.
+    leaves = (*access.programs, *access.selections, *access.lanes)
     others = [leaf for leaf in leaves if leaf is not access.lanes[lane]]
     steps = [access.offset.evaluate({**base, leaf: 1}) - first for leaf in others]
     while any(step % run for step in steps):

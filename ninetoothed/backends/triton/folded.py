@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ninetoothed.expr import Symbol, as_symbol
+from ninetoothed.expr import Symbol, as_symbol, next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.access import Access
@@ -50,7 +50,7 @@ def _neighbours(kernel: Kernel, name: str, environment: Mapping[Symbol, int]) ->
 
 def _widths(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
     sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-    return [1 << max(size - 1, 0).bit_length() for size in sizes]
+    return [next_power_of_2(size) for size in sizes]
 
 
 def _is_gathered(access: Access) -> bool:
@@ -63,10 +63,7 @@ def _is_gathered(access: Access) -> bool:
 
 def _adjacent(access: Access, environment: Mapping[Symbol, int], dim: int) -> int:
     """How many of the first positions along a dimension lie right behind the one before."""
-    leaves = (*access.programs, *access.selections, *access.lanes)
-    # Where a jagged tensor's sequences begin is not known.
-    unknown = [node for node in access.offset.walk() if node.op.startswith("sequence_")]
-    base = {**environment, **dict.fromkeys((*leaves, *unknown), 0)}
+    base = access.first(environment)
     offsets = [
         access.offset.evaluate({**base, access.lanes[dim]: place}) for place in range(NEIGHBOURS)
     ]

@@ -17,7 +17,9 @@ from ninetoothed.backends.triton.layouts import (
     NotPossibleError,
     Shape,
     called,
+    expression,
     parse,
+    put,
     text,
 )
 from ninetoothed.effects import names_assigned, names_read
@@ -139,6 +141,8 @@ class Translation:
             self._slot = "0"
         self._held: list[_Tile] = []
         self._streamed: list[_Tile] = []
+        #: Of what is stored by descriptor, the name of the memory that it is stored from.
+        self._results: dict[str, str] = {}
         self._of_statement: dict[int, _Tile] = {}
         self._find_tiles()
         self._layouts = Layouts(emitter.fresh)
@@ -264,7 +268,7 @@ class Translation:
         """Asks for a tile: of round ``turn``, if there is one."""
         corner = [self._layouts.value(clone(each)) for each in tile.corner]
         if turn is not None:
-            corner = [_Renamed(self._index, turn).visit(each) for each in corner]
+            corner = [put(each, {self._index: expression(turn)}) for each in corner]
         place = ", ".join(map(text, corner))
         arrived, buffer = (self._at(tile, each, slot) for each in (tile.arrived, tile.buffers))
         return parse(
@@ -449,7 +453,9 @@ class Translation:
         descriptor, (corner, value) = _owner(call), call.args
         parameter = self._parameters[descriptor].parameter or ""
         self._stores = True
-        buffer = f"{parameter}_buffer"
+        if parameter not in self._results:
+            self._results[parameter] = self._emitter.fresh(f"{parameter}_buffer")
+        buffer = self._results[parameter]
         shape = self._shape(parameter)
         viewed = buffer
         if isinstance(value, ast.Call) and called(value) == "reshape":
@@ -467,21 +473,6 @@ class Translation:
         ]
 
 
-class _Renamed(ast.NodeTransformer):
-    """Puts an expression in the place of a name."""
-
-    def __init__(self, name: str, value: str) -> None:
-        self._name = name
-        self._value = value
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id != self._name:
-            return node
-        statement = parse(self._value)
-        assert isinstance(statement, ast.Expr)
-        return statement.value
-
-
 def _inlined(value: ast.expr, body: Sequence[ast.stmt]) -> ast.expr:
     """An expression of a loop's body in terms of what is known before it, and of its variable."""
     changed = names_assigned(body)
@@ -491,7 +482,7 @@ def _inlined(value: ast.expr, body: Sequence[ast.stmt]) -> ast.expr:
         only = assigned[0]
         if len(assigned) > 1 or not isinstance(only, ast.Assign) or found[0] in names_read(only):
             raise NotPossibleError("where a tile is depends on the round before")
-        value = _Renamed(found[0], text(only.value)).visit(value)
+        value = put(value, {found[0]: only.value})
     return value
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.effects import names_read
@@ -556,15 +556,20 @@ def expression(line: str, **parts: ast.expr) -> ast.expr:
     """An expression from its text, with parts put in for names."""
     statement = parse(line)
     assert isinstance(statement, ast.Expr)
-    return _Put(parts).visit(statement.value)  # type: ignore[no-any-return]
+    return put(statement.value, parts)
+
+
+def put(tree: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with others in the place of names."""
+    return _Put(parts).visit(tree)  # type: ignore[no-any-return]
 
 
 class _Put(ast.NodeTransformer):
-    def __init__(self, parts: dict[str, ast.expr]) -> None:
+    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
         self._parts = parts
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._parts.get(node.id, node)
+        return clone(self._parts[node.id]) if node.id in self._parts else node
 
 
 def text(tree: ast.AST) -> str:

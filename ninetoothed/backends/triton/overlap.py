@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.compile import is_capable
+
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.compile import Target
     from ninetoothed.costs import DeviceLimits
@@ -25,9 +27,7 @@ _FIRST_CAPABILITY = 90
 
 def serves(device: DeviceLimits | Target | None) -> bool:
     """Whether a device launches so."""
-    if device is None or device.backend != "cuda" or not isinstance(device.arch, int):
-        return False
-    return device.arch >= _FIRST_CAPABILITY
+    return is_capable(device, _FIRST_CAPABILITY)
 
 
 def is_in(text: str) -> bool:

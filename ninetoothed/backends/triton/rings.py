@@ -23,7 +23,7 @@ from ninetoothed.backends.triton import descriptors
 from ninetoothed.backends.triton.layouts import MOST_COLUMNS, NotPossibleError
 from ninetoothed.constancy import decided
 from ninetoothed.effects import called_name
-from ninetoothed.expr import Symbol
+from ninetoothed.expr import Symbol, next_power_of_2
 from ninetoothed.program import (
     Load,
     Program,
@@ -121,32 +121,29 @@ def _tested(kernel: Kernel) -> set[str]:
 def _boxes(
     kernel: Kernel, call: Call, environment: Mapping[Symbol, int]
 ) -> frozenset[tuple[str, Box]]:
-    """The tensors to move by descriptor: besides those of a loop, what it multiplies each round."""
+    """The tensors to move by descriptor: besides those of a loop, what it multiplies each round, and
+    the result."""
     found = dict(descriptors.boxes(kernel, call, environment))
-    for name in _held(kernel.optimized) - found.keys():
+    further = _held(kernel.optimized) | _stored(kernel.optimized)
+    for name in further - found.keys():
         box = descriptors.box_of(kernel, name, call, environment)
         if box is not None:
             found[name] = box
-    stored = _stored(kernel.optimized)
-    if stored is not None and stored not in found:
-        box = descriptors.box_of(kernel, stored, call, environment)
-        if box is not None:
-            found[stored] = box
     return frozenset(found.items())
 
 
-def _stored(program: Program) -> str | None:
+def _stored(program: Program) -> set[str]:
     """The tensor that the last statement stores to, if it is not read."""
     last = program.body[-1]
     if not isinstance(last, Store):
-        return None
+        return set()
     touched = [
         node.tile.parameter if isinstance(node, Load | Store) else node.parameter
         for node in program.nodes()
         if isinstance(node, Load | Store | SourceLoad | SourceStore | SourcePointer)
     ]
     name = last.tile.parameter
-    return name if touched.count(name) == 1 else None
+    return {name} if touched.count(name) == 1 else set()
 
 
 def _held(program: Program) -> set[str]:
@@ -293,9 +290,5 @@ def _is_taken(product: Product, call: Call, known: Mapping[str, int]) -> bool:
 
 def _number(size: str, known: Mapping[str, int]) -> int:
     """What the text of a tile's size stands for."""
-    functions = {"min": min, "triton": SimpleNamespace(next_power_of_2=_next_power_of_2)}
+    functions = {"min": min, "triton": SimpleNamespace(next_power_of_2=next_power_of_2)}
     return int(eval(size, {"__builtins__": {}}, {**functions, **known}))
-
-
-def _next_power_of_2(size: int) -> int:
-    return 1 << max(size - 1, 0).bit_length()
