@@ -9,6 +9,7 @@ import ctypes
 import struct
 import sys
 import threading
+from dataclasses import replace
 
 for _framework in ("torch", "paddle", "cupy", "jax"):
     sys.modules[_framework] = None  # type: ignore[assignment]
@@ -19,6 +20,7 @@ from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
 from ninetoothed.backends.triton import driver  # noqa: E402
 from ninetoothed.backends.triton.compile import Target, compile_source  # noqa: E402
 from ninetoothed.backends.triton.planning import Planner  # noqa: E402
+from ninetoothed.backends.triton.recipes import Described, recipe_of  # noqa: E402
 from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
 from ninetoothed.errors import DeviceError  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
@@ -289,6 +291,42 @@ def a_persistent_launch_has_what_the_device_holds() -> None:
     assert grids == [256, 12 * 132]
 
 
+def a_recipe_is_what_a_launch_hands_over() -> None:
+    call, config = matrices()
+    planner = Planner(mm.kernel, call)
+    candidate = planner._candidate(config)
+    # Three descriptors with sizes and strides; the fake keeps 16 of the values, and 8 bytes of each.
+    sizes = [*[8, 4, 4, 8, 8] * 3, 4]
+    expect_sizes(*sizes)
+    addresses = (1 << 20, 2 << 20, 3 << 20)
+    with runtime("cuda").device(0):
+        candidate.run(99, *addresses)
+    launch, handed_over = launched(), values(*sizes)
+    recipe = recipe_of(candidate.specialized, candidate.launchable, planner._value_names())
+    assert recipe is not None and recipe.is_of_addresses
+    assert (recipe.name, recipe.function) == (mm.kernel.name, launch.function)
+    assert (recipe.grid, recipe.threads) == (launch.grid[0], launch.block[0])
+    assert (recipe.shared_memory, recipe.is_dependent) == (launch.shared, False)
+    made = [
+        part.make(addresses[part.place]) if isinstance(part, Described) else part
+        for part in recipe.parameters
+    ]
+    assert len(made) == len(candidate.launchable.signature) + 2
+    assert {len(part) for part in made[::5][:3]} == {128}
+    assert [part[:8] for part in made[:16]] == handed_over
+    assert made[-2:] == [bytes(8)] * 2
+
+
+def what_is_more_than_one_launch_has_no_recipe() -> None:
+    call, config = matrices()
+    options = replace(config, options=(("split", 2),))
+    planner = Planner(mm.kernel, call)
+    candidate = planner._candidate(options)
+    assert candidate.specialized.workspace
+    names = planner._value_names()
+    assert recipe_of(candidate.specialized, candidate.launchable, names) is None
+
+
 def scratch_memory_is_given_and_taken_back() -> None:
     signature = {"x": "*fp16", "y": "*fp16", "SIZE": "constexpr"}
     target = Target.parse(("cuda", 90))
@@ -339,6 +377,8 @@ CLAIMS = [
     a_descriptor_is_made_of_an_address_once,
     a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,
+    a_recipe_is_what_a_launch_hands_over,
+    what_is_more_than_one_launch_has_no_recipe,
     scratch_memory_is_given_and_taken_back,
     a_capture_is_seen,
     a_measurement_prepares_each_launch_and_leaves_nothing,

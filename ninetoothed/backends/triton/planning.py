@@ -22,6 +22,7 @@ from ninetoothed.backends.triton import (
     versions,
 )
 from ninetoothed.backends.triton.compile import Target, compile_source
+from ninetoothed.backends.triton.recipes import programs_of, recipe_of
 from ninetoothed.backends.triton.runtime import runtime
 from ninetoothed.backends.triton.specialize import Specialized, environment_of, specialize
 from ninetoothed.backends.triton.trials import NoRoomError, Trials
@@ -84,6 +85,9 @@ class Planner:
                 "config": config,
                 "launchable": candidate.launchable,
                 "constants": candidate.specialized.constants,
+                "recipe": functools.partial(
+                    recipe_of, candidate.specialized, candidate.launchable, self._value_names()
+                ),
             },
         )
 
@@ -234,10 +238,7 @@ class Planner:
             known["borrow"] = workspaces(self._index, self._backend).borrow
             lines.append(f"workspace, give_back = borrow(stream, {specialized.workspace})")
             after = ["if give_back:", "    give_back(workspace, stream)"]
-        num_programs = specialized.num_programs
-        if specialized.is_persistent:
-            num_programs = min(num_programs, launchable.resident)
-        grid = str(num_programs)
+        grid = str(programs_of(specialized, launchable))
         namespace = launchable.names
         if launchable.scratch_size:
             namespace = {"launch_with_scratch": launchable.run}

@@ -8,13 +8,16 @@ description of the signature. NVIDIA's and AMD's take different things before th
 from __future__ import annotations
 
 import builtins
+import ctypes
 import functools
 import importlib
 import re
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +58,13 @@ _CALLS = {
 
 #: The launcher's type of a tensor descriptor.
 _DESCRIPTOR = "nvTmaDesc"
+
+#: Bytes of a tensor descriptor: cuda.h's CUtensorMap.
+_DESCRIPTOR_BYTES = 128
+
+#: So many addresses a CUDA kernel takes after its own parameters: of scratch memory, and of the
+#: profiler's. Without either they are 0.
+SCRATCH_PARAMETERS = 2
 
 #: What Triton raises when it builds or loads C code and cannot.
 BUILD_FAILURES = (RuntimeError, OSError, AssertionError, subprocess.SubprocessError)
@@ -257,6 +267,39 @@ def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
             ) from error
 
     return make
+
+
+def descriptor_bytes(descriptor: object) -> bytes:
+    """What the driver wrote of a descriptor that `descriptor_maker` made: the end of the object."""
+    size = type(descriptor).__basicsize__
+    if size != 2 * _DESCRIPTOR_BYTES:
+        raise DeviceError(f"Triton {release()} keeps its tensor descriptors in an unknown way.")
+    return ctypes.string_at(id(descriptor) + size - _DESCRIPTOR_BYTES, _DESCRIPTOR_BYTES)
+
+
+def build_library(source: Path, include_dirs: Sequence[str]) -> bytes:
+    """A C file as a shared library, by the compiler that Triton's own launchers are built with.
+
+    CUDA's header is found too.
+
+    Args:
+        source: the file.
+        include_dirs: further folders with headers.
+
+    Raises:
+        DeviceError: there is no compiler, or it refuses the file.
+    """
+    from triton.runtime.build import _build
+
+    headers = Path(str(driver_module("cuda").__file__)).parent / "include"
+    with tempfile.TemporaryDirectory(prefix="ninetoothed-") as folder:
+        try:
+            built = _build(
+                source.stem, str(source), folder, [], [str(headers), *include_dirs], [], []
+            )
+        except BUILD_FAILURES as error:
+            raise DeviceError(f"{source.name} cannot be compiled: {error}") from error
+        return Path(built).read_bytes()
 
 
 def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dict[str, object]:
