@@ -36,8 +36,8 @@ from tests.gpu.ten_kernels import TOLERANCE, InOut, Output, Task, tasks  # noqa:
 
 IS_GPU = jax.default_backend() == "gpu"
 
-#: The streams that custom calls were made on, as they are seen.
-STREAMS: set[int] = set()
+#: The streams that custom calls were made on from Python, one for each.
+STREAMS: list[int] = []
 
 
 def arguments_of(task: Task, dtype: Any = jnp.float16) -> list[Any]:
@@ -117,7 +117,31 @@ def streams() -> str:
     if not IS_GPU:
         return "not checked: it needs a GPU"
     assert STREAMS and 0 not in STREAMS, STREAMS
-    return f"{len(STREAMS)} stream(s), none the default one"
+    return f"{len(set(STREAMS))} stream(s), none the default one"
+
+
+def without_python() -> str:
+    """What was launched once is launched from C, in programs and outside, by all threads."""
+    if not IS_GPU:
+        return "not checked: it needs a GPU"
+    add = tasks()[0].kernel
+    x = jnp.arange(1000, dtype=jnp.float32)
+    output = jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+    @jax.jit
+    def program(y: Any) -> Any:
+        for _ in range(20):
+            y = add(x, y, output, BLOCK_SIZE=1024)
+        return y
+
+    first = program(x), add(x, x, output, BLOCK_SIZE=1024)
+    before = len(STREAMS)
+    for _ in range(5):
+        again = program(x + 1), add(x, x + 1, output, BLOCK_SIZE=1024)
+    assert len(STREAMS) == before, f"Python was asked {len(STREAMS) - before} times"
+    for result, expected in zip((*first, *again), (21 * x, 2 * x, 21 * x + 1, 2 * x + 1)):
+        assert np.array_equal(np.asarray(result), np.asarray(expected))
+    return f"{before} launches from Python until then, none of 105 after that"
 
 
 def element_types() -> str:
@@ -208,7 +232,7 @@ def watch_streams() -> None:
     original = launcher._run_on
 
     def run_on(kind: str, invocation: Any) -> None:
-        STREAMS.add(invocation.stream)
+        STREAMS.append(invocation.stream)
         original(kind, invocation)
 
     launcher._run_on = run_on
@@ -226,7 +250,9 @@ def main() -> int:
         plugins.register(ninetoothed_jax, "jax")
     watch_streams()
     checks = {task.name: lambda task=task: one_kernel(task) for task in tasks()}
-    for function in (streams, element_types, scalars, threads, errors, host_cost):
+    for function in (
+        streams, without_python, element_types, scalars, threads, errors, host_cost,
+    ):  # fmt: skip
         checks[function.__name__] = function
     failed = 0
     for name, check in checks.items():

@@ -12,7 +12,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy
@@ -28,6 +28,7 @@ from ninetoothed_jax.ffi import Invocation, handler
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
+    from ninetoothed_jax.native import Native
 
 _TARGET = "ninetoothed_launch"
 
@@ -35,6 +36,12 @@ _TARGET = "ninetoothed_launch"
 _UNALIGNED = 15
 
 _identities = itertools.count(1)
+
+#: Where a launch depends on more of the addresses, C is told of so many for a call.
+_MOST_TOLD = 64
+
+#: The handlers in C, by the kind of device.
+_NATIVE: dict[str, Native] = {}
 
 #: All custom calls by their attribute. Compiled computations refer to them, so none ever goes.
 _calls: dict[int, _Call] = {}
@@ -165,6 +172,24 @@ def _reader(arguments: tuple[tuple[str, bool, type], ...]) -> _Reader:
     return eval(f"lambda {head}: (({parts}), ({given}))", {"exact": exact})  # type: ignore[no-any-return]
 
 
+#: The kind and the index of a device, and the alignment of the buffers.
+_Key = tuple[str, int, Any]
+
+
+class _Planned(NamedTuple):
+    """A plan of a call.
+
+    Attributes:
+        run: launches, given the stream and the values.
+        values: places among the addresses (True, place), or fixed values (False, value).
+        recipe: what C could launch instead and does not know all of yet.
+    """
+
+    run: Callable[..., None]
+    values: list[tuple[bool, Any]]
+    recipe: Any
+
+
 @dataclass
 class _Call:
     """A custom call: a kernel, and what each of its arguments is.
@@ -177,6 +202,7 @@ class _Call:
         error: what was raised when it ran, until it is told.
         plans: what runs it, by kind and index of the device and the alignment of the buffers.
         planning: held while a plan is made.
+        told: for how many executions C has been told what to launch.
     """
 
     kernel: Kernel
@@ -187,8 +213,9 @@ class _Call:
     outputs: tuple[str, ...]
     identity: int = field(default_factory=lambda: next(_identities))
     error: BaseException | None = None
-    plans: dict[Any, Any] = field(default_factory=dict)
+    plans: dict[_Key, _Planned] = field(default_factory=dict)
     planning: Any = field(default_factory=threading.Lock)
+    told: int = 0
 
     def check(self) -> None:
         """Raises what a launch would raise for these shapes on any device."""
@@ -232,11 +259,11 @@ class _Call:
                 together |= pointer
             # All else that a plan depends on is the call's own.
             alignment = together & _UNALIGNED and tuple([p & _UNALIGNED for p in pointers])
-            plan = self.plans.get((kind, index, alignment)) or self._new_plan(
-                kind, alignment, invocation
-            )
-            run, values = plan
-            run(stream, *[pointers[value] if place else value for place, value in values])
+            key = kind, index, alignment
+            plan = self.plans.get(key) or self._new_plan(key, invocation)
+            plan.run(stream, *[pointers[value] if place else value for place, value in plan.values])
+            if plan.recipe is not None:
+                self._tell(key, plan, pointers)
         except BaseException as error:
             self.error = error
             raise
@@ -258,17 +285,32 @@ class _Call:
             arguments[name] = _value(addresses[name], dtype, invocation.stream, device)
         return self.kernel.bind((), arguments)
 
-    def _new_plan(self, kind: str, alignment: Any, invocation: Invocation) -> Any:
-        """What runs a call at addresses so aligned, and what it is given; made once."""
+    def _new_plan(self, key: _Key, invocation: Invocation) -> _Planned:
+        """What runs a call at addresses so aligned; made once."""
         with self.planning:
-            key = kind, invocation.index, alignment
             if key not in self.plans:
+                kind = key[0]
                 CURRENT.stream = invocation.stream
                 bound = self._arguments(kind, invocation)
                 given, values = described(self.kernel, BUFFERS, bound)
                 plan, _ = self.kernel.new_plan(BUFFERS, given, (invocation.stream, *values))
-                self.plans[key] = plan.run, self._values(bound, values)
+                find = plan.details.get("recipe") if kind in _NATIVE else None
+                self.plans[key] = _Planned(
+                    plan.run, self._values(bound, values), find() if find else None
+                )
             return self.plans[key]
+
+    def _tell(self, key: _Key, plan: _Planned, pointers: list[int]) -> None:
+        """Tells C what has just been launched, so that it does without Python from now on."""
+        kind, index, _ = key
+        with self.planning:
+            is_told = self.told < _MOST_TOLD and _NATIVE[kind].add(
+                self.identity, index, plan.recipe, plan.values, pointers, _UNALIGNED
+            )
+            self.told += is_told
+            if not (is_told and plan.recipe.is_of_addresses):
+                # All addresses are told of, or nothing more will be.
+                self.plans[key] = plan._replace(recipe=None)
 
     def _values(self, bound: Mapping[str, Any], values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
         """What a plan is called with: places among the addresses (True, place), or fixed values."""
@@ -309,13 +351,12 @@ def _run_on(kind: str, invocation: Invocation) -> None:
     _calls[invocation.identity].run(kind, invocation)
 
 
-def _only_index(kind: str) -> int | None:
-    """The index of the one device of a kind; None where there may be several."""
+def _indices(kind: str) -> list[int]:
+    """The indices of the devices of a kind that JAX has; all of the CPU's are one."""
     if kind == "cpu":
-        return 0
+        return [0]
     devices = [device_of(device) for device in jax.local_devices()]
-    indices = [device.index for device in devices if device.kind == kind]
-    return indices[0] if len(indices) == 1 else None
+    return [device.index for device in devices if device.kind == kind]
 
 
 @functools.cache
@@ -324,7 +365,15 @@ def _register() -> tuple[Any, ...]:
     handlers = []
     for platform, kind in (("cpu", "cpu"), ("CUDA", "cuda"), ("ROCM", "hip")):
         run = functools.partial(_run_on, kind)
-        function = handler(run, has_stream=kind != "cpu", only_index=_only_index(kind))
-        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
+        devices = _indices(kind)
+        only_index = devices[0] if len(devices) == 1 else None
+        function = handler(run, has_stream=kind != "cpu", only_index=only_index)
         handlers.append(function)
+        if kind == "cuda" and devices:
+            from ninetoothed_jax import native
+
+            if (started := native.start(function, only_index)) is not None:
+                _NATIVE[kind] = started
+                function = started.handler
+        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
     return tuple(handlers)
