@@ -9,7 +9,9 @@ through its own attributes. A call may cost less: tensors that are like the last
 
 A call with JAX's arrays has a new array for its result. What JAX takes for one at the least, by any
 way and without a kernel (`benchmarks.jax_arrays`), is told below the table. Where that alone is more
-than a call may cost, no frontend could cost less, and JAX's is not judged.
+than a call may cost, no frontend could cost less, and JAX's is not judged. Within a jitted program a
+call is a launch and nothing else: the second row of JAX's is what one more kernel costs there, a program
+of 33 calls, each on what the one before gave, less one of a single call, over 32.
 
 python -m benchmarks.frontends [cpu | cuda] [--path paddle=FOLDER:FOLDER]
 """
@@ -36,6 +38,11 @@ ALLOWED = 1.5
 _CALLS = 500
 _SIZE = 1024
 _PROCESSES = 3
+
+#: The calls in a longer program, and how often it is run before it is waited for: a device takes in so
+#: many launches that it has not begun, and no more.
+_LONG_PROGRAM = 33
+_PROGRAMS = 15
 _ROUNDS = 7
 _PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
 
@@ -57,8 +64,11 @@ print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
 #: What the times of a new array are called, before the way in which it is made.
 _NEW_ARRAY = "new array by "
 
-#: For each frontend the microseconds of a call, of what its framework takes, and of a new array where
-#: a call makes one; a round each.
+#: What the times of one more call in a jitted program are called.
+_IN_A_PROGRAM = "in a program"
+
+#: For each frontend the microseconds of a call, of what its framework takes, and where a call makes a
+#: new array of one, and of a further call in a program; a round each.
 Times = dict[str, dict[str, list[float]]]
 
 
@@ -71,7 +81,8 @@ def measure(name: str, kind: str, rounds: int) -> dict[str, list[float]]:
 
     Returns:
         of one call (``"call"``), of what the framework itself takes (``"own"``), and where a call's
-        result is a new array, of one by each way (``"new array by …"``).
+        result is a new array, of one by each way (``"new array by …"``) and of one more call in a
+        program (``"in a program"``).
     """
     from examples import add
 
@@ -85,6 +96,8 @@ def measure(name: str, kind: str, rounds: int) -> dict[str, list[float]]:
             function()
     ways = _ways_to_an_array(kind) if name == "jax" else {}
     times |= {f"{_NEW_ARRAY}{way}": [] for way in ways}
+    if name == "jax":
+        times[_IN_A_PROGRAM] = _further_calls(add.kernel, kind, _SIZE, rounds)
     for _ in range(rounds):
         for way, make in ways.items():
             times[f"{_NEW_ARRAY}{way}"].append(jax_arrays.microseconds(make))
@@ -136,6 +149,19 @@ def report(times: Times) -> str:
         own = f"{Spread.of(times[name]['own']).median:.2f}"
         what = "a jitted addition" if name == "jax" else "reading three tensors"
         rows.append((name, f"{spread.median:.2f}", f"{spread.least:.2f}", over, own, what))
+        if _IN_A_PROGRAM in times[name]:
+            further = Spread.of(times[name][_IN_A_PROGRAM])
+            over = "-" if torch is None else f"{further.median - torch.median:+.2f}"
+            rows.append(
+                (
+                    f"{name}, {_IN_A_PROGRAM}",
+                    f"{further.median:.2f}",
+                    f"{further.least:.2f}",
+                    over,
+                    "-",
+                    "one more kernel",
+                )
+            )
     header = ("tensors of", "median", "least", "over torch", "its own", "for")
     told = [table(header, rows)]
     for name in times:
@@ -169,6 +195,8 @@ def too_slow(times: Times) -> list[str]:
         is_in_reach = least is None or least[1].least <= most
         if is_in_reach and Spread.of(values["call"]).median > most:
             found.append(name)
+        if _IN_A_PROGRAM in values and Spread.of(values[_IN_A_PROGRAM]).median > most:
+            found.append(f"{name}, {_IN_A_PROGRAM}")
     return found
 
 
@@ -262,6 +290,41 @@ def _ways_to_an_array(kind: str) -> Mapping[str, Callable[[], object]]:
     import jax
 
     return jax_arrays.ways(jax.devices("cpu" if kind == "cpu" else "cuda")[0], _SIZE)
+
+
+def _further_calls(kernel: Any, kind: str, size: int, rounds: int) -> list[float]:
+    """The microseconds of one more call in a jitted program, a round each."""
+    import jax
+    import jax.numpy as jnp
+
+    device = jax.devices("cpu" if kind == "cpu" else "cuda")[0]
+    x = jax.device_put(jnp.zeros(size, jnp.float16), device)
+    output = jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+    def program(count: int) -> Callable[[Any], Any]:
+        def chained(y: Any) -> Any:
+            for _ in range(count):
+                y = kernel(x, y, output, BLOCK_SIZE=1024)
+            return y
+
+        return jax.jit(chained)
+
+    programs = program(1), program(_LONG_PROGRAM)
+    found = []
+    for each in (*programs, *programs):
+        each(x).block_until_ready()
+    for _ in range(rounds):
+        spent = [0.0, 0.0]
+        for _ in range(_CALLS // _PROGRAMS):
+            for place, each in enumerate(programs):
+                start = time.perf_counter()
+                for _ in range(_PROGRAMS):
+                    result = each(x)
+                spent[place] += time.perf_counter() - start
+                result.block_until_ready()
+        runs = _CALLS // _PROGRAMS * _PROGRAMS
+        found.append(1e6 * (spent[1] - spent[0]) / runs / (_LONG_PROGRAM - 1))
+    return found
 
 
 def _jax(kernel: Any, kind: str, size: int) -> Made:

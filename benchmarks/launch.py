@@ -2,7 +2,8 @@
 
 The second table has the frameworks that are there side by side; it ends with status 1 where one of
 them costs over 1.5 microseconds more than PyTorch's tensors. JAX's calls make new arrays; where one
-new array by itself costs more than that, as is told below the table, JAX is not judged.
+new array by itself costs more than that, as is told below the table, JAX is judged only by what one
+more kernel costs in a jitted program.
 
 python -m benchmarks.launch [--rounds 15] [--path paddle=FOLDER:FOLDER] [--output FOLDER]
 """
@@ -109,7 +110,8 @@ def main() -> int:
     text += [
         "On the tensors of each framework, each in processes of its own, in turns. Beside it what the",
         "framework itself takes there, for a jitted addition or for reading the three tensors'",
-        "shape, strides, address, dtype and device.",
+        "shape, strides, address, dtype and device. In a program: what one more kernel costs within a",
+        "jitted function, where a call is a launch and nothing else.",
         "",
         frontends.report(by_frontend),
     ]
