@@ -31,14 +31,46 @@ def _num_processors():
 
 # Element-wise.
 
-#: How a load and a store treat the caches: eviction policy and cache modifier.
+#: How loads and stores treat the caches: what loads say of eviction, and the stores' modifier. With
+#: ``results`` the first 10 MiB of the results are to stay, and what is loaded after them leaves first.
 HINTS = (
     ("", ""),
     ("evict_first", ""),
     ("evict_first", ".cs"),
     ("evict_last", ""),
     ("evict_last", ".wt"),
+    ("results", ""),
 )
+_KEPT_BYTES = tl.constexpr(10 * 2**20)
+
+
+@triton.jit
+def _is_kept(output_ptr, first, ELEMENTS: tl.constexpr):
+    """Whether a program is among the first, that have results to keep; each has so many elements."""
+    BYTES: tl.constexpr = ELEMENTS * output_ptr.dtype.element_ty.primitive_bitwidth // 8
+    return first < _KEPT_BYTES // BYTES
+
+
+@triton.jit
+def _load(pointers, is_kept, KEEP: tl.constexpr):
+    if KEEP != "results":
+        value = tl.load(pointers, eviction_policy=KEEP)
+    elif is_kept:
+        value = tl.load(pointers)
+    else:
+        value = tl.load(pointers, eviction_policy="evict_first")
+    return value
+
+
+@triton.jit
+def _store(pointers, value, is_kept, KEEP: tl.constexpr, MODIFIER: tl.constexpr):
+    if KEEP != "results":
+        tl.store(pointers, value, cache_modifier=MODIFIER)
+    elif is_kept:
+        tl.store(pointers, value, eviction_policy="evict_last")
+    else:
+        tl.store(pointers, value)
+
 
 ELEMENTWISE_CONFIGS = [
     triton.Config({"BLOCK_SIZE": size, "KEEP": keep, "MODIFIER": modifier}, num_warps=warps)
@@ -61,11 +93,10 @@ def add_kernel(
     MODIFIER: tl.constexpr,
 ):
     offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
-    input, other = (
-        tl.load(input_ptr + offsets, eviction_policy=KEEP),
-        tl.load(other_ptr + offsets, eviction_policy=KEEP),
-    )
-    tl.store(output_ptr + offsets, input + other, cache_modifier=MODIFIER)
+    is_kept = _is_kept(output_ptr, tl.program_id(0), BLOCK_SIZE)
+    input = _load(input_ptr + offsets, is_kept, KEEP)
+    other = _load(other_ptr + offsets, is_kept, KEEP)
+    _store(output_ptr + offsets, input + other, is_kept, KEEP, MODIFIER)
 
 
 def add(input, other):
@@ -88,8 +119,9 @@ def silu_kernel(
     MODIFIER: tl.constexpr,
 ):
     offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
-    input = tl.load(input_ptr + offsets, eviction_policy=KEEP).to(tl.float32)
-    tl.store(output_ptr + offsets, input * tl.sigmoid(input), cache_modifier=MODIFIER)
+    is_kept = _is_kept(output_ptr, tl.program_id(0), BLOCK_SIZE)
+    input = _load(input_ptr + offsets, is_kept, KEEP).to(tl.float32)
+    _store(output_ptr + offsets, input * tl.sigmoid(input), is_kept, KEEP, MODIFIER)
 
 
 def silu(input):
@@ -132,11 +164,12 @@ def softmax_kernel(
     MODIFIER: tl.constexpr,
 ):
     input_ptrs = input_ptr + rows_and_offsets(input_stride, ROWS, COLUMNS)
-    input = tl.load(input_ptrs, eviction_policy=KEEP).to(tl.float32) * 1.4426950408889634
+    is_kept = _is_kept(output_ptr, tl.program_id(0), ROWS * COLUMNS)
+    input = _load(input_ptrs, is_kept, KEEP).to(tl.float32) * 1.4426950408889634
     numerator = tl.exp2(input - tl.max(input, axis=1)[:, None])
     output = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
     output_ptrs = output_ptr + rows_and_offsets(output_stride, ROWS, COLUMNS)
-    tl.store(output_ptrs, output, cache_modifier=MODIFIER)
+    _store(output_ptrs, output, is_kept, KEEP, MODIFIER)
 
 
 def _launch_rows(kernel, input, *scalars):
@@ -168,10 +201,11 @@ def rms_norm_kernel(
     MODIFIER: tl.constexpr,
 ):
     input_ptrs = input_ptr + rows_and_offsets(input_stride, ROWS, COLUMNS)
-    input = tl.load(input_ptrs, eviction_policy=KEEP).to(tl.float32)
+    is_kept = _is_kept(output_ptr, tl.program_id(0), ROWS * COLUMNS)
+    input = _load(input_ptrs, is_kept, KEEP).to(tl.float32)
     scale = tl.rsqrt(tl.sum(input * input, axis=1) * (1.0 / COLUMNS) + eps)
     output_ptrs = output_ptr + rows_and_offsets(output_stride, ROWS, COLUMNS)
-    tl.store(output_ptrs, input * scale[:, None], cache_modifier=MODIFIER)
+    _store(output_ptrs, input * scale[:, None], is_kept, KEEP, MODIFIER)
 
 
 def rms_norm(input, eps=1e-6):
@@ -220,23 +254,26 @@ def rope_kernel(
     table = positions * stride_table + tl.arange(0, HALF)[None, None, :]
     sin = tl.load(sin_ptr + table).to(tl.float32)
     cos = tl.load(cos_ptr + table).to(tl.float32)
+    number = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
+    number = number * tl.num_programs(0) + tl.program_id(0)
+    is_kept = _is_kept(output_ptr, number, POSITIONS * HEADS * 2 * HALF)
     inputs = input_ptr + tl.program_id(2) * stride_ib + positions * stride_ip + heads * stride_ih
     outputs = output_ptr + tl.program_id(2) * stride_ob + positions * stride_op + heads * stride_oh
 
     if INTERLEAVED:
         # Neighbours are loaded together, as wide as a thread can, and parted in registers.
         columns = tl.arange(0, 2 * HALF)[None, None, :]
-        pairs = tl.load(inputs + columns, eviction_policy=KEEP).to(tl.float32)
+        pairs = _load(inputs + columns, is_kept, KEEP).to(tl.float32)
         first, second = tl.split(tl.reshape(pairs, (POSITIONS, HEADS, HALF, 2)))
         turned = tl.join(first * cos - second * sin, first * sin + second * cos)
         turned = tl.reshape(turned, (POSITIONS, HEADS, 2 * HALF))
-        tl.store(outputs + columns, turned, cache_modifier=MODIFIER)
+        _store(outputs + columns, turned, is_kept, KEEP, MODIFIER)
     else:
         columns = tl.arange(0, HALF)[None, None, :]
-        first = tl.load(inputs + columns, eviction_policy=KEEP).to(tl.float32)
-        second = tl.load(inputs + columns + HALF, eviction_policy=KEEP).to(tl.float32)
-        tl.store(outputs + columns, first * cos - second * sin, cache_modifier=MODIFIER)
-        tl.store(outputs + columns + HALF, first * sin + second * cos, cache_modifier=MODIFIER)
+        first = _load(inputs + columns, is_kept, KEEP).to(tl.float32)
+        second = _load(inputs + columns + HALF, is_kept, KEEP).to(tl.float32)
+        _store(outputs + columns, first * cos - second * sin, is_kept, KEEP, MODIFIER)
+        _store(outputs + columns + HALF, first * sin + second * cos, is_kept, KEEP, MODIFIER)
 
 
 def _rope(input, sin, cos, output, interleaved):

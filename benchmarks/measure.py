@@ -6,6 +6,8 @@ round by round between contenders that run in turns.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import itertools
 import platform
 import statistics
@@ -22,8 +24,13 @@ _FLUSH_BYTES = 256 * 2**20
 _TURNS_BYTES = 512 * 2**20
 _MOST_TURNS = 8
 
-#: So many buffers are written before calls in a row: a millisecond in which the host prepares them.
-_HEAD_START = 16
+
+def _head_start(repetitions: int) -> int:
+    """How many buffers to write before so many calls: meanwhile the host gets ahead of the device.
+
+    A buffer takes 65 µs, and a call of Triton's launcher up to 30 µs more than what it launches.
+    """
+    return 2 + repetitions // 2
 
 
 def num_turns(num_bytes: int) -> int:
@@ -33,6 +40,11 @@ def num_turns(num_bytes: int) -> int:
     same arguments must not come again soon.
     """
     return max(1, min(_MOST_TURNS, -(-_TURNS_BYTES // max(num_bytes, 1))))
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
 
 
 class Timer:
@@ -49,6 +61,16 @@ class Timer:
         self._flush = {"write": buffer.zero_, "read": buffer.sum, "none": None}[flush]
         self._busy = buffer.zero_
 
+    @staticmethod
+    def forget_kept() -> None:
+        """Takes back what kernels marked to stay in the L2 cache, before another contender's turn.
+
+        Such lines survive a flush, and leave less of the cache to be filled with what must be written.
+        """
+        torch.cuda.synchronize()
+        if error := _driver().cuCtxResetPersistingL2Cache():
+            raise RuntimeError(f"cuCtxResetPersistingL2Cache failed with error {error}")
+
     def milliseconds(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
         """The median time of so many calls of these functions, in turns; in a row, the mean."""
         if self._flush is None:
@@ -56,6 +78,8 @@ class Timer:
         starts, ends = (
             [torch.cuda.Event(enable_timing=True) for _ in range(repetitions)] for _ in range(2)
         )
+        for _ in range(_head_start(repetitions)):
+            self._busy()
         for function, start, end in zip(itertools.cycle(turns), starts, ends):
             # While this runs on the device, the host prepares the launch: what the events measure
             # is the kernel and not its preparation.
@@ -71,8 +95,7 @@ class Timer:
 
     def _in_a_row(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        # The host gets ahead of the device.
-        for _ in range(_HEAD_START):
+        for _ in range(_head_start(repetitions)):
             self._busy()
         start.record()
         for function in itertools.islice(itertools.cycle(turns), repetitions):
@@ -103,6 +126,7 @@ class Timer:
         for index in range(rounds):
             turn = index % len(names)
             for name in names[turn:] + names[:turn]:
+                self.forget_kept()
                 # The clocks follow the load: a call or two of its own before what counts.
                 self.milliseconds(functions[name], 3)
                 times[name].append(self.milliseconds(functions[name], repetitions[name]))
