@@ -21,7 +21,14 @@ from ninetoothed.backends.triton.runtime import runtime
 from ninetoothed.errors import DeviceError
 
 #: What options are fixed at that are not just on or off; one of the values is the plain translation.
-_VALUES = {"group": (8, 1, 4), "programs": (1, 4), "split": (1, 3), "ring": (0, 1, 2)}
+_VALUES = {
+    "group": (8, 1, 4),
+    "programs": (1, 4),
+    "split": (1, 3),
+    "shares": (0, 1, 2),
+    "ring": (0, 1, 2),
+    "keep": (0, 1, 10),
+}
 
 #: The tests that an option could break, on a GPU and without one.
 _ON_CUDA = "tests/gpu tests/contract --ignore=tests/contract/test_on_interpreter.py".split()

@@ -362,6 +362,11 @@ def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
     return tuple(size_of(node) for node in nodes)
 
 
+def is_elementwise(call: ast.Call) -> bool:
+    """Whether a function of the language computes each element of its result for itself."""
+    return called_name(call) in _ELEMENTWISE or is_libdevice(call.func)
+
+
 def is_libdevice(function: ast.expr) -> bool:
     """Whether a function is one of the device library, all of which are element-wise."""
     return isinstance(function, LanguageRef) and function.name.startswith("libdevice.")

@@ -20,7 +20,10 @@ pytestmark = pytest.mark.fixes_options("its tests fix those that they are about"
 BLOCKS = (64, 64, 32)
 
 
-@pytest.fixture(params=["split=2", "split=5", "split=3,ahead=1", "ahead=1"], autouse=True)
+OPTIONS = ["split=2", "split=5,shares=0", "split=5,shares=1", "split=3,shares=2", "split=3,ahead=1"]
+
+
+@pytest.fixture(params=[*OPTIONS, "ahead=1"], autouse=True)
 def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
     monkeypatch.setenv("NINETOOTHED_OPTIONS", request.param)
@@ -102,6 +105,20 @@ def test_the_same_arguments_give_the_same_bits() -> None:
         again = poisoned(200, 200)
         kernel(x, y, again)
         assert torch.equal(first, again)
+
+
+def test_more_programs_than_run_at_once() -> None:
+    """A part may wait for one that has not begun."""
+    kernel = product_kernel()
+    x, y = make(1024, 1000), make(1000, 4096)
+    first = poisoned(1024, 4096)
+    kernel(x, y, first)
+    assert_matches(first, x.double() @ y.double(), 1000)
+    for _ in range(20):
+        again = poisoned(1024, 4096)
+        kernel(x, y, again)
+        assert torch.equal(first, again)
+    assert all(not any(found) for found in counters())
 
 
 def test_two_streams_at_a_time() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.descriptors import Box
     from ninetoothed.backends.triton.emit import _Emitter
     from ninetoothed.backends.triton.interleave import Pair
+    from ninetoothed.backends.triton.shares import Piece
 
 #: For each dimension of a value, the tile's dimension that it follows, or None.
 Layout = Sequence["int | None"]
@@ -234,6 +235,14 @@ class Addresses:
         ]
         return self._stored(positions, tile, language("interleave", *whole))
 
+    def store_piece(self, tile: TileRef, piece: Piece, value: ast.expr) -> ast.stmt:
+        """Stores a value to a piece of a tile (`shares`)."""
+        parameter = self._emitter.kernel.program.parameter(tile.parameter)
+        positions = _Positions(
+            self, self._emitter, parameter, piece.access, self._prologue, piece=piece
+        )
+        return self._stored(positions, tile, value)
+
     def _stored(self, positions: _Positions, tile: TileRef, value: ast.expr) -> ast.stmt:
         pointer = self._pointer(positions, tile)
         mask = self._mask(positions, tile, positions.lanes)
@@ -367,6 +376,7 @@ class _Positions:
         prologue: list[ast.stmt],
         is_pair: bool = False,
         fold: int | None = None,
+        piece: Piece | None = None,
     ) -> None:
         self._addresses = addresses
         self._emitter = emitter
@@ -375,6 +385,7 @@ class _Positions:
         self._prologue = prologue
         self.is_pair = is_pair
         self._fold = fold
+        self._piece = piece
         self._ratios = dict(emitter.variant.ratios)
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
@@ -448,7 +459,7 @@ class _Positions:
 
     def shape(self) -> list[ast.expr]:
         """The shape that the positions have together."""
-        sizes = [self._addresses.width(size) for size in self.parameter.tile_shape]
+        sizes = [self._width(dim) for dim in self.lanes]
         if self._fold is None:
             return sizes
         near, far = sizes[self._fold], sizes[1 - self._fold]
@@ -510,7 +521,7 @@ class _Positions:
 
     def _lane(self, leaf: Symbol, layout: tuple[int | None, ...]) -> ast.expr:
         dim = self._lanes[leaf]
-        width = self._addresses.width(self.parameter.tile_shape[dim])
+        width = self._width(dim)
         if self._fold is not None:
             function = "fold_neighbours" if dim == self._fold else "fold_runs"
             return ast.Call(name(function), [width], [])
@@ -525,6 +536,13 @@ class _Positions:
             for position in range(len(layout))
         ]
         return ast.Subscript(lane, ast.Tuple(entries, ast.Load()), ast.Load())
+
+    def _width(self, dim: int) -> ast.expr:
+        """How many positions a dimension has."""
+        width = self._addresses.width(self.parameter.tile_shape[dim])
+        if self._piece is not None and dim == self._piece.dim:
+            return ast.BinOp(width, ast.FloorDiv(), ast.Constant(self._piece.count))
+        return width
 
     def _sequence(
         self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]

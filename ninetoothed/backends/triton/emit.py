@@ -21,6 +21,7 @@ from ninetoothed.backends.triton import (
     peel,
     persistent,
     rings,
+    shares,
     split,
 )
 from ninetoothed.backends.triton.addresses import Addresses
@@ -112,9 +113,15 @@ class _Emitter:
         #: The number of the element of the grid, where a program handles several (`persistent`).
         self.number = self.fresh("number") if options.persistent else ""
         #: The parts that each element of the grid is done in, where those are several.
-        self.parts = split.Parts(self, options.split) if options.split > 1 else None
+        self.parts = self._parts()
         #: The rounds that are being emitted, where a loop is split (`peel`).
         self.whole: peel.Whole | interior.Interior | None = None
+
+    def _parts(self) -> split.Parts | None:
+        count = self.options.split
+        if count > 1 and self.options.shares:
+            return shares.Shares(self, count, self.options.shares - 1)
+        return split.Parts(self, count) if count > 1 else None
 
     def emit(self) -> Emitted:
         addresses = self._addresses

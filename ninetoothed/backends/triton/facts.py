@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.access import Access
-from ninetoothed.backends.triton import divisors, interior, offsets, rings
+from ninetoothed.backends.triton import divisors, interior, offsets, rings, shares
 from ninetoothed.backends.triton.counting import Counts, count
 from ninetoothed.backends.triton.specialize import environment_of
 from ninetoothed.backends.triton.variant import is_masked
@@ -76,6 +76,11 @@ _DEFERRED = 0.93
 _ARRIVAL = 5.0
 _SUMMED = 20_000
 
+#: The same where parts wait for one another: all load, and many loads at once. Where some do not run
+#: yet, the others wait in vain.
+_MEETING, _IN_VAIN = 8.0, 25.0
+_SHARED = 40_000
+
 
 def _group(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
     """Plain order reads more from memory; only large tensors show it."""
@@ -123,8 +128,14 @@ def _ring(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
 
 
 def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
-    """Each part does its share, and writes its sums; the last one reads those of all."""
+    """Each part does its share, and writes its sums; the last one, or each for a piece, reads all."""
     sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
+    end = _ARRIVAL + value * sums / _SUMMED
+    if dict(config.options).get("shares"):
+        pieces = shares.count_of(value)
+        fits = facts.programs * value <= resident_programs(facts) * facts.limits.multiprocessors
+        end = _MEETING if fits else _IN_VAIN
+        end += value * sums * math.ceil(pieces / value) / pieces / _SHARED
     return replace(
         facts,
         programs=facts.programs * value,
@@ -137,7 +148,7 @@ def _split(facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
         special=facts.special / value,
         products=tuple(replace(p, times=p.times / value) for p in facts.products),
         iterations=max(facts.iterations / value, 1.0),
-        reductions=facts.reductions + _ARRIVAL + value * sums / _SUMMED,
+        reductions=facts.reductions + end,
     )
 
 

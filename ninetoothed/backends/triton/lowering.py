@@ -15,6 +15,7 @@ from ninetoothed.backends.triton.addresses import (
 )
 from ninetoothed.backends.triton.comparisons import Dims, comparisons_of
 from ninetoothed.backends.triton.interleave import PairLoad, PairStore
+from ninetoothed.backends.triton.shares import PieceStore
 from ninetoothed.expr import as_symbol
 from ninetoothed.program import (
     DTypeRef,
@@ -112,6 +113,10 @@ class Lowering(ast.NodeTransformer):
     def visit_PairStore(self, node: PairStore) -> ast.stmt:
         values = self.visit(node.value).elts
         return at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
+
+    def visit_PieceStore(self, node: PieceStore) -> ast.stmt:
+        value = self.visit(node.value)
+        return at(self._addresses.store_piece(self._tile(node.tile), node.piece, value), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         if isinstance(node.value, Load) and not isinstance(node.value, PairLoad):

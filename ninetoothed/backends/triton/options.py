@@ -25,6 +25,7 @@ from ninetoothed.backends.triton import (
     persistent,
     programs,
     rings,
+    shares,
     split,
     versions,
 )
@@ -57,6 +58,8 @@ class Options:
         early: whether later products' tiles are loaded after the first product (`early_loads`).
         hints: whether loads say what the second-level cache should keep (`hints`); on, unless fixed.
         split: how many programs share the reduction of one element of the grid (`split`).
+        shares: whether the parts wait for one another and share what follows the loop, 1 + the
+            dimension along which (`shares`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
         overlap: whether programs wait for the kernel before, instead of the device (`overlap`).
         ring: buffers of each ring that programs load a loop's tiles to themselves (`rings`).
@@ -71,6 +74,7 @@ class Options:
     hints: int = 1
     persistent: int = 0
     split: int = 1
+    shares: int = 0
     ahead: int = 0
     overlap: int = 0
     ring: int = 0
@@ -184,6 +188,14 @@ def _split(case: _Case, chosen: Options) -> tuple[int, ...]:
     return split.choices(case.kernel, case.environment, multiprocessors)
 
 
+def _shares(case: _Case, chosen: Options) -> tuple[int, ...]:
+    if descriptors.serves(case.device) and shares.loaded(case.kernel) <= case.boxes.keys():
+        # Where all tiles may come by descriptor, a loop need not be cut to be as quick.
+        return ()
+    multiprocessors = getattr(case.device, "multiprocessors", 0)
+    return shares.choices(case.kernel, case.environment, chosen.split, multiprocessors)
+
+
 def _ahead(case: _Case, chosen: Options) -> tuple[int, ...]:
     if not _has_plain_loop(chosen):
         return ()
@@ -215,6 +227,7 @@ _VALUES: dict[str, Callable[[_Case, Options], Sequence[int]]] = {
     "ring": _ring,
     "early": _early,
     "split": _split,
+    "shares": _shares,
     "ahead": _ahead,
     "programs": _programs,
     "group": _group,
@@ -236,6 +249,12 @@ def _split_is_right(kernel: Kernel, environment: Environment, chosen: Options, v
     return _has_plain_loop(chosen) and split.is_possible(kernel, environment, value)
 
 
+def _shares_are_right(
+    kernel: Kernel, environment: Environment, chosen: Options, value: int
+) -> bool:
+    return shares.is_possible(kernel, environment, chosen.split, value)
+
+
 def _ahead_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
     return _has_plain_loop(chosen) and ahead.is_possible(kernel, environment, value)
 
@@ -246,6 +265,7 @@ _ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, Options, int], bool]] = {
     "hints": _hints_are_right,
     "programs": _programs_are_right,
     "split": _split_is_right,
+    "shares": _shares_are_right,
     "ahead": _ahead_is_right,
 }
 
@@ -254,8 +274,9 @@ def _has_rings(device: Device) -> bool:
     return rings.serves(device) and versions.has_gluon()
 
 
-#: Options that paid wherever they were measured: where they apply they are on, unless fixed.
-_ALWAYS = frozenset({"defer", "overlap"})
+#: Options that paid wherever they were measured: where they apply they are on, unless fixed, or
+#: their default is itself among the values to try.
+_ALWAYS = frozenset({"defer", "overlap", "shares"})
 
 #: The options that only some devices have, and which those are.
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
@@ -263,6 +284,7 @@ _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "descriptors": descriptors.serves,
     "overlap": overlap.serves,
     "ring": _has_rings,
+    "shares": _is_cuda,
 }
 
 

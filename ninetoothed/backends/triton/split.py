@@ -2,8 +2,9 @@
 
 A loop that only adds to accumulators may be cut into parts, each done by a program of its own. A part
 keeps its sums in the workspace, in float32, and counts itself as arrived; the one that arrives last
-adds the parts, always in the same order, and does what follows the loop. Nobody waits for anybody,
-so that it does not matter which programs run together, and the same arguments give the same bits.
+adds the parts, always in the same order, and does what follows the loop. Nobody waits for anybody
+(with `shares` they do, for a while), so that it does not matter which programs run together, and the
+same arguments give the same bits.
 """
 
 from __future__ import annotations
@@ -86,11 +87,11 @@ def choices(
     form = form_of(kernel)
     if form is None:
         return ()
-    tiles = _tiles(kernel, environment)
-    if not 0 < tiles < 2 * multiprocessors:
+    count = tiles(kernel, environment)
+    if not 0 < count < 2 * multiprocessors:
         return ()
     most = rounds_of(kernel, environment) // _FEWEST_ROUNDS
-    wanted = [min(multiprocessors * each // tiles, most) for each in _PROGRAMS_EACH]
+    wanted = [min(multiprocessors * each // count, most) for each in _PROGRAMS_EACH]
     return tuple(
         parts for parts in dict.fromkeys(wanted) if is_possible(kernel, environment, parts)
     )
@@ -101,9 +102,9 @@ def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], parts: int) -
     form = form_of(kernel)
     if form is None or parts < 2:
         return False
-    tiles = _tiles(kernel, environment)
-    size = tiles * parts * _room(form, environment)
-    return tiles <= MOST_COUNTERS and size <= _LARGEST_OFFSET
+    count = tiles(kernel, environment)
+    size = count * parts * _room(form, environment)
+    return count <= MOST_COUNTERS and size <= _LARGEST_OFFSET
 
 
 def workspace_bytes(kernel: Kernel, environment: Mapping[Symbol, int], parts: int) -> int:
@@ -111,10 +112,11 @@ def workspace_bytes(kernel: Kernel, environment: Mapping[Symbol, int], parts: in
     form = form_of(kernel)
     if form is None or parts < 2:
         return 0
-    return _tiles(kernel, environment) * parts * _room(form, environment) * _ITEMSIZE
+    return tiles(kernel, environment) * parts * _room(form, environment) * _ITEMSIZE
 
 
-def _tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+def tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+    """How many elements the grid has."""
     return math.prod(max(int(as_symbol(size).evaluate(environment)), 0) for size in kernel.grid)
 
 
@@ -320,18 +322,31 @@ class Parts:
         first = at(_assign(rounds, loop.iter.args[0]), loop)
         loop.iter.args = [self._bound(rounds, 0), self._bound(rounds, 1)]
         names = list(form.shapes)
-        self._emitter.library |= {"keep_part", "is_last_part", "sum_of_parts"}
+        self._emitter.library.add("keep_part")
         keeps = [
-            ast.Expr(
-                _call(_library("keep_part"), self._room(names, name, self._own()), _name(name))
-            )
+            ast.Expr(_call(_library("keep_part"), self.room(names, name, self._own()), _name(name)))
             for name in names
         ]
-        sums = [_assign(name, self._sum(names, name)) for name in names]
-        arrival = _operation(self._emitter.workspace("arrivals"), ast.Add(), _name(self.tile))
-        last = _call(_library("is_last_part"), arrival, self._count)
-        rest = ast.If(last, [at(node, loop) for node in sums] + after, [])
-        return [*before, first, loop, *(at(node, loop) for node in keeps), at(rest, loop)]
+        rest = self.completed(names, after, loop)
+        return [*before, first, loop, *(at(node, loop) for node in [*keeps, *rest])]
+
+    def completed(
+        self, names: Sequence[str], after: Sequence[ast.stmt], loop: ast.For
+    ) -> list[ast.stmt]:
+        """What follows the loop, done by the part that arrives last.
+
+        Args:
+            names: the accumulators'.
+            after: the statements that follow the loop.
+        """
+        self._emitter.library |= {"is_last_part", "sum_of_parts"}
+        sums = [at(_assign(name, self._sum(names, name)), loop) for name in names]
+        last = _call(_library("is_last_part"), self.counter(), self._count)
+        return [ast.If(last, [*sums, *after], [])]
+
+    def counter(self) -> ast.expr:
+        """Where this program's element of the grid is counted at."""
+        return _operation(self._emitter.workspace("arrivals"), ast.Add(), _name(self.tile))
 
     def _bound(self, rounds: str, more: int) -> ast.expr:
         """The round that this part begins with; with 1, the next one."""
@@ -342,24 +357,24 @@ class Parts:
 
     def _own(self) -> ast.expr:
         """The number of this part among those of all tiles."""
-        return _operation(self._first(), ast.Add(), _name(self._part))
+        return _operation(self.first(), ast.Add(), _name(self._part))
 
-    def _first(self) -> ast.expr:
+    def first(self) -> ast.expr:
         return _operation(_name(self.tile), ast.Mult(), ast.Constant(self._count))
 
-    def _room(self, names: Sequence[str], name: str, part: ast.expr) -> ast.expr:
+    def room(self, names: Sequence[str], name: str, part: ast.expr) -> ast.expr:
         """Where the sums of one accumulator of one part stand."""
-        place = _operation(part, ast.Mult(), _elements(names))
+        place = _operation(part, ast.Mult(), elements(names))
         place = _operation(self._emitter.workspace("partials"), ast.Add(), place)
         before = names[: names.index(name)]
-        return _operation(place, ast.Add(), _elements(before)) if before else place
+        return _operation(place, ast.Add(), elements(before)) if before else place
 
     def _sum(self, names: Sequence[str], name: str) -> ast.expr:
-        first = self._room(names, name, self._first())
-        return _call(_library("sum_of_parts"), first, _name(name), _elements(names), self._count)
+        first = self.room(names, name, self.first())
+        return _call(_library("sum_of_parts"), first, _name(name), elements(names), self._count)
 
 
-def _elements(names: Sequence[str]) -> ast.expr:
+def elements(names: Sequence[str]) -> ast.expr:
     """How many elements accumulators have together."""
     sizes: list[ast.expr] = [ast.Attribute(_name(n), "numel", ast.Load()) for n in names]
     return functools.reduce(lambda left, right: _operation(left, ast.Add(), right), sizes)
