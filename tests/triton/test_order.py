@@ -52,6 +52,18 @@ def test_plain_order_is_row_major(grid):
     assert positions(order.plain, grid) == list(itertools.product(*map(range, grid)))
 
 
+def test_a_position_is_what_the_one_before_leaves():
+    grid = (as_symbol(5), as_symbol(7), as_symbol(3))
+    tree = lambda size: as_symbol(size).ast()  # noqa: E731
+
+    def second(targets):
+        *_, last = order.plain("program", targets, grid, tree)
+        return ast.unparse(ast.fix_missing_locations(last.value))
+
+    assert second({0: "first", 1: "second"}) == "program // 3 - first * 7"
+    assert second({1: "second"}) == "program // 3 % 7"
+
+
 def test_a_group_goes_down_its_rows_first():
     found = positions(grouped(4), (16, 4), lambda wanted: f"_{wanted}")
 

@@ -57,7 +57,11 @@ def plain(
         later = product(grid[dim + 1 :])
         if later != 1:
             position = ast.BinOp(position, ast.FloorDiv(), tree(later))
-        if dim > 0 and product(grid[:dim]) != 1:
+        if dim == 1 and 0 in targets and later != 1 and grid[0] != 1:
+            # A remainder would be one more division, after another.
+            before = ast.BinOp(_name(targets[0]), ast.Mult(), tree(grid[dim]))
+            position = ast.BinOp(position, ast.Sub(), before)
+        elif dim > 0 and product(grid[:dim]) != 1:
             position = ast.BinOp(position, ast.Mod(), tree(grid[dim]))
         result.append(_assign(target, position))
     return result
