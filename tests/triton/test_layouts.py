@@ -50,7 +50,7 @@ def test_two_matrices_that_meet_a_vector():
     ]
     found = written(*lines, products={"scores": ("M", "N"), "v": ("M", "D")})
 
-    assert "x = gl.exp(scores) / sums[:, None]" in found
+    assert "x = divide_rows(gl.exp(scores), sums[:, None])" in found
     assert "y = v * gl.convert_layout(sums, gl.SliceLayout(1, columns_D))[:, None]" in found
 
 
@@ -61,9 +61,81 @@ def test_a_vector_beside_a_matrix_is_a_row():
 
 
 def test_what_nobody_combines_lies_as_the_first_product():
-    assert written("last = tl.max(tl.arange(0, M))") == (
-        "last = gl.max(gl.arange(0, M, gl.SliceLayout(1, columns_N)), axis=0)"
+    assert written("last = tl.max(2 * tl.arange(0, M))") == (
+        "last = gl.max(2 * gl.arange(0, M, gl.SliceLayout(1, columns_N)), axis=0)"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("tl.max(tl.arange(0, M))", "M - 1"),
+        ("tl.max(R + tl.arange(0, M))", "R + (M - 1)"),
+        ("tl.max(tl.arange(0, M) + R + 2)", "R + 2 + (M - 1)"),
+        ("tl.min(R + tl.arange(0, M), axis=0)", "R"),
+    ],
+)
+def test_the_extremes_of_what_counts_up_are_known(value, found):
+    assert written(f"x = {value}") == f"x = {found}"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("tl.where(is_seen[None, :], scores, float('-inf'))", "scores"),
+        ("tl.where(is_seen[None, :] & everywhere, scores, 0.0)", "scores"),
+        ("is_seen[None, :] & (scores > 0)", "scores > 0"),
+    ],
+)
+def test_conditions_that_hold_everywhere_are_left_out(value, found):
+    lines = [
+        "is_seen = tl.full((N,), True, tl.int1)",
+        "everywhere = tl.full((M, N), True, tl.int1)",
+    ]
+
+    assert written(*lines, f"x = {value}").splitlines()[-1] == f"x = {found}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tl.where(is_seen[None, :], 0.0, scores)",
+        "tl.where(is_seen[None, :], scores, other)",
+        "tl.where(is_seen[None, :], number, 1.0) + scores",
+        "is_seen[None, :] & number",
+        "tl.where(is_seen[None, :] | (scores > 0), scores, 0.0)",
+    ],
+    ids=["zero", "of another type", "no product", "of integers", "either"],
+)
+def test_conditions_stay_where_the_result_would_be_another(value):
+    lines = [
+        "is_seen = tl.full((N,), True, tl.int1)",
+        "other = tl.zeros((M, N), tl.float64)",
+        "number = tl.zeros((M, N), tl.int32)",
+    ]
+
+    assert "is_seen[None, :]" in written(*lines, f"x = {value}")
+
+
+def test_numbers_are_no_truth_values():
+    assert " & " in written("x = tl.full((M, N), True, tl.int32) & (scores > 0)")
+
+
+def test_what_held_everywhere_is_forgotten_where_it_changes():
+    found = written(
+        "is_seen = tl.full((M, N), True, tl.int1)",
+        "is_seen = is_seen & (scores > 0)",
+        "x = tl.where(is_seen, scores, 0.0)",
+    )
+
+    assert "x = gl.where(is_seen, scores, 0.0)" in found
+
+
+@pytest.mark.parametrize("value", ["scores / 2.0", "scores / row[None, :]", "1.0 / sums[:, None]"])
+def test_other_quotients_are_as_they_were(value):
+    lines = ["sums = tl.sum(scores, axis=1)", "row = tl.sum(scores, axis=0)"]
+
+    assert "divide_rows" not in written(*lines, f"x = scores + {value}")
 
 
 def test_the_maximum_of_a_row_is_found_in_two_steps():
@@ -75,10 +147,10 @@ def test_the_maximum_of_a_row_is_found_in_two_steps():
 @pytest.mark.parametrize(
     ("comparison", "limit"),
     [
-        ("column[None, :] <= row[:, None]", "R + 0 - (C + 0)"),
-        ("column[None, :] < row[:, None]", "R + 0 - (C + 0) - 1"),
-        ("row[:, None] >= column[None, :]", "R + 0 - (C + 0)"),
-        ("row[:, None] > column[None, :]", "R + 0 - (C + 0) - 1"),
+        ("column[None, :] <= row[:, None]", "R - C"),
+        ("column[None, :] < row[:, None]", "R - C - 1"),
+        ("row[:, None] >= column[None, :]", "R - C"),
+        ("row[:, None] > column[None, :]", "R - C - 1"),
     ],
 )
 def test_positions_are_compared_by_eighths(comparison, limit):

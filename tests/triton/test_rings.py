@@ -64,6 +64,12 @@ def specialized(kernel, call, rows=64, columns=64, **options):
     return specialize(kernel, call, config), config
 
 
+def frame_bytes(machine_code):
+    """The memory of a thread's own (``EIATTR_FRAME_SIZE`` in ``.nv.info``)."""
+    place = machine_code.index(b"\x04\x11\x08\x00") + 8
+    return int.from_bytes(machine_code[place : place + 4], "little")
+
+
 def test_attention_is_loaded_to_rings():
     assert tried(*attention()) == {0, *rings.SIZES}
     assert tried(*attention(is_causal=True, dtype=torch.bfloat16, width=128)) == {0, *rings.SIZES}
@@ -155,7 +161,7 @@ def test_the_estimate_knows_which_was_measured_to_be_best(width, blocks):
 
 def test_the_text():
     """Where the text changes on purpose: GOLDEN.write_text(the text) here, and look at it."""
-    emitted, _ = specialized(*attention(is_causal=True), ring=2, peel=0, defer=1)
+    emitted, _ = specialized(*attention(is_causal=True), ring=2, peel=1, defer=1)
 
     assert emitted.emitted.text == GOLDEN.read_text(encoding="utf-8")
 
@@ -202,11 +208,27 @@ def test_the_result_is_stored_by_descriptor():
     assert "tma.async_copy_shared_to_global(" in found.emitted.text
 
 
-def test_both_parts_of_a_split_loop_use_the_same_rings():
-    text = specialized(*attention(is_causal=True), ring=1, peel=1)[0].emitted.text
+@pytest.mark.parametrize("keys", [1024, 1000])
+def test_a_split_loop_is_one_again(keys):
+    text = specialized(*attention(is_causal=True, keys=keys), ring=1, peel=1)[0].emitted.text
 
-    assert text.count("for i in range(") == 2
-    assert text.count("key_ring = ") == text.count("value_ring = ") == 1
+    assert text.count("for i in range(") == text.count("if i >= i_whole:") == 1
+    assert text.count("key_ring = ") == text.count("gl.where(") == 1
+
+
+def test_what_no_condition_changes_is_not_selected():
+    text = specialized(*attention(keys=1024), ring=1)[0].emitted.text
+
+    assert "is_seen" not in text and "gl.where" not in text
+
+
+def test_no_registers_are_kept_in_memory():
+    """Two loops with the values of both took 72 bytes of it a thread."""
+    kernel, call = attention(is_causal=True, queries=1024, keys=1024)
+    found, config = specialized(kernel, call, 64, 128, ring=1, peel=1)
+    machine_code = compiled_for(kernel, found, HOPPER, config).asm["cubin"]
+
+    assert found.most_registers == 128 and frame_bytes(machine_code) == 0
 
 
 def test_the_compiler_is_told_how_many_registers_programs_share():

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton import joined
 from ninetoothed.backends.triton.layouts import (
     Layouts,
     NotPossibleError,
@@ -192,11 +193,17 @@ class Translation:
                 self._held.append(self._tile(statement, call, is_streamed=False))
         first, *others = ([(s, c) for s in p.body for c in self._loads_in(s)] for p in self._loops)
         self._streamed = [self._tile(each, call, is_streamed=True) for each, call in first]
+        names: dict[str, str] = {}
         for found in others:
             if [_owner(call) for _, call in found] != [tile.descriptor for tile in self._streamed]:
                 raise NotPossibleError("the loop's parts load different tiles")
-            for (statement, _), tile in zip(found, self._streamed):
+            for (statement, _), (same, _), tile in zip(found, first, self._streamed):
                 self._of_statement[id(statement)] = tile
+                names[_name_of(statement)] = _name_of(same)
+        # A tile that the program does not name has another name in each part.
+        for node in (node for loop in self._loops for node in walk(loop)):
+            if isinstance(node, ast.Name):
+                node.id = names.get(node.id, node.id)
         if not self._streamed:
             raise NotPossibleError("a loop that loads nothing by descriptor")
         if any(self._loads_in(statement) for statement in self._after):
@@ -291,31 +298,39 @@ class Translation:
         wait = parse(f"mbarrier.wait({self._at(tile, tile.arrived)}, {self._phase})")
         return [wait, self._expect(tile, self._slot, self._next)]
 
+    def _asked(self) -> list[ast.stmt]:
+        """Asks for the first rounds' tiles, and for those of before the loop.
+
+        All threads meet between what barriers are told and what is asked for, and between that and
+        what is waited for: before the loop, if all that waits for it is one wait.
+        """
+        result: list[ast.stmt] = []
+        for ask in (self._expect, self._fetch):
+            first = parse(f"for {self._coming} in gl.static_range({self._size}): pass")
+            assert isinstance(first, ast.For)
+            first.body = [ask(tile, self._coming, self._coming) for tile in self._streamed]
+            result += [*(ask(tile, "", None) for tile in self._held), first]
+        return [*result, *(each for tile in self._held for each in self._wait(tile))]
+
     # What is done.
 
     def _body(self) -> list[ast.stmt]:
         result: list[ast.stmt] = []
         for statement in self._before:
             result += self._statement(statement, [])
-        for tile in self._held:
-            result += [self._expect(tile, "", None), self._fetch(tile, "", None)]
-        first = parse(f"for {self._coming} in gl.static_range({self._size}): pass")
-        assert isinstance(first, ast.For)
-        first.body = [
-            asked(tile, self._coming, self._coming)
-            for tile in self._streamed
-            for asked in (self._expect, self._fetch)
-        ]
-        result.append(first)
-        result += [each for tile in self._held for each in self._wait(tile)]
-        result += [self._loop(loop) for loop in self._loops]
-        for statement in self._after:
-            result += self._statement(statement, [])
+        result += self._asked()
+        known = names_assigned(result)
+        loops = [self._loop(loop) for loop in self._loops]
+        after = [each for statement in self._after for each in self._statement(statement, [])]
+        if len(loops) == 2:
+            needed = {name for each in after for name in names_read(each)}
+            loops = joined.join(loops[0], loops[1], known, needed)
+        result += [*loops, *after]
         if self._stores:
             result.append(parse("tma.store_wait(0)"))
         return result
 
-    def _loop(self, loop: ast.For) -> ast.stmt:
+    def _loop(self, loop: ast.For) -> ast.For:
         assert isinstance(loop.target, ast.Name)
         carried = self._layouts.shapes(names_assigned(loop.body))
         self._layouts.change({self._index, *names_assigned(loop.body)})
@@ -352,7 +367,9 @@ class Translation:
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             result += self._store(statement.value)
         else:
-            result.append(self._layouts.statement(statement))
+            written = self._layouts.statement(statement)
+            if text(written.targets[0]) != text(written.value):
+                result.append(written)
             self._note_sum(statement)
         return [at(each, statement) for each in result]
 
@@ -589,6 +606,11 @@ def _bounds_of(loop: ast.For) -> list[ast.expr]:
     if not isinstance(loop.target, ast.Name) or loop.target.id in names_assigned(loop.body):
         raise NotPossibleError("a loop that changes its variable")
     return [ast.Constant(0), *call.args][-2:]  # type: ignore[attr-defined]
+
+
+def _name_of(statement: ast.stmt) -> str:
+    (name,) = names_assigned([statement])
+    return name
 
 
 def _owner(call: ast.AST) -> str:

@@ -2,7 +2,7 @@
 
 A row of a product lies in four threads, which hold eight columns in a row together, then the next
 eight. What a function here does with these eighths costs no exchange between threads, and no register
-for each column.
+for each column. What it does once for a row is not done for each of its elements.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from triton.experimental.gluon import language as gl
 
 #: So many columns lie next to each other in one group of threads.
 _TOGETHER: gl.constexpr = gl.constexpr(8)
+
+#: Beyond these a number's reciprocal is, or may be, no normal float32.
+_LARGE: gl.constexpr = gl.constexpr(2.0**126)
+_SMALL: gl.constexpr = gl.constexpr(2.0**-126)
 
 
 @gluon.jit
@@ -32,6 +36,22 @@ def partial_sums(value, layout: gl.constexpr):
 def row_max(value, layout: gl.constexpr):
     """Of each row the maximum: first of every eighth column, in no thread after another."""
     return gl.convert_layout(gl.max(gl.max(_in_eighths(value), axis=1), axis=1), layout)
+
+
+@gluon.jit
+def divide_rows(value, divisor):
+    """``value / divisor``, a column, with one reciprocal for each row.
+
+    The machine divides two float32 like that (PTX ISA, ``div.full``), and the bits are the same: it
+    multiplies one by the other's reciprocal, both scaled where that is none of full precision. But
+    the compiler chooses the scale for each element anew.
+    """
+    if value.dtype == gl.float32 and divisor.dtype == gl.float32:
+        size = gl.abs(divisor)
+        scale = gl.where(size > _LARGE, 0.25, gl.where(size < _SMALL, 16777216.0, 1.0))
+        return value * scale * (1.0 / (divisor * scale))
+    else:
+        return value / divisor
 
 
 @gluon.jit

@@ -76,6 +76,9 @@ class Layouts:
         self._excluded: set[str] = set()
         #: What vectors that count up from a number begin with.
         self._begins: dict[str, ast.expr] = {}
+        #: Names of what is true everywhere, and of products.
+        self._true: set[str] = set()
+        self._products: set[str] = set()
         self.library: set[str] = set()
         self._same: dict[str, str] = {}
         self.equal: set[tuple[str, str]] = set()
@@ -152,7 +155,7 @@ class Layouts:
             return (*shape[:axis], *shape[axis + 1 :])
         if function == "broadcast_to":
             wanted, shape = _tuple(call.args[1]), self.shape(call.args[0])
-            if list(map(self.same, wanted)) != list(map(self.same, shape)):
+            if not self._are_same(wanted, shape):
                 raise NotPossibleError(f"{shape} broadcast to {wanted}")
             return wanted
         if function == "as_column":
@@ -205,6 +208,11 @@ class Layouts:
     def _is_matrix(self, shape: Shape) -> bool:
         """Whether this has rows and columns, so that its shape says how it lies."""
         return len(shape) == 2 and "1" not in shape
+
+    def _is_by_rows(self, value: ast.BinOp) -> bool:
+        """Whether a matrix and a column are combined."""
+        right = self.shape(value.right)
+        return self._is_matrix(self.shape(value.left)) and len(right) == 2 and right[1] == "1"
 
     def _natural(self, value: ast.expr) -> Layout | None:
         """How a value lies if nobody says; None where it may be made to lie in any way."""
@@ -272,17 +280,21 @@ class Layouts:
         nothing changes any more."""
         for _ in range(8):
             layouts, same = dict(self._layouts), dict(self._same)
-            self._shapes.clear()
-            self._begins.clear()
+            self._forget()
             run()
             if same != self._same:
                 self._layouts.clear()
             elif layouts == self._layouts:
                 break
-        self._shapes.clear()
-        self._begins.clear()
+        self._forget()
         self._used.clear()
         self.library.clear()
+
+    def _forget(self) -> None:
+        self._shapes.clear()
+        self._begins.clear()
+        self._true.clear()
+        self._products.clear()
 
     def product(self, name: str, rows: str, columns: str) -> None:
         """Takes note of a product."""
@@ -290,6 +302,8 @@ class Layouts:
         for known, size in zip(self._shapes.get(name, ()), (rows, columns)):
             self._note_same(known, size)
         self.note(name, (rows, columns))
+        self.change({name})
+        self._products.add(name)
 
     def note(self, name: str, shape: Shape) -> None:
         """Takes note of a name's shape."""
@@ -326,7 +340,7 @@ class Layouts:
         layout = text(self.written(Layout(self.same(columns))))
         return expression(f"gl.zeros(({rows}, {columns}), gl.float32, {layout})")
 
-    def statement(self, statement: ast.stmt) -> ast.stmt:
+    def statement(self, statement: ast.stmt) -> ast.Assign:
         """An assignment."""
         target: ast.expr | None = None
         if isinstance(statement, ast.Assign):
@@ -338,7 +352,7 @@ class Layouts:
             raise NotPossibleError(f"`{text(statement)}`")
         return self.assign(target.id, value)
 
-    def assign(self, target: str, value: ast.expr) -> ast.stmt:
+    def assign(self, target: str, value: ast.expr) -> ast.Assign:
         """``target = value``."""
         shape = self.shape(value)
         if len(shape) > 2:
@@ -351,16 +365,23 @@ class Layouts:
                 self._layouts[key] = wanted
         new = self.value(value, wanted)
         self.note(target, shape)
-        begin = self._begin_of(value)
+        begin, is_true = self._begin_of(value), self._is_true(value)
+        is_product = self._is_product(self._plainer(value))
         self.change({target})
         if begin is not None and target not in names_read(begin):
             self._begins[target] = begin
+        if is_true:
+            self._true.add(target)
+        if is_product:
+            self._products.add(target)
         return ast.Assign([ast.Name(target, ast.Store())], new)
 
     def change(self, names: set[str]) -> None:
         """Takes note that names have other values from here on."""
         kept = self._begins.items()
         self._begins = {n: b for n, b in kept if n not in names and not names & names_read(b)}
+        self._true -= names
+        self._products -= names
 
     def _begin_of(self, value: ast.expr) -> ast.expr | None:
         """What a vector begins with that counts up by one; None of any other value."""
@@ -372,11 +393,46 @@ class Layouts:
             for number, vector in ((value.left, value.right), (value.right, value.left)):
                 begin = self._begin_of(vector) if self.shape(number) == () else None
                 if begin is not None:
-                    return ast.BinOp(clone(number), ast.Add(), clone(begin))
+                    return _plus(begin, number)
         return None
+
+    def _is_true(self, value: ast.expr) -> bool:
+        """Whether this is known to be true everywhere."""
+        if isinstance(value, ast.Name):
+            return value.id in self._true
+        if isinstance(value, ast.Subscript):
+            return self._is_true(value.value)
+        if isinstance(value, ast.BinOp):
+            both = self._is_true(value.left) and self._is_true(value.right)
+            return isinstance(value.op, ast.BitAnd) and both
+        return isinstance(value, ast.Call) and called(value) == "full" and _is_filled_true(value)
+
+    def _plainer(self, value: ast.expr) -> ast.expr:
+        """The same value, without a condition that holds everywhere."""
+        shorter: ast.expr | None = None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitAnd):
+            # Of integers it would be another.
+            if self._is_true(value.left) and isinstance(value.right, ast.Compare):
+                shorter = value.right
+        elif isinstance(value, ast.Call) and called(value) == "where":
+            condition, chosen, other = _elements("where", value)
+            # What had a wider type than a product would give it to the result.
+            is_plain = isinstance(other, ast.Constant) or text(other).startswith("float(")
+            if self._is_true(condition) and self._is_product(chosen) and is_plain:
+                shorter = chosen
+        if shorter is None or not self._are_same(self.shape(shorter), self.shape(value)):
+            return value
+        return shorter
+
+    def _is_product(self, value: ast.expr) -> bool:
+        return isinstance(value, ast.Name) and value.id in self._products
+
+    def _are_same(self, one: Shape, other: Shape) -> bool:
+        return list(map(self.same, one)) == list(map(self.same, other))
 
     def value(self, value: ast.expr, wanted: Layout | None = None) -> ast.expr:
         """A value, lying as ``wanted``."""
+        value = self._plainer(value)
         shape = self.shape(value)
         if not shape:
             return self._scalar(value)
@@ -402,6 +458,9 @@ class Layouts:
             return ast.Subscript(inner, clone(value.slice), ast.Load())
         if isinstance(value, ast.BinOp):
             left, right = self._operands(shape, wanted, value.left, value.right)
+            if isinstance(value.op, ast.Div) and self._is_by_rows(value):
+                self.library.add("divide_rows")
+                return ast.Call(ast.Name("divide_rows", ast.Load()), [left, right], [])
             return ast.BinOp(left, value.op, right)
         if isinstance(value, ast.UnaryOp):
             return ast.UnaryOp(value.op, self.value(value.operand, wanted))
@@ -416,6 +475,17 @@ class Layouts:
             return ast.Compare(left, value.ops, [right])
         assert isinstance(value, ast.Call)
         return self._call(value, shape, wanted)
+
+    def extreme(self, call: ast.Call) -> ast.expr | None:
+        """The least or greatest element of a vector that counts up by one; None of any other."""
+        vector = call.args[0]
+        begin = self._begin_of(vector)
+        if begin is None or called(call) == "sum":
+            return None
+        if called(call) == "min":
+            return clone(begin)
+        (size,) = self.shape(vector)
+        return _plus(begin, expression(f"{size} - 1"))
 
     def _limit_of(self, value: ast.Compare) -> ast.expr | None:
         """What a column's number less a row's must not exceed; None of any other comparison."""
@@ -535,6 +605,9 @@ class _Numbers(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if called(node) in _REDUCTIONS and not isinstance(node.func, ast.Name):
             inner = self._layouts.shape(node.args[0])
+            known = self._layouts.extreme(node)
+            if known is not None:
+                return self.visit(known)
             if len(inner) == 1:
                 axis = [ast.keyword("axis", ast.Constant(0))]
                 return language(called(node), self._layouts.value(node.args[0]), keywords=axis)
@@ -604,6 +677,19 @@ def _tuple(value: ast.expr) -> Shape:
     if not isinstance(value, ast.Tuple):
         raise NotPossibleError("a shape that is no tuple")
     return tuple(map(text, value.elts))
+
+
+def _plus(begin: ast.expr, number: ast.expr) -> ast.expr:
+    """Their sum, which is a number where the vector begins with 0."""
+    if isinstance(begin, ast.Constant) and begin.value == 0:
+        return clone(number)
+    return ast.BinOp(clone(begin), ast.Add(), clone(number))
+
+
+def _is_filled_true(call: ast.Call) -> bool:
+    """Whether `full` makes a tensor of truth values that are all true."""
+    given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+    return list(map(text, given)) == ["True", "tl.int1"]
 
 
 def _axis(call: ast.Call) -> int | None:
