@@ -434,7 +434,7 @@ def described(
     """What `Kernel.new_plan` wants to know, and what the plan is called with."""
     _check_constants(kernel, bound)
     given, values = dict(bound), []
-    untouched = kernel.untouched(bound)
+    untouched = _only_sizes_matter(kernel, frontend, bound)
     for parameter in kernel.call_parameters:
         name, value = parameter.name, bound[parameter.name]
         if parameter.kind == "scalar":
@@ -466,6 +466,17 @@ def described(
             offsets = frontend.evaluate("jagged.offsets", value)
             values.append(frontend.evaluate("pointer", offsets))
     return given, tuple(values)
+
+
+def _only_sizes_matter(
+    kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
+) -> frozenset[str]:
+    """The tensors that the program does not touch, but for one that says where it runs."""
+    untouched = kernel.untouched(bound)
+    names = [parameter.name for parameter in kernel.tensor_parameters]
+    if len(untouched) < len(names):
+        return untouched
+    return untouched - {next(name for name in names if frontend.owns(type(bound[name])))}
 
 
 def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:

@@ -815,3 +815,15 @@ def test_an_untouched_parameter_may_be_given_any_argument_with_a_shape():
         assert torch.equal(y, arange(3, 5))
     kernel(arange(3, 5), arange(3, 5), True, y)
     assert torch.equal(y, arange(3, 5) * 2)
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_a_program_that_touches_no_tensor_does_nothing(is_copied):
+    def application(x, is_copied, y):
+        if is_copied:
+            y = x  # noqa: F841
+
+    tensors = (Tensor(1), Tensor(0, constexpr=True), Tensor(1))
+    y = empty(5)
+    ninetoothed.make(tiles, application, tensors)(arange(5), is_copied, y, B=4)
+    assert torch.equal(y, arange(5) if is_copied else empty(5))
