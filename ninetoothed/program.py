@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NodeT = TypeVar("NodeT", bound=ast.AST)
 
 #: What stands in the place of a padded lane, so that it does not take part in a reduction.
-IDENTITIES = frozenset({"zero", "one", "lowest", "highest", "all_ones"})
+IDENTITIES = frozenset({"zero", "one", "lowest", "highest", "all_ones", "nowhere"})
 
 
 if TYPE_CHECKING:

@@ -3,10 +3,13 @@
 A lane that was loaded from outside of its source (where the tensor has no ``other``) reads as 0 and
 is padding; so is an element-wise result of it. `marks` follows that through the program. Where such
 a value is reduced, it becomes ``Excluded(value, masks, identity)``, unless it is known to hold the
-identity there anyway, as the sum of loaded values does.
+identity there anyway, as the sum of loaded values does. Where such a value is an index into a source,
+it names no element of it: nothing is stored there, and what is loaded is padding again.
 
-What is not followed loses its marks: a loop's variables (they hold what was accumulated), a variable
-that a run-time ``if`` assigns, elements moved across dimensions, and results of functions unknown.
+After a run-time ``if`` a variable has the marks that it has at the end of both branches; in a loop and
+after it those that it has before it and at the end of each round (a sum over tiles has none: it holds
+what was accumulated). What is not followed loses its marks: elements moved across dimensions, and
+results of functions unknown.
 
 Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape. And where
 a tile of one element is an index, its element is, since the shapes are known here.
@@ -15,13 +18,14 @@ a tile of one element is an index, its element is, since the shapes are known he
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from ninetoothed.constancy import is_constant
 from ninetoothed.effects import names_assigned, names_read
-from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Marked, joined
+from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Mark, Marked, joined, met
 from ninetoothed.passes.padding_values import Values
-from ninetoothed.passes.rewriting import Draft
-from ninetoothed.program import LanguageRef, Program, at, clone
+from ninetoothed.passes.rewriting import Draft, index_names
+from ninetoothed.program import LanguageRef, Mask, Program, SourceStore, at, clone
 
 
 def run(program: Program) -> Program:
@@ -68,6 +72,10 @@ class _Analysis(Values):
             zero_of = OPERATORS.get(type(statement.op), "none")
             self.known[name] = joined([self.known.get(name, UNKNOWN), value], zero_of)
             return
+        if isinstance(statement, SourceStore):
+            self.addressed(statement)
+            statement.value, _ = self.visit(statement.value)
+            return
         value = self.fields(statement)
         if isinstance(statement, ast.AnnAssign):
             assert isinstance(statement.target, ast.Name)
@@ -83,13 +91,48 @@ class _Analysis(Values):
                     assert isinstance(element, ast.Name)
                     self.known[element.id] = item
 
-    def forget(self, names: set[str]) -> None:
-        for name in names & set(self.known):
-            self.known[name] = self.known[name].unmarked()
+    def meet(
+        self, names: set[str], one: Mapping[str, Marked], other: Mapping[str, Marked]
+    ) -> dict[str, Marked]:
+        """What holds of the variables, which are assigned in between, in both cases."""
+
+        def is_same(mark: Mark, again: Mark) -> bool:
+            if mark.origin is again.origin:
+                return True
+            tile = mark.origin.tile
+            return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
+
+        return {
+            name: met(one[name], other[name], is_same)
+            for name in names
+            if name in one and name in other
+        }
+
+    def learn(self, names: set[str], known: Mapping[str, Marked]) -> None:
+        """From now on this is known of the variables, and nothing of the rest of them."""
+        for name in names:
+            self.known.pop(name, None)
+        self.known.update(known)
+
+    def lasting(self, statement: ast.For | ast.While, assigned: set[str]) -> dict[str, Marked]:
+        """What is known of a loop's variables before each round and after the last."""
+        known = {name: self.known[name] for name in assigned if name in self.known}
+        while True:
+            rehearsal = _Rehearsal(self)
+            rehearsal.learn(assigned, known)
+            if isinstance(statement, ast.For):
+                assert isinstance(statement.target, ast.Name)
+                rehearsal.known[statement.target.id] = SCALAR
+            rehearsal.block([clone(item) for item in statement.body])
+            met = self.meet(assigned, known, rehearsal.known)
+            if met == known:
+                return known
+            known = met
 
     def loop(self, statement: ast.For | ast.While) -> None:
         assigned = names_assigned(statement.body)
-        self.forget(assigned)
+        lasting = self.lasting(statement, assigned)
+        self.learn(assigned, lasting)
         if isinstance(statement, ast.For):
             statement.iter, _ = self.visit(statement.iter)
             assert isinstance(statement.target, ast.Name)
@@ -100,13 +143,13 @@ class _Analysis(Values):
         else:
             statement.test, _ = self.visit(statement.test)
         self.block(statement.body)
-        self.forget(assigned)
+        self.learn(assigned, lasting)
 
     def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
         """An ``if``; whether the statements after it went into its branches.
 
-        Run time drops the marks of what it assigns. A branch taken at compile time keeps them; where
-        the two differ and it matters, each branch goes on with its own copy of the rest.
+        Run time leaves the marks that both branches have. A branch taken at compile time keeps its own;
+        where the two differ and it matters, each branch goes on with its own copy of the rest.
         """
         constant = is_constant(statement.test, self.constants)
         statement.test, _ = self.visit(statement.test)
@@ -117,24 +160,40 @@ class _Analysis(Values):
         self.known = dict(before)
         self.block(statement.orelse)
         other = self.known
+        met = self.meet(assigned, one, other)
         if not constant:
-            self.forget(assigned)
+            self.learn(assigned, met)
             return False
         used = assigned & {name for item in rest for name in names_read(item)}
         differing = {name for name in used if _differ(one.get(name), other.get(name))}
         if not differing:
+            self.learn(assigned, met)
             return False
         copied = [clone(item) for item in rest]
         self.known = one
         self.continued(statement.body, rest)
         self.known = other
         self.continued(statement.orelse, copied)
-        self.forget(assigned)
+        self.learn(assigned, met)
         return True
 
     def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:
         self.block(rest)
         branch += rest
+
+
+class _Rehearsal(_Analysis):
+    """Finds what is known after statements that are copies; nothing of the program changes."""
+
+    def __init__(self, analysis: _Analysis) -> None:
+        self.__dict__.update(analysis.__dict__)
+        self.draft = analysis.draft.scratch()
+        self.known = dict(analysis.known)
+        self.constants = set(analysis.constants)
+        self.helpers = dict(analysis.helpers)
+
+    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
+        return at(Mask(tile=clone(mark.origin.tile), layout=mark.layout), origin)
 
 
 def _as_branches(statement: ast.stmt) -> ast.If:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,11 +83,6 @@ class Marked:
     is_finite: bool = False
     items: tuple[Marked, ...] | None = field(default=None)
 
-    def unmarked(self) -> Marked:
-        """The same value, all lanes taken to be real."""
-        items = None if self.items is None else tuple(item.unmarked() for item in self.items)
-        return replace(self, marks=(), items=items)
-
     def changed(self) -> Marked:
         """Another value in the same lanes: not known to be zero anywhere."""
         marks = tuple(replace(mark, is_zero=False) for mark in self.marks)
@@ -159,6 +154,30 @@ def _is_zero(
     if zero_of == "first":
         return zeros[0] and all(operand.is_finite and not operand.is_zero for operand in others)
     return False
+
+
+def met(one: Marked, other: Marked, is_same: Callable[[Mark, Mark], bool]) -> Marked:
+    """What holds of a value that is one or the other, as run time decides.
+
+    Args:
+        is_same: whether two marks of the same place are of one load; `Origin` says which.
+    """
+    # A compiler wants both in one shape: what is known of either holds of both.
+    shape = one.shape if other.shape is None else other.shape
+    items = None
+    if one.items is not None and other.items is not None and len(one.items) == len(other.items):
+        items = tuple(met(a, b, is_same) for a, b in zip(one.items, other.items))
+    if one.shape is not None and other.shape is not None and one.shape != other.shape:
+        return Marked(items=items)
+    others = {mark.place: mark for mark in other.marks}
+    marks = tuple(
+        replace(mark, is_zero=mark.is_zero and others[mark.place].is_zero)
+        for mark in one.marks
+        if mark.place in others and is_same(mark, others[mark.place])
+    )
+    return Marked(
+        shape, marks, one.is_zero and other.is_zero, one.is_finite and other.is_finite, items
+    )
 
 
 def _depth(operand: Marked) -> int:

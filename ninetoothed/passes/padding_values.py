@@ -30,6 +30,7 @@ from ninetoothed.program import (
     Mask,
     Offsets,
     SourceLoad,
+    SourceStore,
     SymbolValue,
     TileRef,
     Widened,
@@ -142,12 +143,20 @@ class Values:
         return node, Marked(tuple(widened(size) for size in parameter.tile_shape))
 
     def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Marked]:
-        known = []
-        for index, item in enumerate(node.indices):
-            node.indices[index], value = self.visit(item)
-            known.append(value)
         # It reads where its indices are real.
-        return node, joined(known)
+        return node, joined(self.addressed(node))
+
+    def addressed(self, node: SourceLoad | SourceStore) -> list[Marked]:
+        """Visits the indices, which name no element where they are padding; what is known of each."""
+        known = []
+        for place, item in enumerate(node.indices):
+            index, value = self.visit(item)
+            masks = self.masks(value, item, but_zero=False)
+            if masks:
+                index = at(Excluded(value=index, masks=masks, identity="nowhere"), item)
+            node.indices[place] = index
+            known.append(value)
+        return known
 
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
         node.left, left = self.visit(node.left)

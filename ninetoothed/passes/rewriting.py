@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import functools
 from collections import Counter
@@ -57,6 +58,14 @@ class Draft:
         self._names.add(name)
         self.counts[name] += 1
         return name
+
+    def scratch(self) -> Draft:
+        """A draft of the same body whose new names and statements are thrown away."""
+        result = copy.copy(self)
+        result.__dict__["counts"] = Counter(self.counts)
+        result._names = set(self._names)
+        result._before, result._after = {}, {}
+        return result
 
     def insert_before(self, place: ast.stmt, statement: ast.stmt) -> None:
         """Put a statement before another, after those put there before."""

@@ -179,7 +179,7 @@ def running_maximum(row, y):
     y = best[:, None]
 
 
-def dropped_in_a_loop(x, y, n):
+def carried_in_a_loop(x, y, n):
     v = x + 1
     for k in range(n):
         v = v * 2

@@ -232,6 +232,102 @@ def test_a_sum_over_a_loop_keeps_what_was_accumulated():
     assert y.tolist() == [8]
 
 
+def scaled_in_a_branch(x, n, y):
+    value = x
+    if n > 0:
+        value = value * 2
+    y = ntl.sum(ntl.exp(value))  # noqa: F841
+
+
+def chosen_by_a_branch(x, n, y):
+    if n > 0:
+        value = x * 2
+    else:
+        value = x - 1
+    y = ntl.sum(ntl.exp(value))  # noqa: F841
+
+
+def doubled_or_not(value, n):
+    if n > 0:
+        return value * 2
+    return value
+
+
+def returned_early(x, n, y):
+    y = ntl.sum(ntl.exp(doubled_or_not(x, n)))  # noqa: F841
+
+
+def scaled_in_a_loop(x, n, y):
+    value = x
+    for _ in range(n):
+        value = value * 2
+    y = ntl.sum(ntl.exp(value))  # noqa: F841
+
+
+def scaled_while(x, n, y):
+    value = x
+    count = 0
+    while count < n:
+        value = value * 2
+        count += 1
+    y = ntl.sum(ntl.exp(value))  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    "application",
+    [scaled_in_a_branch, chosen_by_a_branch, returned_early, scaled_in_a_loop, scaled_while],
+)
+def test_what_is_computed_in_branches_and_loops_stays_padded(application):
+    """a reduction over values computed element by element from such a load leaves them out"""
+    x = -arange(3, 5)
+    y = run(application, x, 1, empty(3), arrangement=rows)
+    torch.testing.assert_close(y, torch.exp(x * 2).sum(1))
+
+
+def test_a_zero_that_becomes_another_number_is_none_in_the_padding():
+    def in_a_branch(x, n, y):
+        shift = 0.0
+        if n > 0:
+            shift = 2.0
+        y = ntl.sum(x + shift)  # noqa: F841
+
+    def in_a_loop(x, n, y):
+        shift = 0.0
+        total = 0.0
+        for _ in range(n + 1):
+            total = ntl.sum(x + shift)
+            shift += 2.0
+        y = total  # noqa: F841
+
+    for application in (in_a_branch, in_a_loop):
+        y = run(application, arange(3, 5), 1, empty(3), arrangement=rows)
+        assert torch.equal(y, (arange(3, 5) + 2).sum(1))
+
+
+def test_padding_as_an_index_names_no_element():
+    """lanes beyond the tile or the source are masked off"""
+
+    def scatter(x, index, y):
+        y.source[index] = x
+
+    def bag(x, index, y):
+        total = ntl.zeros((4,), dtype=ntl.float32)
+        for k in range(index.shape[0]):
+            total += x.source[index[k]]
+        y = ntl.sum(total)  # noqa: F841
+
+    def one_program(x, index, y):
+        return x.tile((-1,)), index.tile((4,)).tile((-1,)), y
+
+    index = torch.tensor([3, 2, 1, 0, 4])
+    y = empty(6)
+    ninetoothed.make(whole, scatter, vectors(3))(arange(5), index, y)
+    assert y.tolist() == [4, 3, 2, 1, 5, -99]
+    total = empty(1)
+    ninetoothed.make(one_program, bag, vectors(3))(arange(5), index, total)
+    assert total.tolist() == [15]
+
+
 def masked_accesses(kernel):
     return len(re.findall(r"mask=", kernel.source))
 

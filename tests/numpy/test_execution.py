@@ -383,16 +383,35 @@ def test_a_symbol_read_in_an_application_is_its_value():
     np.testing.assert_array_equal(out, [7, 7, 7, 7])
 
 
-def test_a_loop_drops_the_marks_of_what_it_assigns():
+def test_a_loop_drops_the_marks_that_were_not_there_before_it():
     def application(x, out):
-        value = x
+        value = ntl.zeros((4,), ntl.float32)
         for _ in range(1):
-            value = value + 1
+            value = value + x + 1
         out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value)
 
     x, out = floats(3), np.zeros(3, np.float32)
     run(application, x, out)
     np.testing.assert_array_equal(out, [-1, -1, -1])
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_a_loop_keeps_the_marks_that_are_there_before_it_and_after_each_round(rounds):
+    def application(x, rounds, out):
+        value = x + 1
+        pair = (value, 0)
+        for _ in range(rounds):
+            value = value + 1
+            pair = (value, pair[1] + 1)
+        count = 0
+        while count < rounds:
+            value = value + 1
+            count += 1
+        out = ntl.zeros(out.shape, ntl.float32) + ntl.max(0 - value) + ntl.max(0 - pair[0])
+
+    x, out = floats(3), np.zeros(3, np.float32)
+    run(application, x, rounds, out)
+    np.testing.assert_array_equal(out, [-4 - 3 * rounds] * 3)
 
 
 def test_a_loop_that_is_unrolled_keeps_marks():
@@ -433,7 +452,7 @@ def test_a_value_that_a_loop_only_reads_keeps_its_marks():
 
 
 @pytest.mark.parametrize("condition", [True, False])
-def test_a_run_time_if_drops_the_marks_of_what_its_branches_assign(condition):
+def test_a_run_time_if_keeps_marks(condition):
     def application(x, is_taken, out):
         value = x + 1
         if is_taken > 0:
@@ -442,7 +461,7 @@ def test_a_run_time_if_drops_the_marks_of_what_its_branches_assign(condition):
 
     x, out = floats(3), np.zeros(3, np.float32)
     run(application, x, float(condition), out)
-    np.testing.assert_array_equal(out, [-1, -1, -1])
+    np.testing.assert_array_equal(out, [-2, -2, -2])
 
 
 def test_a_compile_time_if_keeps_marks():

@@ -210,16 +210,120 @@ def test_a_loop_drops_the_marks_of_what_it_assigns():
     ]
 
 
-def test_a_run_time_if_drops_the_marks_of_what_it_assigns():
-    def application(x, y, n):
+def test_a_run_time_if_leaves_the_marks_of_both_branches():
+    def application(x, z, y, n):
         v = x + 1
         w = x + 2
         if n > 0:
             v = v * 2
-        y = ntl.max(v) + ntl.max(w)
+            w = z + 1
+            both = x + z
+        else:
+            both = x - 1
+        y = ntl.max(v) + ntl.max(w) + ntl.max(both)
 
     assert excluded(application).splitlines()[-1] == (
-        "store y = ntl.max(v) + ntl.max(excluded(w, mask(x, (0, 1)), 'lowest'))"
+        "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest')) + ntl.max(w) + "
+        "ntl.max(excluded(both, mask(x, (0, 1)), 'lowest'))"
+    )
+
+
+def test_tiles_chosen_by_an_index_that_a_branch_assigns_are_not_the_same():
+    def application(many, y, n):
+        i = 0
+        if n > 0:
+            i = 1
+            v = many[i] + 1
+        else:
+            v = many[i] + 2
+        y = ntl.max(v)
+
+    assert excluded(application).splitlines()[-1] == "store y = ntl.max(v)"
+
+
+def test_a_tile_from_before_an_if_is_the_same_after_it_whatever_its_index_is_then():
+    def application(many, y, n):
+        i = n
+        v = many[i]
+        if n > 0:
+            v = v * 2
+            i = i + 1
+        y = ntl.max(v) + i
+
+    assert excluded(application) == expected("""
+        i = n
+        many_index = i
+        v = many[many_index]
+        if n > 0:
+            v = v * 2
+            i = i + 1
+        store y = ntl.max(excluded(v, mask(many[many_index], (0, 1)), 'lowest')) + i
+    """)
+
+
+@pytest.mark.parametrize("kind", ["if", "else", "loop", "while", "constant"])
+def test_a_zero_that_may_be_another_number_makes_no_zeros(kind):
+    def branch(x, y, n):
+        v = 0.0
+        if n > 0:
+            v = 1.0
+        y = ntl.sum(x + v)
+
+    def other_branch(x, y, n):
+        if n > 0:
+            v = 1.0
+        else:
+            v = 0.0
+        y = ntl.sum(x + v)
+
+    def loop(x, y, n):
+        v = 0.0
+        for _ in range(n):
+            y = ntl.sum(x + v)
+            v += 1.0
+
+    def while_loop(x, y, n):
+        v = 0.0
+        while v < n:
+            y = ntl.sum(x + v)
+            v += 1.0
+
+    def constant_branch(x, y, FLAG):
+        v = 0.0
+        if FLAG:
+            v = 1.0
+        y = ntl.sum(x + v)
+
+    kinds = [branch, other_branch, loop, while_loop, constant_branch]
+    application = dict(zip(["if", "else", "loop", "while", "constant"], kinds))[kind]
+
+    text = excluded(application).replace("v_value", "v")
+    assert "store y = ntl.sum(excluded(x + v, mask(x, (0, 1)), 'zero'))" in text
+
+
+def test_a_loop_keeps_the_marks_that_each_round_keeps():
+    def application(x, y, n):
+        v = x + 1
+        w = x + 2
+        for _ in range(n):
+            for _ in range(n):
+                v = v / ntl.sum(v)
+            v, w = w, v
+        y = ntl.max(v)
+
+    text = excluded(application)
+
+    assert "v / ntl.sum(excluded(v, mask(x, (0, 1)), 'zero'))" in text
+    assert text.splitlines()[-1] == "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))"
+
+
+def test_an_index_that_is_padding_names_no_element():
+    def application(z, x, y):
+        x.source[z, 0] = x.source[z + 1, 2]
+
+    assert excluded(application) == (
+        "store x.source[excluded(z, mask(z, (0, 1)), 'nowhere'), 0] = "
+        "x.source[excluded(z + 1, mask(z, (0, 1)), 'nowhere'), 2]"
     )
 
 

@@ -15,7 +15,7 @@ from ninetoothed import dtypes
 from ninetoothed.backends.numpy.functions import is_user_function, own_name
 from ninetoothed.backends.numpy.reference import TileReference, position
 from ninetoothed.backends.numpy.rewrite import rewrite
-from ninetoothed.backends.numpy.tile import Tile, unmarked
+from ninetoothed.backends.numpy.tile import Tile, lasting
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.expr import Symbol
 from ninetoothed.parsing.objects import is_triton_function
@@ -144,10 +144,6 @@ def rewritten(function: Any) -> types.FunctionType:
     return code.bound(plain, {**_HOOKS, "__outcome__": outcome})
 
 
-def _is_tile(value: Any) -> bool:
-    return isinstance(value, Tile)
-
-
 def _stops(value: Any, on: bool) -> bool:
     """Whether ``and`` (``on`` is True) or ``or`` ends at ``value``: both sides of a tile count."""
     return not isinstance(value, Tile) and bool(value) is not on
@@ -205,8 +201,9 @@ _HOOKS: dict[str, Any] = {
     "__position__": position,
     "__invoke__": invoke,
     "__function__": called_back,
-    "__unmarked__": unmarked,
-    "__is_tile__": _is_tile,
+    "__lasting__": lasting,
+    "__locals__": locals,
+    "__value__": dict.get,
     "__stops__": _stops,
     "__decides__": _decides,
     "__and__": _logical("logical_and"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from ninetoothed.backends.numpy.rewrite_calls import CallRewriter
@@ -107,9 +108,10 @@ class Rewriter(CallRewriter):
         node.iter = self.held(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
-        node.body = [*first, *self._unmark(names, node), *self._statements(node.body)]
+        before = self._before(names)
+        node.body = [*first, *_keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [node, *self._unmark(names, node)]
+        return [*_hold(before, node), node, *_keep(before, node)]
 
     def _is_unrolled(self, iterated: ast.expr) -> bool:
         """Whether a loop's rounds are known when a kernel is compiled: it is no loop then."""
@@ -122,47 +124,20 @@ class Rewriter(CallRewriter):
 
     def visit_While(self, node: ast.While) -> Any:
         names = self.assigned_in([node])
-        node.test = _unmark_in(self.visit(node.test), names)
-        node.body = [*self._unmark(names, node), *self._statements(node.body)]
+        before = self._before(names)
+        node.test = _lasting_in(self.visit(node.test), before)
+        node.body = [*_keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [node, *self._unmark(names, node)]
+        return [*_hold(before, node), node, *_keep(before, node)]
 
     def visit_If(self, node: ast.If) -> Any:
-        names = self.assigned_in(node.body + node.orelse)
         node.test = self.visit(node.test)
-        body, orelse = self._statements(node.body), self._statements(node.orelse)
-        node.body, node.orelse = body, orelse
-        if not names:
-            return node
-        condition = self.temporary("if")
-        test = node.test
-        node.test = ast.copy_location(ast.NamedExpr(name_of(condition, ast.Store()), test), test)
-        # Each branch ends with it, on its last line, so that a debugger steps as the user expects.
-        for branch in (body, orelse):
-            last = branch[-1] if branch else test
-            is_tile = hook_call("__is_tile__", name_of(condition))
-            unmark = ast.If(is_tile, self._unmark(names, last), [])
-            branch.append(placed_at_end(unmark, last))
+        node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
         return node
 
-    def _unmark(self, names: set[str], place: ast.AST) -> list[ast.stmt]:
-        """Statements by which the names that have a value lose their marks."""
-        return [
-            placed_at(
-                ast.Try(
-                    body=[
-                        ast.Assign(
-                            [name_of(name, ast.Store())], hook_call("__unmarked__", name_of(name))
-                        )
-                    ],
-                    handlers=[ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])],
-                    orelse=[],
-                    finalbody=[],
-                ),
-                place,
-            )
-            for name in sorted(names)
-        ]
+    def _before(self, names: set[str]) -> dict[str, str]:
+        """For each name that a loop assigns, one for the value that it has before the loop."""
+        return {name: self.temporary("before") for name in sorted(names)}
 
     def _target(self, target: ast.expr, after: list[ast.stmt], place: ast.AST) -> ast.expr:
         """A target; parameters in it are assigned by statements added to ``after``."""
@@ -189,13 +164,45 @@ class Rewriter(CallRewriter):
         return ast.copy_location(hook_call("__assign__", name_of(name), value), value)
 
 
-def _unmark_in(test: ast.expr, names: set[str]) -> ast.expr:
-    """A loop's condition, with the names that the loop assigns read without marks."""
+def _hold(before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+    """Statements that hold the values before a loop, None for a name that has none yet."""
+    values = {
+        held: hook_call("__value__", hook_call("__locals__"), ast.Constant(name))
+        for name, held in before.items()
+    }
+    return [
+        placed_at(ast.Assign([name_of(held, ast.Store())], value), place)
+        for held, value in values.items()
+    ]
 
-    class Unmark(ast.NodeTransformer):
+
+def _keep(before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+    """Statements by which the names that have a value keep the marks that they had before."""
+    return [
+        placed_at(
+            ast.Try(
+                body=[ast.Assign([name_of(name, ast.Store())], _lasting(name, held))],
+                handlers=[ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])],
+                orelse=[],
+                finalbody=[],
+            ),
+            place,
+        )
+        for name, held in before.items()
+    ]
+
+
+def _lasting(name: str, held: str) -> ast.expr:
+    return hook_call("__lasting__", name_of(name), name_of(held))
+
+
+def _lasting_in(test: ast.expr, before: Mapping[str, str]) -> ast.expr:
+    """A loop's condition, with the names that the loop assigns as `_keep` leaves them."""
+
+    class Lasting(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            if isinstance(node.ctx, ast.Load) and node.id in names:
-                return ast.copy_location(hook_call("__unmarked__", node), node)
+            if isinstance(node.ctx, ast.Load) and node.id in before:
+                return ast.copy_location(_lasting(node.id, before[node.id]), node)
             return node
 
-    return Unmark().visit(test)
+    return Lasting().visit(test)

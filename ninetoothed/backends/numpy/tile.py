@@ -11,8 +11,9 @@ What the executor needs to know:
   shaped (BLOCK_M, 1). Element-wise operations join the marks of their operands; a reduction
   puts its identity where a mark does not hold and drops the marks that depend on the reduced
   dimension. Lanes which are not real must hold 0 when the tile is made.
-- ``tile.unmarked()`` is the same value with no marks, `unmarked` does so for any value (in
-  tuples too, and leaves what is no tile alone): what a loop needs for the names that it assigns.
+- ``tile.unmarked()`` is the same value with no marks; `lasting` leaves those that an earlier value
+  has too (in tuples as well): what a loop needs for the names that it assigns, which may hold what
+  was accumulated.
 - A run-time scalar is a 0-d tile, ``Tile.of(value, dtype)``. Python numbers stay Python numbers:
   they are compile-time constants and yield to a tile's type, which a 0-d tile does not.
 - ``tile.cast(dtype)`` is what a store needs; `as_tile` accepts numbers too.
@@ -25,6 +26,7 @@ What the executor needs to know:
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,12 +248,16 @@ def as_tile(value: Any) -> Tile:
     return value if isinstance(value, Tile) else Tile.of(number(value))
 
 
-def unmarked(value: Any) -> Any:
-    """``value`` with every lane taken to be real: a tile, a tuple or a list of them, or anything."""
+def lasting(value: Any, before: Any) -> Any:
+    """``value`` with those of its marks that ``before`` has too; a tuple of tiles, item by item."""
     if isinstance(value, Tile):
-        return value.unmarked()
+        earlier = before.marks if isinstance(before, Tile) else ()
+        marks = [m for m in value.marks if any(m is e or np.array_equal(m, e) for e in earlier)]
+        return Tile(value.data, value.dtype, tuple(marks)) if value.marks else value
     if type(value) in (tuple, list):
-        return type(value)(unmarked(item) for item in value)
+        known = before if type(before) is type(value) and len(before) == len(value) else ()
+        paired = itertools.zip_longest(value, known)
+        return type(value)(lasting(item, earlier) for item, earlier in paired)
     return value
 
 

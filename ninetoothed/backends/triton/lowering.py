@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import peel
@@ -24,6 +25,7 @@ from ninetoothed.program import (
     ExternRef,
     LanguageRef,
     Load,
+    Mask,
     Offsets,
     SourceLoad,
     SourcePointer,
@@ -156,20 +158,23 @@ class Lowering(ast.NodeTransformer):
 
     def visit_Excluded(self, node: Excluded) -> ast.expr:
         value = self.visit(node.value)
-        masks = [self._addresses.mask(self._tile(m.tile), m.layout) for m in node.masks]
-        needed = [mask for mask in masks if mask is not None]
-        if not needed:
+        mask = self._joined(node.masks)
+        if mask is None:
             return value
-        mask = needed[0]
-        for other in needed[1:]:
-            mask = ast.BinOp(mask, ast.BitAnd(), other)
-        subject = node.masks[0].tile.parameter
-        mask = self._addresses.scope.named(self._emitter, f"{subject}_mask", mask)
         if node.identity == "zero":
             return at(language("where", mask, value, ast.Constant(0)), node)
         function = f"exclude_{node.identity}"
         self._emitter.library.add(function)
         return at(ast.Call(name(function), [value, mask], []), node)
+
+    def _joined(self, masks: list[Mask]) -> ast.expr | None:
+        """Where all of them hold, by name; None for everywhere."""
+        found = [self._addresses.mask(self._tile(m.tile), m.layout) for m in masks]
+        needed = [mask for mask in found if mask is not None]
+        if not needed:
+            return None
+        subject = masks[0].tile.parameter
+        return self._addresses.scope.named(self._emitter, f"{subject}_mask", _all(needed))
 
     def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
         return at(self._emitter.tree(node.symbol), node)
@@ -208,23 +213,26 @@ class Lowering(ast.NodeTransformer):
         """The address of any element of a source, and whether it is one."""
         source = self._emitter.kernel.program.parameter(parameter).source
         address: ast.expr = self._emitter.pointer(parameter)
-        mask: ast.expr | None = None
+        conditions: list[ast.expr] = []
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
+            if isinstance(index, Excluded):
+                # Where it is padding it names no element.
+                real, index = self._joined(index.masks), index.value
+                conditions += [] if real is None else [real]
             term = self.visit(index)
             if not isinstance(term, (ast.Name, ast.Constant)):
                 term = self._addresses.scope.named(self._emitter, f"{parameter}_at_{dim}", term)
             size = self._emitter.tree(source.shape[dim])
-            for condition in (
+            conditions += [
                 ast.Compare(term, [ast.GtE()], [ast.Constant(0)]),
                 ast.Compare(term, [ast.Lt()], [size]),
-            ):
-                mask = condition if mask is None else ast.BinOp(mask, ast.BitAnd(), condition)
+            ]
             if self._emitter.variant.wide:
                 term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
             if as_symbol(stride) not in self._emitter.variant.unit_strides:
                 term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
-        return address, mask or ast.Constant(True)
+        return address, _all(conditions) if conditions else ast.Constant(True)
 
     def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
         return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
@@ -284,6 +292,11 @@ class Lowering(ast.NodeTransformer):
 def _size(symbol: Any) -> Any:
     known = as_symbol(symbol)
     return known.operands[0] if known.op == "const" else known
+
+
+def _all(conditions: list[ast.expr]) -> ast.expr:
+    """Where all of one or more conditions hold."""
+    return functools.reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), conditions)
 
 
 def _is_plain(node: ast.expr) -> bool:

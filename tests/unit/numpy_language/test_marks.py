@@ -8,7 +8,7 @@ import pytest
 import ninetoothed.language as ntl
 from ninetoothed import dtypes
 from ninetoothed.backends.numpy.identities import IDENTITIES
-from ninetoothed.backends.numpy.tile import Tile, unmarked
+from ninetoothed.backends.numpy.tile import Tile, lasting
 from ninetoothed.passes import padding_calls
 from tests.unit.numpy_language.cases import random_array
 
@@ -157,11 +157,20 @@ def test_marks_join_where_operands_broadcast():
 
 
 def test_unmarked_values_count_every_lane():
-    x = _loaded()
+    assert ntl.max(_loaded().unmarked(), 1).data.tolist() == [0, 0, 0, 0]
 
-    assert ntl.max(x.unmarked(), 1).data.tolist() == [0, 0, 0, 0]
-    assert [item.marks for item in unmarked((x, x))] == [(), ()]
-    assert unmarked("text") == "text"
+
+def test_only_the_marks_that_were_there_before_last():
+    x = _loaded()
+    rows_alone = Tile(x.data, x.dtype, (_ROWS.copy(),))
+
+    assert lasting(x, x).marks == x.marks
+    assert lasting(x, rows_alone).marks == (x.marks[0],)
+    assert lasting(x, None).marks == lasting(x, 3).marks == ()
+    assert lasting(rows_alone, x).marks == rows_alone.marks
+    assert [item.marks for item in lasting((x, x), (x, 1))] == [x.marks, ()]
+    assert [item.marks for item in lasting((x, x), x)] == [(), ()]
+    assert lasting("text", None) == "text"
 
 
 @pytest.mark.parametrize(
