@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import Access, is_power_of_two
-from ninetoothed.backends.triton import descriptors, folded, hints, offsets, order
+from ninetoothed.backends.triton import descriptors, folded, hints, keep, offsets, order
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import TileRef
 from ninetoothed.simplify import simplify
@@ -78,6 +78,8 @@ class Addresses:
         self._emitter = emitter
         self._wide = emitter.variant.wide
         self._program_names: dict[int, str] = {}
+        #: The name of what tells whether results are kept (`keep`), once it is asked.
+        self._is_kept = ""
         self._prologue: list[ast.stmt] = []
         self.scope = Scope()
         self._positions: dict[str, _Positions] = {}
@@ -89,7 +91,14 @@ class Addresses:
         """What the kernel computes first: the program's position, then that of its tiles."""
         parts = self._emitter.parts
         first = parts.position() if parts else []
-        return [*first, *self._program_position(), *self._prologue]
+        return [*first, *self._program_position(), *self._keeping(), *self._prologue]
+
+    def _keeping(self) -> list[ast.stmt]:
+        """Finds out whether this program's results are kept (`keep`)."""
+        if not self._is_kept:
+            return []
+        number, first = language("program_id", ast.Constant(0)), self._emitter.variant.keeping
+        return [assign(self._is_kept, ast.Compare(number, [ast.Lt()], [ast.Constant(first)]))]
 
     def program(self, dim: int) -> ast.expr:
         """The program's position in a dimension of the grid."""
@@ -203,8 +212,18 @@ class Addresses:
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
         if self._emitter.options.hints and tile.parameter in hints.streamed(self._emitter.kernel):
+            if self._emitter.variant.keeping:
+                return self._kept(keep.LOAD, pointer, **keywords)
             keywords["eviction_policy"] = ast.Constant(hints.LAST)
         return language("load", pointer, **keywords)
+
+    def _kept(self, function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.expr:
+        """A call of a function of the library's that asks whether results are kept (`keep`)."""
+        if not self._is_kept:
+            self._is_kept = self._emitter.fresh("is_kept")
+        self._emitter.library.add(function)
+        named = [ast.keyword(key, value) for key, value in keywords.items()]
+        return ast.Call(name(function), [*arguments, name(self._is_kept)], named)
 
     def filler(self, parameter: str) -> ast.expr:
         """What stands where a tensor has no element: ``other``, or 0."""
@@ -247,6 +266,8 @@ class Addresses:
         pointer = self._pointer(positions, tile)
         mask = self._mask(positions, tile, positions.lanes)
         keywords = {} if mask is None else {"mask": mask}
+        if self._emitter.variant.keeping and tile.parameter in keep.results(self._emitter.kernel):
+            return ast.Expr(self._kept(keep.STORE, pointer, value, **keywords))
         return ast.Expr(language("store", pointer, value, **keywords))
 
     def offset(self, tile: TileRef, dim: int | None) -> ast.expr:

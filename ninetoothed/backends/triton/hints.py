@@ -1,4 +1,4 @@
-"""Hints for the second-level cache: what is read once is told to leave it last.
+"""Hints for the second-level cache: what is read once is told to leave it last, or first.
 
 Where each element is read by one program and memory is all that a kernel waits for, loads that ask
 to be evicted last were 1 to 5% faster on an H200: in a cold cache, in one full of another kernel's
@@ -6,7 +6,8 @@ results, in a chain of kernels that read what the one before wrote, and on tenso
 then leaves the cache first is what was stored, and it does so early and in the order of its
 addresses. Loads that ask to be evicted first, as one would think, gain in some of these cases and
 lose 4% on large tensors; hints at stores gain nothing more. What is stored to where it was loaded
-is not to stay: rope was 1 to 7% slower with the hint.
+is not to stay: rope was 1 to 7% slower with the hint. Where results are kept (`keep`), which gains more
+but not on tensors of many times the cache's size, loads say something else.
 """
 
 from __future__ import annotations

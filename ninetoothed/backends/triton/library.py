@@ -2,8 +2,8 @@
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
 kind of reduction in its place. Others are for small quotients (`quotients`), for gathered tiles
-(`folded`), for reductions in several parts (`split`, `shares`) and for sums that are completed after a loop
-(`deferred_sums`).
+(`folded`), for reductions in several parts (`split`, `shares`), for sums that are completed after a loop
+(`deferred_sums`) and for what is to stay in the cache (`keep`).
 """
 
 from __future__ import annotations
@@ -275,3 +275,22 @@ def as_column(value):
         return value[:, None]
     else:
         return value
+
+
+@triton.jit
+def load_streamed(pointer, is_kept, mask=None, other=None):
+    """What is read once: where results are not kept any more it is the first to leave the cache."""
+    if is_kept:
+        value = tl.load(pointer, mask=mask, other=other)
+    else:
+        value = tl.load(pointer, mask=mask, other=other, eviction_policy="evict_first")
+    return value
+
+
+@triton.jit
+def store_kept(pointer, value, is_kept, mask=None):
+    """Stores a result that, where it is kept, is the last to leave the cache."""
+    if is_kept:
+        tl.store(pointer, value, mask=mask, eviction_policy="evict_last")
+    else:
+        tl.store(pointer, value, mask=mask)

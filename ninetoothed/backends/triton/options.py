@@ -19,6 +19,7 @@ from ninetoothed.backends.triton import (
     deferred_sums,
     descriptors,
     early_loads,
+    keep,
     order,
     overlap,
     peel,
@@ -61,6 +62,7 @@ class Options:
         shares: whether the parts wait for one another and share what follows the loop, 1 + the
             dimension along which (`shares`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
+        keep: MiB of the results that are to stay in the second-level cache (`keep`).
         overlap: whether programs wait for the kernel before, instead of the device (`overlap`).
         ring: buffers of each ring that programs load a loop's tiles to themselves (`rings`).
     """
@@ -76,6 +78,7 @@ class Options:
     split: int = 1
     shares: int = 0
     ahead: int = 0
+    keep: int = 0
     overlap: int = 0
     ring: int = 0
 
@@ -208,6 +211,17 @@ def _programs(case: _Case, chosen: Options) -> tuple[int, ...]:
     return programs.choices(case.kernel, case.call, case.environment) if is_plain else ()
 
 
+def _keep(case: _Case, chosen: Options) -> tuple[int, ...]:
+    mib: int = getattr(case.device, "l2_bytes", 0) // 6 >> 20
+    return (mib,) if mib and _keep_is_right(case, chosen, mib) else ()
+
+
+def _keep_is_right(case: _Case, chosen: Options, value: int) -> bool:
+    if not chosen.hints or not keep.results(case.kernel):
+        return False
+    return keep.is_worth_it(case.kernel, case.call, case.environment, case.grid, value)
+
+
 def _overlap(case: _Case, chosen: Options) -> tuple[int, ...]:
     return (1,)
 
@@ -231,42 +245,40 @@ _VALUES: dict[str, Callable[[_Case, Options], Sequence[int]]] = {
     "ahead": _ahead,
     "programs": _programs,
     "group": _group,
+    "keep": _keep,
     "overlap": _overlap,
 }
 
 
-def _hints_are_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
+def _hints_are_right(case: _Case, chosen: Options, value: int) -> bool:
     return value in (0, 1)
 
 
-def _programs_are_right(
-    kernel: Kernel, environment: Environment, chosen: Options, value: int
-) -> bool:
-    return programs.is_possible(kernel, environment, value)
+def _programs_are_right(case: _Case, chosen: Options, value: int) -> bool:
+    return programs.is_possible(case.kernel, case.environment, value)
 
 
-def _split_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
-    return _has_plain_loop(chosen) and split.is_possible(kernel, environment, value)
+def _split_is_right(case: _Case, chosen: Options, value: int) -> bool:
+    return _has_plain_loop(chosen) and split.is_possible(case.kernel, case.environment, value)
 
 
-def _shares_are_right(
-    kernel: Kernel, environment: Environment, chosen: Options, value: int
-) -> bool:
-    return shares.is_possible(kernel, environment, chosen.split, value)
+def _shares_are_right(case: _Case, chosen: Options, value: int) -> bool:
+    return shares.is_possible(case.kernel, case.environment, chosen.split, value)
 
 
-def _ahead_is_right(kernel: Kernel, environment: Environment, chosen: Options, value: int) -> bool:
-    return _has_plain_loop(chosen) and ahead.is_possible(kernel, environment, value)
+def _ahead_is_right(case: _Case, chosen: Options, value: int) -> bool:
+    return _has_plain_loop(chosen) and ahead.is_possible(case.kernel, case.environment, value)
 
 
 #: Values that are right too with those options, though they are not worth trying: a person may fix
 #: them, and what was found for another call may be used.
-_ALSO_RIGHT: dict[str, Callable[[Kernel, Environment, Options, int], bool]] = {
+_ALSO_RIGHT: dict[str, Callable[[_Case, Options, int], bool]] = {
     "hints": _hints_are_right,
     "programs": _programs_are_right,
     "split": _split_is_right,
     "shares": _shares_are_right,
     "ahead": _ahead_is_right,
+    "keep": _keep_is_right,
 }
 
 
@@ -276,12 +288,13 @@ def _has_rings(device: Device) -> bool:
 
 #: Options that paid wherever they were measured: where they apply they are on, unless fixed, or
 #: their default is itself among the values to try.
-_ALWAYS = frozenset({"defer", "overlap", "shares"})
+_ALWAYS = frozenset({"defer", "keep", "overlap", "shares"})
 
 #: The options that only some devices have, and which those are.
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "defer": _is_cuda,
     "descriptors": descriptors.serves,
+    "keep": _is_cuda,
     "overlap": overlap.serves,
     "ring": _has_rings,
     "shares": _is_cuda,
@@ -320,7 +333,7 @@ def choices(
                 # What does not apply to this kernel stays as it is.
                 is_right = given[name] in possible or (
                     name in _ALSO_RIGHT
-                    and _ALSO_RIGHT[name](kernel, environment, Options(**chosen), given[name])
+                    and _ALSO_RIGHT[name](case, Options(**chosen), given[name])
                 )
                 possible = [given[name] if is_right else default]
             extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import ahead, descriptors, divisors, folded, interior, rings, split
+from ninetoothed.backends.triton import (
+    ahead,
+    descriptors,
+    divisors,
+    folded,
+    interior,
+    keep,
+    rings,
+    split,
+)
 from ninetoothed.backends.triton.descriptors import Description
 from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.options import Options
@@ -121,6 +130,9 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     if options.ahead:
         early = ahead.narrow(kernel, call, environment)
         variant = replace(variant, ahead=early, folded=folded.folds(kernel, early, environment))
+    if options.keep:
+        keeping = keep.num_programs(kernel, call, environment, options.keep)
+        variant = replace(variant, keeping=keeping)
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}

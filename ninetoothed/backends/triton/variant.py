@@ -45,6 +45,7 @@ class Variant:
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         ring: the rings of buffers that a loop loads to itself (`rings`).
+        keeping: so many programs, the first ones, have their results kept in the cache (`keep`).
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -62,6 +63,7 @@ class Variant:
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     ring: Ring | None = None
+    keeping: int = 0
 
     def box(self, parameter: str) -> Box | None:
         """How a tensor is loaded by descriptor; None where it is not."""

@@ -1,0 +1,138 @@
+"""Results that stay in the cache: which kernels keep some, how many, and that nothing else changes."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("triton", reason="needs Triton")
+
+import ninetoothed  # noqa: E402
+import ninetoothed.language as ntl  # noqa: E402
+from examples import add, rope_in_place, softmax  # noqa: E402
+from ninetoothed import Symbol, Tensor, dtypes  # noqa: E402
+from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
+from ninetoothed.backends.triton import options  # noqa: E402
+from ninetoothed.backends.triton.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.keep import num_programs, results  # noqa: E402
+from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning import Config  # noqa: E402
+from tests.golden.kernels import TEN  # noqa: E402
+from tests.triton import keep_cases  # noqa: E402
+from tests.triton.interpreted import failures  # noqa: E402
+from tests.unit.machines import H200  # noqa: E402
+
+pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_fixed(monkeypatch):
+    monkeypatch.delenv("NINETOOTHED_OPTIONS", raising=False)
+
+
+def sum_of(size: int) -> Call:
+    vector = Argument((size,), (1,), dtypes.float16, 16)
+    names = ("input", "other", "output")
+    return Call(dict.fromkeys(names, vector), constants={"BLOCK_SIZE": 1024}, device=Device("cuda"))
+
+
+def kept(kernel, call: Call, device=H200) -> set[int]:
+    """What is tried of the option."""
+    found = options.choices(kernel, call, environment_of(kernel, call, None), device)
+    return {dict(chosen).get("keep", 0) for chosen in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("add", {"output"}),
+        ("softmax", {"output"}),
+        ("rms_norm", {"output"}),
+        ("rope", {"output"}),
+        ("mm", set()),
+        ("sdpa", set()),
+        ("conv2d", set()),
+    ],
+)
+def test_whose_results_are_kept(name, expected):
+    assert results(TEN[name]) == expected
+
+
+def test_what_was_loaded_is_no_result():
+    assert not results(rope_in_place.kernel)
+
+
+def test_a_loop_keeps_nothing():
+    def arrangement(values, sums, BLOCK=Symbol("BLOCK", constexpr=True)):
+        return values.tile((1, BLOCK)).tile((1, -1)), sums.tile((1, 1))
+
+    def application(values, sums):
+        total = ntl.zeros((1, 1), dtype=ntl.float32)
+        for block in range(values.shape[1]):
+            total += ntl.sum(values[0, block])
+        sums = total
+
+    assert not results(ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2))))
+
+
+@pytest.mark.parametrize(
+    ("size", "mib"), [(1024, 10), (2**24, 10), (50 * 2**20, 10), (60 * 2**20, 0), (2**30, 0)]
+)
+def test_a_sixth_of_the_cache_unless_results_are_many_times_more(size, mib):
+    assert kept(add.kernel, sum_of(size)) == {mib}
+
+
+def test_a_device_whose_cache_is_not_known_keeps_nothing():
+    assert kept(add.kernel, sum_of(2**24), None) == {0}
+    assert kept(add.kernel, sum_of(2**24), Target.parse(("cuda", 90))) == {0}
+    assert kept(add.kernel, sum_of(2**24), Target.parse(("hip", "gfx942"))) == {0}
+
+
+def test_nothing_is_kept_where_most_is_read():
+    def arrangement(values, sums):
+        return values.tile((1, -1)), sums.tile((1, 1))
+
+    def application(values, sums):
+        sums = ntl.sum(values)
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    matrix = Argument((4096, 4096), (4096, 1), dtypes.float16, 16)
+    call = Call({"values": matrix, "sums": Argument((4096, 1), (1, 1), dtypes.float16, 16)})
+    assert results(kernel) == {"sums"}
+    assert kept(kernel, call) == {0}
+
+
+def test_without_hints_nothing_is_kept(monkeypatch):
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "hints=0")
+    assert kept(add.kernel, sum_of(2**24)) == {0}
+
+
+def test_calls_of_other_sizes_share_the_source():
+    config = Config((), 4, 3, (("keep", 10),))
+    texts = {specialize(add.kernel, sum_of(size), config).emitted.text for size in (2**20, 2**24)}
+    assert len(texts) == 1
+    assert "    is_kept = tl.program_id(0) < 5120\n" in texts.pop()
+
+
+@pytest.mark.parametrize("columns", [1000, 4096])
+def test_so_many_programs_have_the_results(columns):
+    matrix = Argument((4096, columns), (columns, 1), dtypes.float16, 16)
+    call = Call({"input": matrix, "output": matrix})
+    count = num_programs(softmax.kernel, call, environment_of(softmax.kernel, call, None), 10)
+    assert 0.75 < count * columns * 2 / (10 * 2**20) <= 1
+
+
+def test_what_the_machine_is_told():
+    config = Config((), 4, 3, (("keep", 10),))
+    specialized = specialize(add.kernel, sum_of(2**24), config)
+    ptx = compiled_for(add.kernel, specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
+    assert "L2::evict_last" in ptx and "L2::evict_first" in ptx
+    loads = [line for line in ptx.splitlines() if "ld.global" in line]
+    assert len(loads) == 4
+    assert all(".v4.b32" in line for line in loads)
+
+
+@pytest.mark.parametrize("fixed", ["keep=0", "keep=1", "keep=10", "keep=1,programs=4"])
+def test_the_results_are_the_same(fixed):
+    assert failures(keep_cases.__name__, fixed) == {}
