@@ -6,6 +6,7 @@ import random
 import re
 import threading
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ pytest.importorskip("triton", reason="needs Triton")
 from ninetoothed.backends.triton import library, shares  # noqa: E402
 from ninetoothed.backends.triton.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import Options, are_right, choices  # noqa: E402
+from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
@@ -185,7 +187,18 @@ def test_shares_are_compiled(name, value, monkeypatch):
     assert "ld.global.cg" in compiled.asm["ptx"]
 
 
-@pytest.mark.parametrize("options", ["split=2,shares=1", "split=5,shares=2", "split=16,shares=1"])
+def test_offsets_past_32_bits_are_compiled():
+    kernel, near = product(64, 500, 64)
+    far = replace(near.arguments["output"], strides=(2**26, 1))
+    call = replace(near, arguments={**near.arguments, "output": far})
+    chosen = config(64, 64, 64, split=5, shares=1)
+    specialized = specialize(kernel, call, chosen)
+
+    assert "tl.cast(share, tl.int64)" in specialized.emitted.text
+    assert compiled_for(kernel, specialized, Target("cuda", 90, 32), chosen)
+
+
+@pytest.mark.parametrize("options", ["split=2,shares=1", "split=5,shares=2"])
 def test_one_that_has_waited_in_vain_leaves_its_share_to_the_last(options):
     """In the interpreter one program runs after the other."""
     assert failures("tests.triton.shares_cases", options) == {}
