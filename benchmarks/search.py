@@ -33,7 +33,7 @@ from benchmarks.measure import Timer
 
 #: So many of the quickest after the first look are timed again, longer and in turns.
 _FINALISTS = 8
-_FIRST_LOOK, _LONGER_LOOK = 3, 15
+_FIRST_LOOK, _LONGER_LOOK = 6, 60
 
 #: What takes so many times as long as the best so far is not looked at again.
 _HOPELESS = 2.0
