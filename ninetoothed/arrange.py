@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,7 +117,20 @@ def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tupl
     """What the arrangement returns, as a tuple; it is called once."""
     with named(_parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)
+        if isinstance(arranged, Iterator):
+            arranged = tuple(arranged)
+    if arranged is None:
+        raise ArrangementError(
+            "the arrangement returned None; return the arranged tensors, one for each parameter of "
+            "the application: a meta-operation changes no tensor, it gives a new one",
+            _location(arrangement),
+        )
     return tuple(arranged) if isinstance(arranged, (tuple, list)) else (arranged,)
+
+
+def _location(arrangement: Callable[..., Any]) -> Location | None:
+    code = getattr(inspect.unwrap(getattr(arrangement, "func", arrangement)), "__code__", None)
+    return None if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
 def _parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:
@@ -167,8 +180,9 @@ def _paired(
     if not len(required) <= len(arranged) <= len(expected):
         names = ", ".join(p.name for p in expected)
         raise ArrangementError(
-            f"the arrangement returned {len(arranged)} values, but `{application.__name__}` has "
-            f"{len(expected)} parameters ({names}); return one for each",
+            f"the arrangement returned {_counted(len(arranged), 'value')}, but "
+            f"`{application.__name__}` has {_counted(len(expected), 'parameter')} ({names}); return "
+            "one for each",
             location,
         )
     result = [_parameter(p.name, value) for p, value in zip(expected, arranged)]
@@ -177,6 +191,10 @@ def _paired(
             parameter.source.display_name = parameter.name
     result += [Parameter(p.name, "constant", None, p.default) for p in expected[len(arranged) :]]
     return tuple(result)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _parameter(name: str, value: Any) -> Parameter:

@@ -272,6 +272,12 @@ class Symbol:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Symbol is immutable: `{name}` cannot be set")
 
+    def __truediv__(self, other: Any) -> Symbol:
+        raise TypeError(
+            f"`({self}) / {other}` may be no integer, and symbols are; `a // b` rounds down, "
+            "`(a + b - 1) // b` rounds up"
+        )
+
     def __bool__(self) -> bool:
         if self.op == "const":
             return bool(self.operands[0])

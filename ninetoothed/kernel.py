@@ -21,6 +21,7 @@ from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
 from ninetoothed.parsing import parse
 from ninetoothed.program import Program
+from ninetoothed.source import application_of
 from ninetoothed.tensor import Tensor, owner_of
 
 Integers = int | Sequence[int] | None
@@ -41,7 +42,8 @@ def make(
 
     Args:
         arrangement: called once with ``tensors``; returns the arranged ones.
-        application: what one program does with its tiles.
+        application: what one program does with its tiles: a function written in Python, or a
+            ``functools.partial`` that gives its last parameters by keyword.
         tensors: symbolic tensors; other values are handed through to the arrangement.
         caller: the name of a frontend; by default it is found from the arguments of a call.
         kernel_name: by default the application's name, or that of the arrangement's module where
@@ -55,6 +57,7 @@ def make(
         ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
         ApplicationError: the application uses what cannot be compiled.
     """
+    application = application_of(application)
     names = default_symbols(arrangement)
     for symbol, name in names.items():
         if isinstance(symbol.leaf.owner, Fresh) and symbol.leaf.owner.label is None:
@@ -79,6 +82,7 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if application is None:
         return functools.partial(jit, **options)
+    application = application_of(application)
     annotations = inspect.get_annotations(application, eval_str=True)
     parameters = inspect.signature(application).parameters
     missing = [name for name in parameters if name not in annotations]
@@ -274,6 +278,14 @@ class Kernel:
         call = checked_call(self, frontend, given)
         with self._plan_lock:
             return backend_for(call.device.kind).plan(self, call, values), call.device
+
+    def settled_plan(self, frontend: Any, given: Mapping[str, Any]) -> Plan | None:
+        """The plan of a key where it is certain before any call; see `new_plan` for ``given``."""
+        from ninetoothed.plugins import backend_for
+
+        call = checked_call(self, frontend, given)
+        with self._plan_lock:
+            return backend_for(call.device.kind).settled_plan(self, call)
 
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""

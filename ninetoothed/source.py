@@ -9,12 +9,18 @@ import ast
 import functools
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from ninetoothed.errors import ApplicationError, Location, UnresolvedNameError, near
+from ninetoothed.errors import (
+    ApplicationError,
+    Location,
+    UnresolvedNameError,
+    caller_location,
+    near,
+)
 
 #: How many files' trees are kept. Each is read again when its text has changed.
 _FILES_KEPT = 64
@@ -127,6 +133,67 @@ def read(function: Callable[..., Any]) -> FunctionSource:
             Location(code.co_filename, code.co_firstlineno),
         )
     return FunctionSource(plain, tree, code.co_filename)
+
+
+def application_of(given: Any) -> Any:
+    """What a kernel is made from, as a function; keywords of a ``functools.partial`` become defaults.
+
+    Raises:
+        ApplicationError: it is no function written in Python, or a partial that leaves parameters
+            open after one that it gives.
+    """
+    if isinstance(given, functools.partial):
+        return _with_defaults(given)
+    if not isinstance(given, FunctionType):
+        raise ApplicationError(
+            f"An application is a function written in Python, but got {type(given).__name__} "
+            f"{given!r}. Write one that does what it does; a function within a function knows the objects "
+            "around it.",
+            caller_location(),
+        )
+    return given
+
+
+def _with_defaults(given: functools.partial[Any]) -> FunctionType:
+    function = application_of(given.func)
+    defaults = {**_defaults(function), **given.keywords}
+    names = inspect.signature(function).parameters
+    wrong = (
+        ["positional arguments"] if given.args else [n for n in given.keywords if n not in names]
+    )
+    open_after = [name for name in list(names)[_first(names, defaults) :] if name not in defaults]
+    if wrong or open_after:
+        found = wrong[0] if wrong else f"{open_after[0]!r} open behind one that it gives"
+        raise ApplicationError(
+            f"A partial application gives the last parameters of {function.__qualname__!r} "
+            f"({', '.join(names)}) by keyword: the arranged tensors are its first. This one has "
+            f"{found}.",
+            caller_location(),
+        )
+    positional = function.__code__.co_varnames[: function.__code__.co_argcount]
+    by_position = tuple(defaults.pop(name) for name in positional if name in defaults)
+    result = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        by_position,
+        function.__closure__,
+    )
+    result.__kwdefaults__ = defaults
+    for name in ("__module__", "__qualname__", "__doc__"):
+        setattr(result, name, getattr(function, name))
+    return result
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def _first(names: Iterable[str], among: Container[str]) -> int:
+    """The place of the first name that is there; their number where none is."""
+    listed = list(names)
+    return next((place for place, name in enumerate(listed) if name in among), len(listed))
 
 
 def _find(code: CodeType, text: str) -> ast.FunctionDef | None:

@@ -11,7 +11,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
-from ninetoothed.errors import ArgumentError, PluginError
+from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError, PluginError
 from tests.contract.kernels import B, arange, empty, tiles, vectors
 
 
@@ -299,6 +299,61 @@ def test_a_partial_of_an_arrangement_is_an_arrangement():
 
     y = empty(5)
     ninetoothed.make(functools.partial(arrangement, size=2), copied, vectors(2))(arange(5), y)
+
+    assert torch.equal(y, arange(5))
+
+
+def scaled(x, y, scale, *, shift=0):
+    y = x * scale + shift  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        functools.partial(scaled, scale=2, shift=1),
+        functools.partial(functools.partial(scaled, scale=3, shift=1), scale=2),
+    ],
+    ids=["once", "twice"],
+)
+def test_a_partial_of_an_application_is_an_application(application):
+    y = empty(5)
+    ninetoothed.make(tiles, application, vectors(2))(arange(5), y, B=4)
+
+    assert torch.equal(y, arange(5) * 2 + 1)
+
+
+@pytest.mark.parametrize(
+    ("application", "words"),
+    [
+        (functools.partial(scaled, 1), r"'scaled' \(x, y, scale, shift\).*positional"),
+        (functools.partial(scaled, y=1), "'scale' open"),
+        (functools.partial(scaled, factor=1), "This one has factor"),
+        (scaled.__get__(3), "got method"),
+        (print, "got builtin_function_or_method"),
+        (None, "got NoneType None"),
+    ],
+    ids=["positional", "in between", "unknown", "method", "builtin", "None"],
+)
+def test_what_is_no_application_is_an_error(application, words):
+    with pytest.raises(ApplicationError, match=words) as caught:
+        ninetoothed.make(tiles, application, vectors(2))
+
+    assert caught.value.location.file == __file__
+
+
+def test_an_arrangement_that_returns_nothing_is_an_error():
+    def arrangement(x, y):
+        x.tile((4,)), y.tile((4,))
+
+    with pytest.raises(ArrangementError, match="returned None.*one for each parameter") as caught:
+        ninetoothed.make(arrangement, copied, vectors(2))
+
+    assert caught.value.location.line == arrangement.__code__.co_firstlineno
+
+
+def test_an_arrangement_may_return_a_generator():
+    y = empty(5)
+    ninetoothed.make(lambda *t: (each.tile((4,)) for each in t), copied, vectors(2))(arange(5), y)
 
     assert torch.equal(y, arange(5))
 

@@ -98,7 +98,7 @@ def test_another_number_of_tensors_than_parameters_is_an_error(count):
     with pytest.raises(ArrangementError) as caught:
         arrange(lambda *t: tuple(e.tile((4,)) for e in t), application, [Tensor(1)] * count)
 
-    assert f"returned {count} values" in caught.value.message
+    assert f"returned {'1 value,' if count == 1 else '3 values,'}" in caught.value.message
     assert "`application` has 2 parameters (x, y)" in caught.value.message
     assert caught.value.location.line == application.__code__.co_firstlineno
 

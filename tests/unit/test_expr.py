@@ -312,3 +312,10 @@ def test_threads_that_make_the_same_symbol_get_the_same_one():
     for thread in threads:
         thread.join()
     assert all(a is b for others in made for a, b in zip(made[0], others))
+
+
+def test_a_quotient_that_may_be_no_integer_says_what_to_write():
+    with pytest.raises(
+        TypeError, match=r"`\(a \+ 1\) / 2` may be no integer.*`a // b` rounds down"
+    ):
+        (Symbol("a") + 1) / 2
