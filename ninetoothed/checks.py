@@ -77,6 +77,14 @@ def check_choices(option: str, value: Any) -> None:
         raise ArgumentError(
             f"{option} must be a positive int, or several to choose from, as in (4, 8); got {value!r}"
         )
+    if option == "num_warps" and any(choice & (choice - 1) for choice in choices):
+        raise ArgumentError(f"num_warps must be a power of two, as in (4, 8); got {value!r}")
+
+
+def check_count(option: str, value: Any) -> None:
+    """`ArgumentError` where an option is neither None nor a positive int."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ArgumentError(f"{option} must be a positive int, got {value!r}")
 
 
 def _neutral(frontend: Frontend, constant: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair
 from ninetoothed.backends.base import Call, Device, Plan
-from ninetoothed.checks import check_choices, checked_call
+from ninetoothed.checks import check_choices, check_count, checked_call
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
 from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
@@ -58,6 +58,12 @@ def make(
         ApplicationError: the application uses what cannot be compiled.
     """
     application = application_of(application)
+    if isinstance(tensors, Tensor):
+        raise ArrangementError(
+            "`make` takes the tensors as a tuple: `make(arrangement, application, (tensor,))`",
+            caller_location(),
+        )
+    tensors = tuple(tensors)
     names = default_symbols(arrangement)
     for symbol, name in names.items():
         if isinstance(symbol.leaf.owner, Fresh) and symbol.leaf.owner.label is None:
@@ -93,6 +99,13 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
             Location(application.__code__.co_filename, application.__code__.co_firstlineno),
         )
     arranged = [annotations[name] for name in parameters]
+    for name, annotation in zip(parameters, arranged, strict=True):
+        if isinstance(annotation, type):
+            raise ArrangementError(
+                f"`{name}` of `{application.__name__}` is annotated with the type "
+                f"{annotation.__name__}; @jit needs an arranged tensor there: `Tensor(0)` for a number",
+                Location(application.__code__.co_filename, application.__code__.co_firstlineno),
+            )
     name = options.pop("kernel_name", None) or application.__name__
     return Kernel(pair(arranged, application), application, name, **options)
 
@@ -134,6 +147,7 @@ class Kernel:
             raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
         check_choices("num_warps", num_warps)
         check_choices("num_stages", num_stages)
+        check_count("max_num_configs", max_num_configs)
         self.name = name
         self.application = application
         self.arrangement = arrangement
@@ -167,6 +181,13 @@ class Kernel:
         self._launchers_by_type: dict[type, Callable[..., Any]] = {}
         self.__call__ = self.dispatch
         functools.update_wrapper(self, application, assigned=("__module__", "__doc__"), updated=())
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        """The kernel itself, as of a function: modules that hold kernels can be copied."""
+        return self
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.call_names)})>"

@@ -402,7 +402,12 @@ def _check_constants(kernel: Kernel, bound: Mapping[str, Any]) -> None:
             raise ArgumentError(
                 f"kernel `{kernel.name}`: `{parameter.name}` is a compile-time constant "
                 f"and must be hashable, got {bound[parameter.name]!r}"
+                f"{_as_tuple(bound[parameter.name])}"
             ) from None
+
+
+def _as_tuple(value: Any) -> str:
+    return f". Give {tuple(value)!r}." if isinstance(value, list) else ""
 
 
 def _number(kernel: Kernel, frontend: Frontend, name: str, value: Any) -> Any:

@@ -94,7 +94,7 @@ class Tensor:
         #: The application's name for it, where it has none of its own.
         self.display_name = name
         self.jagged_dim = jagged_dim
-        self.other = other
+        self.other = _checked_other(other)
         self.constexpr = bool(constexpr)
         self.default = value
         self._origin: Origin | None = None
@@ -442,6 +442,17 @@ def _checked_shape(shape: Any) -> tuple[Any, ...]:
                 caller_location(),
             )
     return entries
+
+
+def _checked_other(other: Any) -> Any:
+    """A number, also NumPy's or a framework's, as Python's; or None."""
+    value = other.item() if getattr(other, "ndim", None) == 0 else other
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    raise ArrangementError(
+        f"`other` of a Tensor is the number that elements out of bounds read as, not {other!r}",
+        caller_location(),
+    )
 
 
 def _checked_jagged_dim(dim: Any, count: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from pathlib import Path
 
@@ -393,3 +394,41 @@ def test_several_meta_symbols_may_be_tuned():
     ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(x, y)
 
     torch.testing.assert_close(y, x.exp())
+
+
+def test_tensors_that_are_no_tuple():
+    with pytest.raises(ArrangementError, match=r"takes the tensors as a tuple.*\(tensor,\)"):
+        ninetoothed.make(tiles, copied, Tensor(1))
+
+    y = empty(5)
+    ninetoothed.make(tiles, copied, (Tensor(1) for _ in range(2)))(arange(5), y, B=4)
+    assert torch.equal(y, arange(5))
+
+
+def test_a_type_is_no_arranged_tensor():
+    def application(x: int, y: Tensor(1).tile((4,))):
+        y = x + 1  # noqa: F841
+
+    with pytest.raises(ArrangementError, match="`x` .* type int; @jit needs .*Tensor"):
+        ninetoothed.jit(application)
+
+
+def test_a_module_that_holds_a_kernel_can_be_copied():
+    module = torch.nn.Linear(2, 2)
+    module.kernel = ninetoothed.make(tiles, copied, vectors(2))
+
+    assert copy.deepcopy(module).kernel is copy.copy(module).kernel is module.kernel
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_warps": 3}, "num_warps must be a power of two.*3"),
+        ({"num_warps": (4, 6)}, "num_warps must be a power of two"),
+        ({"max_num_configs": 0}, "max_num_configs must be a positive int, got 0"),
+    ],
+    ids=str,
+)
+def test_options_that_no_device_can_have(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        ninetoothed.make(tiles, copied, vectors(2), **options)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.simplify import simplify
 from tests.contract.kernels import B, arange, empty, rows, run, tiles, vectors
 
@@ -349,3 +350,14 @@ def test_an_inner_level_that_was_rearranged_is_what_the_application_sees():
 
     y = run(application, arange(3, 5), empty(3), arrangement=rows)
     assert torch.equal(y, arange(3, 5).sum(1))
+
+
+@pytest.mark.parametrize("other", [np.float32(2.5), np.array(2.5), torch.tensor(2.5, device="cpu")])
+def test_other_may_be_any_librarys_number(other):
+    assert Tensor(1, other=other).other == 2.5
+
+
+@pytest.mark.parametrize("other", ["0", 1j, [0]], ids=str)
+def test_other_is_a_number(other):
+    with pytest.raises(ArrangementError, match="`other` of a Tensor is the number"):
+        Tensor(1, other=other)

@@ -354,7 +354,7 @@ def test_a_scalar_may_be_a_tensor_of_no_dimensions(planned):
     [
         ({"scale": "2"}, "`scale` is passed by value.*'2'"),
         ({"scale": None}, "`scale` is passed by value.*None"),
-        ({"flag": [1]}, "`flag` is a compile-time constant.*hashable"),
+        ({"flag": [1]}, "`flag` is a compile-time constant.*hashable, got \\[1\\]. Give \\(1,\\)"),
         ({"block": 0}, "`B` is 0.*1 to"),
         ({"block": None}, "`B` is an integer constant"),
         ({"x": Array(np.zeros((5, 1), np.float32))}, "`x` has 2 dimensions.*declared with 1"),
