@@ -6,9 +6,9 @@ a value is reduced, it becomes ``Excluded(value, masks, identity)``, unless it i
 identity there anyway, as the sum of loaded values does. Where such a value is an index into a source,
 it names no element of it: nothing is stored there, and what is loaded is padding again.
 
-After a run-time ``if`` a variable has the marks that it has at the end of both branches; in a loop and
-after it those that it has before it and at the end of each round (a sum over tiles has none: it holds
-what was accumulated). What is not followed loses its marks: elements moved across dimensions, and
+After an ``if`` a variable has the marks that it has at the end of both branches, unless each goes on by
+itself; in a loop and after it those that it has before it and at the end of each round (a sum over
+tiles has none: it holds what was accumulated). What is not followed loses its marks: elements moved across dimensions, and
 results of functions unknown.
 
 Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape. And where
@@ -24,7 +24,7 @@ from ninetoothed.constancy import is_constant
 from ninetoothed.effects import names_assigned, names_read
 from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Mark, Marked, joined, met
 from ninetoothed.passes.padding_values import Values
-from ninetoothed.passes.rewriting import Draft, index_names
+from ninetoothed.passes.rewriting import Draft, index_names, key_of
 from ninetoothed.program import LanguageRef, Mask, Program, SourceStore, at, clone
 
 
@@ -55,14 +55,13 @@ class _Analysis(Values):
                 self.simple(statement)
 
     def differs(self, statement: ast.stmt) -> bool:
-        """Whether a value chosen at compile time has marks that depend on the choice."""
+        """Whether a value that is chosen has marks that depend on the choice."""
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.IfExp):
             return False
         choice = statement.value
-        if not is_constant(choice.test, self.constants):
-            return False
-        one, other = (self.visit(clone(node))[1] for node in (choice.body, choice.orelse))
-        return _differ(one, other)
+        rehearsal = _Rehearsal(self)
+        one, other = (rehearsal.visit(clone(node))[1] for node in (choice.body, choice.orelse))
+        return {mark.place for mark in one.marks} != {mark.place for mark in other.marks}
 
     def simple(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.AugAssign):
@@ -148,8 +147,8 @@ class _Analysis(Values):
     def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
         """An ``if``; whether the statements after it went into its branches.
 
-        Run time leaves the marks that both branches have. A branch taken at compile time keeps its own;
-        where the two differ and it matters, each branch goes on with its own copy of the rest.
+        Where the branches leave different marks and it matters, each goes on with its own copy of the
+        rest; else the marks that both leave are left.
         """
         constant = is_constant(statement.test, self.constants)
         statement.test, _ = self.visit(statement.test)
@@ -161,12 +160,11 @@ class _Analysis(Values):
         self.block(statement.orelse)
         other = self.known
         met = self.meet(assigned, one, other)
-        if not constant:
-            self.learn(assigned, met)
-            return False
         used = assigned & {name for item in rest for name in names_read(item)}
-        differing = {name for name in used if _differ(one.get(name), other.get(name))}
-        if not differing:
+        differing = {
+            name for name in used & met.keys() if _loses(met[name], one[name], other[name])
+        }
+        if not differing or not (constant or self.matters(differing, rest, one, other, met)):
             self.learn(assigned, met)
             return False
         copied = [clone(item) for item in rest]
@@ -176,6 +174,19 @@ class _Analysis(Values):
         self.continued(statement.orelse, copied)
         self.learn(assigned, met)
         return True
+
+    def matters(
+        self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Marked]
+    ) -> bool:
+        """Whether the rest becomes another with the marks of one of the outcomes."""
+        found = set()
+        for known in outcomes:
+            rehearsal = _Rehearsal(self)
+            rehearsal.learn(names, {n: known[n].changed() for n in names if n in known})
+            copied = [clone(item) for item in rest]
+            rehearsal.block(copied)
+            found.add(key_of(copied))
+        return len(found) > 1
 
     def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:
         self.block(rest)
@@ -207,6 +218,6 @@ def _as_branches(statement: ast.stmt) -> ast.If:
     return at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
 
 
-def _differ(one: Marked | None, other: Marked | None) -> bool:
-    places = [{mark.place for mark in known.marks} if known else None for known in (one, other)]
-    return None not in places and places[0] != places[1]
+def _loses(met: Marked, *outcomes: Marked) -> bool:
+    """Whether one of the outcomes has marks that are not left of them."""
+    return any(len(known.marks) > len(met.marks) for known in outcomes)

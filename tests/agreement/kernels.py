@@ -201,6 +201,34 @@ def run_time_branch(x, y, n):
     y = ntl.min(v) + ntl.min(x + 1)
 
 
+def run_time_branch_of_others(x, z, y, n):
+    v = x + 1
+    if n > 7:
+        v = z + 1
+    w = z - 1
+    if n > 2:
+        w = ntl.full(x.shape, 2.0, ntl.float32)
+    y = ntl.sum(v) + ntl.sum(w)
+
+
+def run_time_choice(x, z, y, n):
+    v = x + 1 if n > 2 else z + 1
+    w = x + 1 if n > 7 else ntl.full(x.shape, 2.0, ntl.float32)
+    y = ntl.sum(v) + ntl.sum(w)
+
+
+def zero_that_changes(x, n, y):
+    v = 0.0
+    total = 0.0
+    for k in range(n):
+        total += ntl.sum(x + v)
+        v += 1.0
+    w = 0.0
+    if n > 2:
+        w = 2.0
+    y = total + ntl.sum(x + w)
+
+
 def compile_time_branch(x, FLAG, y):
     v = ntl.zeros(x.shape, dtype=ntl.float32)
     if FLAG:

@@ -217,28 +217,67 @@ def test_a_run_time_if_leaves_the_marks_of_both_branches():
         if n > 0:
             v = v * 2
             w = z + 1
-            both = x + z
-        else:
-            both = x - 1
-        y = ntl.max(v) + ntl.max(w) + ntl.max(both)
+        y = ntl.max(v) + w
 
-    assert excluded(application).splitlines()[-1] == (
-        "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest')) + ntl.max(w) + "
-        "ntl.max(excluded(both, mask(x, (0, 1)), 'lowest'))"
-    )
+    assert excluded(application).splitlines()[2:] == [
+        "if n > 0:",
+        "    v = v * 2",
+        "    w = z + 1",
+        "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest')) + w",
+    ]
+
+
+def test_a_run_time_if_with_other_marks_goes_on_by_itself_where_they_matter():
+    def application(x, z, y, n):
+        v = x + 1
+        if n > 0:
+            v = z + 1
+        y = ntl.max(v)
+
+    assert excluded(application).splitlines()[1:] == [
+        "if n > 0:",
+        "    v = z + 1",
+        "    store y = ntl.max(excluded(v, mask(z, (0, 1)), 'lowest'))",
+        "else:",
+        "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+    ]
+
+
+def test_a_run_time_choice_with_other_marks_is_a_branch():
+    def application(x, z, y, n):
+        v = x + 1 if n > 0 else z
+        w = x + 1 if n > 0 else x
+        y = ntl.max(v) + ntl.max(w)
+
+    text = excluded(application)
+
+    assert text.count("if n > 0:") == 1
+    assert text.count("w = x + 1 if n > 0 else x") == 2
+    assert "store y = ntl.max(excluded(v, mask(z, (0, 1)), 'lowest'))" in text
 
 
 def test_tiles_chosen_by_an_index_that_a_branch_assigns_are_not_the_same():
     def application(many, y, n):
-        i = 0
+        i = n
         if n > 0:
-            i = 1
             v = many[i] + 1
         else:
+            i = n + 1
             v = many[i] + 2
         y = ntl.max(v)
 
-    assert excluded(application).splitlines()[-1] == "store y = ntl.max(v)"
+    assert excluded(application) == expected("""
+        i = n
+        if n > 0:
+            many_index = i
+            v = many[many_index] + 1
+            store y = ntl.max(excluded(v, mask(many[many_index], (0, 1)), 'lowest'))
+        else:
+            i = n + 1
+            many_index_1 = i
+            v = many[many_index_1] + 2
+            store y = ntl.max(excluded(v, mask(many[many_index_1], (0, 1)), 'lowest'))
+    """)
 
 
 def test_a_tile_from_before_an_if_is_the_same_after_it_whatever_its_index_is_then():
