@@ -361,3 +361,24 @@ def test_other_may_be_any_librarys_number(other):
 def test_other_is_a_number(other):
     with pytest.raises(ArrangementError, match="`other` of a Tensor is the number"):
         Tensor(1, other=other)
+
+
+def test_elements_of_a_jagged_tensors_source_are_those_of_its_sequences():
+    """`x.source[i, j]` … loads or stores arbitrary elements; bounds are those of the sequence"""
+
+    def arrangement(x, y, z):
+        return x.tile((1, 4)), y.tile((1, 4)), z.tile((1, 4))
+
+    def application(x, y, z):
+        sequence, place = y.offsets(0)[:, None], y.offsets(1)[None, :]
+        y = x.source[sequence, 3 - place]  # noqa: F841
+        z.source[sequence, 3 - place] = place + 10 * sequence
+
+    x, z = nested(2, 0, 4), nested(2, 0, 4)
+    y = empty(3, 4)
+    tensors = (Tensor(2, jagged_dim=1, other=-1), Tensor(2), Tensor(2, jagged_dim=1))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    kernel(x, y, z)
+
+    assert y.tolist() == [[-1, -1, 2, 1], [-1, -1, -1, -1], [4, 3, 2, 1]]
+    assert z.values().tolist() == [3, 2, 23, 22, 21, 20]

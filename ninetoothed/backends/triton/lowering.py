@@ -214,6 +214,7 @@ class Lowering(ast.NodeTransformer):
         source = self._emitter.kernel.program.parameter(parameter).source
         address: ast.expr = self._emitter.pointer(parameter)
         conditions: list[ast.expr] = []
+        sequence: tuple[ast.expr, ast.expr] | None = None
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
             if isinstance(index, Excluded):
                 # Where it is padding it names no element.
@@ -222,17 +223,38 @@ class Lowering(ast.NodeTransformer):
             term = self.visit(index)
             if not isinstance(term, (ast.Name, ast.Constant)):
                 term = self._addresses.scope.named(self._emitter, f"{parameter}_at_{dim}", term)
-            size = self._emitter.tree(source.shape[dim])
+            own = sequence if dim == source.jagged_dim else None
+            size = own[1] if own is not None else self._emitter.tree(source.shape[dim])
             conditions += [
                 ast.Compare(term, [ast.GtE()], [ast.Constant(0)]),
                 ast.Compare(term, [ast.Lt()], [size]),
             ]
+            if source.jagged_dim is not None and dim == 0:
+                sequence = self._sequence(parameter, term, _all(conditions))
+                continue
+            if own is not None:
+                term = ast.BinOp(term, ast.Add(), own[0])
             if self._emitter.variant.wide:
                 term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
             if as_symbol(stride) not in self._emitter.variant.unit_strides:
                 term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
         return address, _all(conditions) if conditions else ast.Constant(True)
+
+    def _sequence(
+        self, parameter: str, number: ast.expr, mask: ast.expr
+    ) -> tuple[ast.expr, ast.expr]:
+        """Where a jagged tensor's sequence begins and how long it is; 0 where there is none."""
+        place = ast.BinOp(self._emitter.offsets(parameter), ast.Add(), number)
+        after = ast.BinOp(place, ast.Add(), ast.Constant(1))
+        first, last = (
+            language("load", offset, mask=mask, other=ast.Constant(0)) for offset in (place, after)
+        )
+        scope = self._addresses.scope
+        first = scope.named(self._emitter, f"{parameter}_start", first)
+        return first, scope.named(
+            self._emitter, f"{parameter}_length", ast.BinOp(last, ast.Sub(), first)
+        )
 
     def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
         return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
