@@ -218,6 +218,41 @@ def test_a_product_of_tiles_too_small_says_what_to_do(dtype: str, size: int) -> 
     assert torch.equal(output, torch.full((16, 16), 8.0))
 
 
+def reduced_number(x, y):
+    y = x + ntl.max(ntl.program_id(0))  # noqa: F841
+
+
+def tile_as_condition(x, y):
+    if x > 0:
+        y = x  # noqa: F841
+
+
+def number_that_becomes_a_tile(x, y):
+    total = 0.0
+    for _ in range(x.source.shape[1]):
+        total += x
+    y = total  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "advice"),
+    [
+        (reduced_number, "this is one number. Use it as it is"),
+        (tile_as_condition, "One number is needed here: ntl.where chooses"),
+        (number_that_becomes_a_tile, "`total = ntl.zeros.shape, dtype=ntl.float32.` does"),
+    ],
+)
+def test_what_often_is_not_as_triton_has_it_says_what_to_do(application, advice) -> None:
+    def arrangement(*tensors):
+        return tuple(tensor.tile((1, 8)) for tensor in tensors)
+
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+
+    with pytest.raises(CompilationError, match=advice):
+        kernel.compile(torch.ones(4, 20), torch.empty(4, 20), target=HOPPER)
+
+
 def test_a_source_that_is_no_python_is_located() -> None:
     with pytest.raises(CompilationError, match="is no Python") as caught:
         compiled(SOURCE.replace("tl.load(", "tl.load(("))

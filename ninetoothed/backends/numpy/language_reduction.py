@@ -41,6 +41,8 @@ def _axis_of(tile: Tile, axis: Any) -> int | None:
 
 
 def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool) -> Tile:
+    if tile.ndim == 0:
+        raise refuse(f"ntl.{name} takes a tile, but got one number. Use it as it is.")
     place = _axis_of(tile, axis)
     data = without_padding(tile, name)
     between = accumulator(tile.dtype)

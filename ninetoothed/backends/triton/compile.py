@@ -264,6 +264,17 @@ _ADVICE = {
         "On this device `ntl.dot` takes tiles whose inner size is {0} or more. Tile both tensors with "
         "{0} there: what lies beyond a tensor's end is loaded as zero."
     ),
+    r"'dtype' object has no attribute 'numel'": (
+        "A tile is needed here, but this is one number. Use it as it is."
+    ),
+    r"Boolean value of Tensor with more than one value is ambiguous": (
+        "One number is needed here: ntl.where chooses element by element, ntl.max and ntl.sum "
+        "reduce to one."
+    ),
+    r"Loop-carried variable (\w+) has initial type": (
+        "Give {0} the shape and the element type that the loop leaves it before the loop, as "
+        "`{0} = ntl.zeros(shape, dtype=ntl.float32)` does."
+    ),
 }
 
 

@@ -23,6 +23,8 @@ def _pointer(spec: str = "fp32[8]") -> PointerTile:
 
 #: (what is tried, what the error says)
 _REFUSED = {
+    # Shapes
+    "the sum of a number": (lambda: ntl.sum(ntl.max(_tile("fp32[4]"))), "ntl.sum.*one number"),
     # Types
     "exp of float16": (
         lambda: ntl.exp(_tile("fp16[4]")),
