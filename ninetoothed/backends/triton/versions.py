@@ -277,14 +277,10 @@ def descriptor_bytes(descriptor: object) -> bytes:
     return ctypes.string_at(id(descriptor) + size - _DESCRIPTOR_BYTES, _DESCRIPTOR_BYTES)
 
 
-def build_library(source: Path, include_dirs: Sequence[str]) -> bytes:
+def build_library(source: Path) -> bytes:
     """A C file as a shared library, by the compiler that Triton's own launchers are built with.
 
-    CUDA's header is found too.
-
-    Args:
-        source: the file.
-        include_dirs: further folders with headers.
+    It may include ``cuda.h``.
 
     Raises:
         DeviceError: there is no compiler, or it refuses the file.
@@ -294,9 +290,7 @@ def build_library(source: Path, include_dirs: Sequence[str]) -> bytes:
     headers = Path(str(driver_module("cuda").__file__)).parent / "include"
     with tempfile.TemporaryDirectory(prefix="ninetoothed-") as folder:
         try:
-            built = _build(
-                source.stem, str(source), folder, [], [str(headers), *include_dirs], [], []
-            )
+            built = _build(source.stem, str(source), folder, [], [str(headers)], [], [])
         except BUILD_FAILURES as error:
             raise DeviceError(f"{source.name} cannot be compiled: {error}") from error
         return Path(built).read_bytes()

@@ -22,7 +22,46 @@
 #include <stdlib.h>
 
 #include "cuda.h"
-#include "xla/ffi/api/c_api.h"
+
+/* XLA's structures, as in xla/ffi/api/c_api.h and ffi.py: a stable binary interface that grows at its
+   ends only. The header itself is no stable one: names in it change from release to release. */
+
+enum { EXECUTE = 3, INTERNAL_ERROR = 13 };
+
+typedef struct Error Error;
+
+typedef struct { size_t size; int type; void *next; } Extension;
+typedef struct { size_t size; Extension *extension; int major, minor; } Version;
+
+typedef struct { size_t size; Extension *extension; int dtype; void *data; } Buffer;
+typedef struct { size_t size; Extension *extension; int64_t count; void *types; Buffer **buffers; } Buffers;
+typedef struct { int dtype; int64_t *value; } Scalar;
+typedef struct {
+  size_t size; Extension *extension; int64_t count; void *types, *names; Scalar **values;
+} Attributes;
+
+/* What a function of XLA's is asked, and where it puts its answer. */
+typedef struct {
+  size_t size; Extension *extension; void *context; union { void *stream; int32_t ordinal; };
+} Question;
+typedef struct { size_t size; Extension *extension; const char *message; int code; } NewError;
+
+typedef struct {
+  size_t size; Extension *extension; Version version; void *internal;
+  Error *(*create_error)(NewError *);
+  void *error_message, *destroy_error, *register_handler;
+  Error *(*stream)(Question *);
+  void *register_type, *context_get, *state_set, *state_get, *allocate, *free, *schedule,
+      *num_threads, *create_future, *set_available, *set_error, *run_id;
+  Error *(*device_ordinal)(Question *);
+} Api;
+
+typedef struct {
+  size_t size; Extension *extension; const Api *api; void *context; int stage;
+  Buffers arguments, results; Attributes attributes;
+} Frame;
+
+typedef Error *Handler(Frame *);
 
 enum { MOST_BUFFERS = 32, MOST_PARAMETERS = 96, MOST_BYTES = 1024, LISTS = 4096 };
 
@@ -47,14 +86,14 @@ typedef CUresult LaunchKernel(const CUlaunchConfig *, CUfunction, void **, void 
 typedef CUresult GetErrorString(CUresult, const char **);
 
 static _Atomic(Launch *) lists[LISTS];
-static XLA_FFI_Handler *in_python;
+static Handler *in_python;
 static LaunchKernel *launch_kernel;
 static GetErrorString *get_error_string;
 static int32_t only_device;
 
 /* Sets what everything else uses. `device` is the index of the only device; -1 has XLA asked. */
 void ninetoothed_start(void *handler, void *launch, void *error_string, int32_t device) {
-  in_python = (XLA_FFI_Handler *)handler;
+  in_python = (Handler *)handler;
   launch_kernel = (LaunchKernel *)launch;
   get_error_string = (GetErrorString *)error_string;
   only_device = device;
@@ -76,10 +115,11 @@ int ninetoothed_add(const Launch *given) {
   return 1;
 }
 
-static uint64_t address_of(const XLA_FFI_CallFrame *frame, int64_t place) {
-  int64_t count = frame->args.size;
-  void *buffer = place < count ? frame->args.args[place] : frame->rets.rets[place - count];
-  return (uint64_t)((XLA_FFI_Buffer *)buffer)->data;
+static uint64_t address_of(const Frame *frame, int64_t place) {
+  int64_t count = frame->arguments.count;
+  const Buffer *buffer = place < count ? frame->arguments.buffers[place]
+                                       : frame->results.buffers[place - count];
+  return (uint64_t)buffer->data;
 }
 
 static const Launch *find(int64_t identity, int32_t device, const uint64_t *addresses,
@@ -98,7 +138,7 @@ static const Launch *find(int64_t identity, int32_t device, const uint64_t *addr
   return NULL;
 }
 
-static XLA_FFI_Error *refused(const XLA_FFI_CallFrame *frame, const Launch *launch,
+static Error *refused(const Frame *frame, const Launch *launch,
                               CUresult status) {
   const char *text = NULL;
   char message[512];
@@ -106,15 +146,14 @@ static XLA_FFI_Error *refused(const XLA_FFI_CallFrame *frame, const Launch *laun
   snprintf(message, sizeof message,
            "DeviceError: kernel `%s`: the cuda driver failed to launch it: error %d, %s.",
            launch->name, (int)status, text == NULL ? "which it does not know" : text);
-  XLA_FFI_Error_Create_Args error = {XLA_FFI_Error_Create_Args_STRUCT_SIZE, NULL, message,
-                                     XLA_FFI_Error_Code_INTERNAL};
-  return frame->api->XLA_FFI_Error_Create(&error);
+  NewError error = {sizeof error, NULL, message, INTERNAL_ERROR};
+  return frame->api->create_error(&error);
 }
 
-static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const Launch *launch,
+static Error *run(const Frame *frame, const Launch *launch,
                           uint64_t *addresses) {
-  XLA_FFI_Stream_Get_Args stream = {XLA_FFI_Stream_Get_Args_STRUCT_SIZE, NULL, frame->ctx, NULL};
-  XLA_FFI_Error *error = frame->api->XLA_FFI_Stream_Get(&stream);
+  Question asked = {sizeof asked, NULL, frame->context, {NULL}};
+  Error *error = frame->api->stream(&asked);
   if (error != NULL)
     return error;
   void *parameters[MOST_PARAMETERS];
@@ -129,28 +168,26 @@ static XLA_FFI_Error *run(const XLA_FFI_CallFrame *frame, const Launch *launch,
   CUlaunchConfig config = {
       .gridDimX = launch->grid, .gridDimY = 1, .gridDimZ = 1,
       .blockDimX = launch->threads, .blockDimY = 1, .blockDimZ = 1,
-      .sharedMemBytes = launch->shared_memory, .hStream = (CUstream)stream.stream,
+      .sharedMemBytes = launch->shared_memory, .hStream = (CUstream)asked.stream,
       .attrs = &dependent, .numAttrs = launch->is_dependent ? 1 : 0};
   CUresult status = launch_kernel(&config, launch->function, parameters, NULL);
   return status == CUDA_SUCCESS ? NULL : refused(frame, launch, status);
 }
 
 /* The handler. Its one attribute is the call's identity. */
-XLA_FFI_Error *ninetoothed_handle(XLA_FFI_CallFrame *frame) {
-  int64_t count = frame->args.size + frame->rets.size;
+Error *ninetoothed_handle(Frame *frame) {
+  int64_t count = frame->arguments.count + frame->results.count;
   /* An extension is a question, and only one of the stages executes anything. */
-  if (frame->extension_start != NULL || frame->stage != XLA_FFI_ExecutionStage_EXECUTE ||
-      count > MOST_BUFFERS)
+  if (frame->extension != NULL || frame->stage != EXECUTE || count > MOST_BUFFERS)
     return in_python(frame);
-  int64_t identity = *(int64_t *)((XLA_FFI_Scalar *)frame->attrs.attrs[0])->value;
+  int64_t identity = *frame->attributes.values[0]->value;
   int32_t device = only_device;
   if (device < 0) {
-    XLA_FFI_DeviceOrdinal_Get_Args asked = {XLA_FFI_DeviceOrdinal_Get_Args_STRUCT_SIZE, NULL,
-                                            frame->ctx, 0};
-    XLA_FFI_Error *error = frame->api->XLA_FFI_DeviceOrdinal_Get(&asked);
+    Question asked = {sizeof asked, NULL, frame->context, {NULL}};
+    Error *error = frame->api->device_ordinal(&asked);
     if (error != NULL)
       return error;
-    device = asked.device_ordinal;
+    device = asked.ordinal;
   }
   uint64_t addresses[MOST_BUFFERS];
   for (int64_t place = 0; place < count; place++)

@@ -1,7 +1,7 @@
 """The handler in C (``launch.c``): built once, and told what is to be launched for which call.
 
 Only on CUDA devices. It is compiled at the first use by the compiler that Triton builds its own
-launchers with, against the headers that come with jaxlib and Triton, and kept in the cache.
+launchers with, against CUDA's header that comes with Triton, and kept in the cache.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from ninetoothed.backends.triton import versions
 from ninetoothed.backends.triton.recipes import Described, Recipe, packed
 from ninetoothed.backends.triton.runtime import runtime
@@ -24,7 +22,6 @@ from ninetoothed.cache import Cache, digest
 from ninetoothed.errors import DeviceError
 
 _SOURCE = Path(__file__).with_name("launch.c")
-_HEADER = Path("xla", "ffi", "api", "c_api.h")
 
 _MOST_BUFFERS = 32
 _MOST_PARAMETERS = 96
@@ -167,17 +164,15 @@ def load() -> Any:
     Raises:
         DeviceError: it cannot be compiled.
     """
-    headers = jax.ffi.include_dir()
     key = digest(
         _SOURCE.read_bytes(),
-        (Path(headers) / _HEADER).read_bytes(),
         versions.release(),
         (platform.system(), platform.machine(), platform.libc_ver()),
     )
     store = Cache("launchers")
     data = store.get(key)
     if data is None:
-        data = versions.build_library(_SOURCE, [headers])
+        data = versions.build_library(_SOURCE)
         store.put(key, data)
     # The system loads files only; who has loaded one needs it no longer.
     descriptor, path = tempfile.mkstemp(prefix="ninetoothed-", suffix=".so")

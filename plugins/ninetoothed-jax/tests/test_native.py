@@ -101,9 +101,9 @@ class Machine:
         launcher._register()
         target = next(_targets)
         jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(through), platform="cpu")
-        _kept_for_ever.append(self)
         monkeypatch.setattr(launcher, "_TARGET", target)
-        monkeypatch.setitem(launcher._NATIVE, "cpu", self.native)
+        _kept_for_ever.append(self)
+        monkeypatch.setattr(launcher, "_NATIVE", {"cpu": self.native})
         backend = plugins.backend_for("cpu")
         original = backend.plan
 
@@ -170,11 +170,12 @@ def scale():
 @pytest.fixture
 def machine(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "native"))
-    return Machine(monkeypatch)
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield Machine(monkeypatch)
 
 
 @pytest.fixture
-def x():
+def x(machine):
     return jnp.arange(100, dtype=jnp.float32)
 
 
@@ -413,9 +414,13 @@ def test_it_is_compiled_once(monkeypatch, tmp_path):
 
 def test_without_a_compiler_python_launches_and_one_warning_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("CC", str(tmp_path / "no-such-compiler"))
     monkeypatch.setattr(native, "runtime", lambda kind: None)
-    with pytest.warns(RuntimeWarning, match=r"launched from Python.*launch\.c cannot be compiled"):
+
+    def refuse(*arguments):
+        raise RuntimeError("Failed to find C compiler.")
+
+    monkeypatch.setattr("triton.runtime.build._build", refuse)
+    with pytest.warns(RuntimeWarning, match=r"launched from Python.*Failed to find C compiler"):
         assert native.start(None, 0) is None
 
 
@@ -427,3 +432,21 @@ def test_a_library_of_other_structures_is_refused():
 
     with pytest.raises(DeviceError, match=r"launch\.c was compiled with structures other"):
         native.Native(Library, None, 0, 0)
+
+
+@pytest.mark.skipif(jax.default_backend() != "gpu", reason="needs a GPU that JAX runs on")
+def test_on_a_gpu_python_launches_once(monkeypatch):
+    launched = []
+    run = launcher._Call.run
+
+    def counted(call, *arguments):
+        launched.append(call)
+        run(call, *arguments)
+
+    monkeypatch.setattr(launcher._Call, "run", counted)
+    kernel, x = scale(), jnp.arange(1000, dtype=jnp.float32)
+    for factor in (2.0, 3.0):
+        for array in (x, x + 1, x + 2):
+            result = kernel(array, factor, jax.ShapeDtypeStruct(x.shape, x.dtype))
+            assert jnp.array_equal(result, factor * array)
+    assert len(launched) == 2
