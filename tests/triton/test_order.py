@@ -64,6 +64,51 @@ def test_a_position_is_what_the_one_before_leaves():
     assert second({1: "second"}) == "program // 3 % 7"
 
 
+def by_inverses(whole, targets, grid, tree):
+    """Positions by multiplication; the statements contain the factors' values."""
+    inverse = lambda wanted, value: ast.Constant(int(value.evaluate({})))  # noqa: E731
+    body = order.by_inverses(
+        whole, targets, tuple(map(as_symbol, grid)), tree, inverse, lambda wanted: f"_{wanted}"
+    )
+    text = "\n".join(ast.unparse(ast.fix_missing_locations(each)) for each in body)
+    return ast.parse(text.replace(".to(tl.int64)", "").replace(".to(tl.int32)", "")).body
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [(3, 5), (1, 5), (5, 1), (2, 3, 4), (1, 7, 3, 1), (4, 48, 16, 1), (2, 1, 9), (3, 2, 5, 2)],
+)
+def test_order_by_inverses_is_row_major(grid):
+    assert order.are_inverses_exact(grid)
+    assert positions(by_inverses, grid) == list(itertools.product(*map(range, grid)))
+
+
+@pytest.mark.parametrize("divisor", [3, 7, 641, 1023, 1025, 16383])
+def test_inverses_are_exact_as_far_as_it_is_said(divisor):
+    count = ((1 << 30) - 1) // divisor // divisor
+    (statement, *_) = by_inverses("program", {0: "row"}, (count, divisor), as_symbol)
+    row = compile(ast.Expression(statement.value), "<order>", "eval")
+
+    assert order.are_inverses_exact((count, divisor))
+    assert not order.are_inverses_exact((count + 1, divisor))
+    for multiple in range(divisor, count * divisor, max(count // 500, 1) * divisor):
+        assert eval(row, {"program": multiple}) == multiple // divisor
+        assert eval(row, {"program": multiple - 1}) == (multiple - 1) // divisor
+
+
+def test_a_dimension_that_nobody_needs_is_not_found_out():
+    (statement,) = by_inverses("program", {0: "row"}, (6, 5, 4), as_symbol)
+
+    assert "//" not in ast.unparse(statement) and ast.unparse(statement).startswith(
+        "row = program * "
+    )
+
+
+@pytest.mark.parametrize("grid", [(0, 5), (5, 0), (1 << 20, 1 << 10), (1 << 15, 1 << 8)])
+def test_where_inverses_are_not_exact(grid):
+    assert not order.are_inverses_exact(grid)
+
+
 def test_a_group_goes_down_its_rows_first():
     found = positions(grouped(4), (16, 4), lambda wanted: f"_{wanted}")
 

@@ -176,6 +176,29 @@ def test_the_same_text_every_time():
     assert len(texts) == 1
 
 
+def test_positions_need_no_division():
+    text = specialized(*attention(), ring=1)[0].emitted.text
+    (found,) = (line for line in text.splitlines() if line.startswith("    program_0 = "))
+
+    assert found == "    program_0 = (program.to(gl.int64) * program_0_inverse >> 30).to(gl.int32)"
+    assert "%" not in text[text.index("@gluon.jit") :]
+
+
+def test_positions_are_divided_for_where_there_are_very_many():
+    text = specialized(*attention(queries=2**18), ring=1)[0].emitted.text
+
+    assert "gl.program_id" in text and "program_0 = program // (" in text
+
+
+def test_other_lengths_and_numbers_of_heads_are_the_same_kernel():
+    few, many = (
+        specialized(*attention(heads=heads, queries=queries, keys=1000), ring=1)[0]
+        for heads, queries in ((6, 1000), (34, 77 * 8))
+    )
+
+    assert few.key == many.key and few.integers != many.integers
+
+
 def test_a_ring_of_one_needs_no_numbers():
     text = specialized(*attention(), ring=1)[0].emitted.text
 

@@ -126,6 +126,12 @@ class Addresses:
             fresh = self._emitter.fresh
             group = self._emitter.options.group
             return [first, *order.grouped(whole, self._program_names, grid, group, tree, fresh)]
+        if self._emitter.variant.ring and self._emitter.variant.ring.has_inverses:
+            inverse, fresh = self._emitter.inverse, self._emitter.fresh
+            return [
+                first,
+                *order.by_inverses(whole, self._program_names, grid, tree, inverse, fresh),
+            ]
         return [first, *order.plain(whole, self._program_names, grid, tree)]
 
     # Accesses of tiles.

@@ -53,7 +53,7 @@ class KernelParameter:
             ``"symbol"`` or ``"constexpr"``; ``"arrivals"`` or ``"partials"``, pointers into the
             workspace (`split`).
         parameter: the application's parameter, or None for a symbol.
-        symbol: the symbol whose value it has, or None.
+        symbol: the symbol whose value it has, or what is computed from symbols' values, or None.
     """
 
     name: str
@@ -277,6 +277,10 @@ class _Emitter:
 
         return as_symbol(expression).ast(name_of)
 
+    def inverse(self, wanted: str, value: Symbol) -> ast.expr:
+        """A value that is computed from sizes before the launch, under such a name (`order`)."""
+        return self._use(wanted, "symbol", symbol=value)
+
     def position(self, expression: Symbol) -> ast.expr:
         """A symbolic integer over the program's position as an expression."""
         op, operands = expression.op, expression.operands
@@ -315,6 +319,8 @@ class _Emitter:
                 owner = parameter.parameter
                 position = len(order) if owner is None else order.index(owner)
                 return (parameter.is_constexpr, 0, position, parameter.kind != "pointer")
+            if parameter.symbol.op != "leaf":
+                return (parameter.is_constexpr, 2, parameter.name)
             leaf = parameter.symbol.leaf
             return (
                 parameter.is_constexpr,

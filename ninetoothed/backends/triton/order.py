@@ -10,10 +10,11 @@ cache. This is the grouped order of Triton's matrix multiplication tutorial.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.expr import Expression, Symbol
+from ninetoothed.expr import Expression, Symbol, as_symbol
 from ninetoothed.simplify import product
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 #: Rows of tiles in a group, where nothing else is chosen.
 GROUP = 8
+
+#: Inverses are so many bits of a fraction, rounded up.
+_BITS = 30
+_UP = (1 << _BITS) - 1
 
 
 def is_grouped(arrangement: Arrangement) -> bool:
@@ -64,6 +69,56 @@ def plain(
         elif dim > 0 and product(grid[:dim]) != 1:
             position = ast.BinOp(position, ast.Mod(), tree(grid[dim]))
         result.append(_assign(target, position))
+    return result
+
+
+def are_inverses_exact(grid: tuple[int, ...]) -> bool:
+    """Whether multiplying by inverses gives the positions in a grid."""
+    later = [math.prod(grid[dim + 1 :]) for dim in range(len(grid))]
+    # A program's number times what rounding added to the inverse, less than the divisor.
+    return 0 < math.prod(grid) * max(later) < 1 << _BITS
+
+
+def by_inverses(
+    whole: str,
+    targets: Mapping[int, str],
+    grid: tuple[Expression, ...],
+    tree: Callable[[Any], ast.expr],
+    inverse: Callable[[str, Symbol], ast.expr],
+    fresh: Callable[[str], str],
+) -> list[ast.stmt]:
+    """The same as `plain`, by multiplication: a division takes some hundred cycles, before a program
+    can ask for its first element. (Granlund and Montgomery, *Division by invariant integers using
+    multiplication*, 1994.)
+
+    Args:
+        inverse: gives a value that sizes decide, under a name, as a parameter of the kernel.
+        fresh: gives a name that nothing has.
+    """
+    result: list[ast.stmt] = []
+    leading: dict[int, str] = {}
+
+    def leading_up_to(dim: int) -> ast.expr:
+        """The program's number among those that differ in the dimensions up to this one."""
+        later = product(grid[dim + 1 :])
+        if later == 1:
+            return _name(whole)
+        if dim not in leading:
+            is_position = dim == 0 and 0 in targets
+            leading[dim] = targets[0] if is_position else fresh(f"leading_{dim}")
+            name = fresh(f"{leading[dim]}_inverse")
+            factor = inverse(name, (as_symbol(later) + _UP) // later)
+            quotient = f"({whole}.to(tl.int64) * {_text(factor)} >> {_BITS}).to(tl.int32)"
+            result.extend(ast.parse(f"{leading[dim]} = {quotient}").body)
+        return _name(leading[dim])
+
+    for dim, target in sorted(targets.items()):
+        position = leading_up_to(dim)
+        if dim > 0 and product(grid[:dim]) != 1:
+            before = ast.BinOp(leading_up_to(dim - 1), ast.Mult(), tree(grid[dim]))
+            position = ast.BinOp(position, ast.Sub(), before)
+        if leading.get(dim) != target:
+            result.append(_assign(target, position))
     return result
 
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton import descriptors
+from ninetoothed.backends.triton import descriptors, order
 from ninetoothed.backends.triton.layouts import MOST_COLUMNS, NotPossibleError
 from ninetoothed.constancy import decided
 from ninetoothed.effects import called_name
-from ninetoothed.expr import Symbol, next_power_of_2
+from ninetoothed.expr import Symbol, as_symbol, next_power_of_2
 from ninetoothed.program import (
     Load,
     Program,
@@ -78,10 +78,12 @@ class Ring:
     Attributes:
         size: buffers of a ring.
         constants: the application's constants, where they decide what it does.
+        has_inverses: whether positions in the grid are found by multiplication (`order`).
     """
 
     size: int
     constants: tuple[tuple[str, Any], ...] = ()
+    has_inverses: bool = False
 
 
 def serves(device: DeviceLimits | Target | None) -> bool:
@@ -98,12 +100,14 @@ def variant(
 ) -> Variant:
     """A call's variant with rings of so many buffers."""
     constants = tuple(sorted((n, v) for n, v in call.constants.items() if n in _tested(kernel)))
+    grid = tuple(int(as_symbol(size).evaluate(environment)) for size in kernel.grid)
+    has_inverses = len(grid) > 1 and order.are_inverses_exact(grid) and not plain.wide
     return replace(
         plain,
         # Quotients by multiplication are functions in Triton.
         bounds=frozenset(),
         boxes=_boxes(kernel, call, environment),
-        ring=Ring(size, constants),
+        ring=Ring(size, constants, has_inverses),
     )
 
 

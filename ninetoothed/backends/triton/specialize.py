@@ -159,7 +159,9 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         if parameter.kind == "symbol":
             integers[name] = value
             known = divisors.divisor(value)
-            told[name] = known if known == divisors.MOST or parameter.symbol in deciding else 1
+            is_size = parameter.symbol is not None and parameter.symbol.op == "leaf"
+            is_told = parameter.symbol in deciding or (is_size and known == divisors.MOST)
+            told[name] = known if is_told else 1
         if parameter.kind == "pointer":
             told[name] = call.arguments[parameter.parameter or ""].alignment
         if parameter.kind in _WORKSPACE:
@@ -187,7 +189,8 @@ def _emitted(kernel: Kernel, variant: Variant, options: Options) -> Emitted:
 
 def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:
     if parameter.symbol is not None:
-        return environment[parameter.symbol]
+        is_leaf = parameter.symbol.op == "leaf"
+        return environment[parameter.symbol] if is_leaf else parameter.symbol.evaluate(environment)
     return call.constants.get(parameter.parameter or "")
 
 
