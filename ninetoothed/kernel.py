@@ -300,14 +300,6 @@ class Kernel:
         with self._plan_lock:
             return backend_for(call.device.kind).plan(self, call, values), call.device
 
-    def settled_plan(self, frontend: Any, given: Mapping[str, Any]) -> Plan | None:
-        """The plan of a key where it is certain before any call; see `new_plan` for ``given``."""
-        from ninetoothed.plugins import backend_for
-
-        call = checked_call(self, frontend, given)
-        with self._plan_lock:
-            return backend_for(call.device.kind).settled_plan(self, call)
-
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""
         from ninetoothed.plugins import find_frontend, tell_of_changes

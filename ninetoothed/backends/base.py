@@ -109,14 +109,6 @@ class Backend(abc.ABC):
             CompilationError, DeviceError: the kernel does not compile or does not fit the device.
         """
 
-    def settled_plan(self, kernel: Kernel, call: Call) -> Plan | None:
-        """What `plan` would give for this key whatever it is called with, where that is certain.
-
-        Nothing is run or measured. None says that the first call may find out more, or that this
-        backend does not tell.
-        """
-        return None
-
     def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
         """Searches for the fastest configuration of a call; see `ninetoothed.tune`.
 

@@ -193,37 +193,6 @@ def test_an_empty_grid_needs_no_configuration(machine: Machine) -> None:
     assert machine.measured == []
 
 
-def test_a_plan_is_settled_once_nothing_is_left_to_search_for(machine: Machine) -> None:
-    call = product(512, 512, 512)
-    assert Planner(mm.kernel, call).settled_plan() is None
-    assert machine.measured == []
-    tuned = chosen(call)
-    machine.measured.clear()
-    settled = Planner(mm.kernel, call).settled_plan()
-    assert settled is not None and settled.details["config"] == tuned
-    assert machine.measured == []
-
-
-def test_the_only_choice_is_settled(machine: Machine, monkeypatch) -> None:
-    monkeypatch.setattr(mm.kernel, "max_num_configs", 1)
-    settled = Planner(mm.kernel, product(512, 512, 512)).settled_plan()
-    assert settled is not None
-    assert settled.details["config"] == chosen(product(512, 512, 512))
-    assert machine.measured == []
-
-
-def test_without_tuning_every_plan_is_settled(machine: Machine, monkeypatch) -> None:
-    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    settled = Planner(mm.kernel, product(512, 512, 512)).settled_plan()
-    assert settled is not None
-    assert settled.details["config"] == chosen(product(512, 512, 512))
-
-
-def test_an_empty_grid_is_settled(machine: Machine) -> None:
-    settled = Planner(mm.kernel, product(0, 512, 512)).settled_plan()
-    assert settled is not None and "recipe" not in settled.details
-
-
 def test_what_does_not_fit_is_passed_over(machine: Machine) -> None:
     machine.fails = lambda config: config["BLOCK_SIZE_M"] == 64
     assert chosen(product(512, 512, 512))["BLOCK_SIZE_M"] != 64

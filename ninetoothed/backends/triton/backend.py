@@ -28,12 +28,6 @@ class TritonBackend(Backend):
 
         return Planner(kernel, call).plan(values)
 
-    def settled_plan(self, kernel: Kernel, call: Call) -> Plan | None:
-        """The plan where nothing is left to be searched for; see `Backend.settled_plan`."""
-        from ninetoothed.backends.triton.planning import Planner
-
-        return Planner(kernel, call).settled_plan()
-
     def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
         """Searches for the fastest configuration of a call; see `ninetoothed.tune`."""
         from ninetoothed.backends.triton.planning import Planner

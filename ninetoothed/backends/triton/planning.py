@@ -71,25 +71,12 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        return self._empty() or self._plan_of(self._chosen(values))
-
-    def settled_plan(self) -> Plan | None:
-        """The plan where there is no choice, or none that is left; None where one would search."""
-        if (empty := self._empty()) is not None:
-            return empty
-        config = self._settled()
-        return None if config is None else self._plan_of(config)
-
-    def _empty(self) -> Plan | None:
-        """The plan where no program runs."""
         plainest = choosing.plainest(self._kernel, self._call)
         environment = environment_of(self._kernel, self._call, plainest)
-        if 0 not in self._kernel.verified_grid(environment):
-            return None
-        source = specialize(self._kernel, self._call, plainest).emitted.text
-        return Plan(run_nothing, {"source": source})
-
-    def _plan_of(self, config: Config) -> Plan:
+        if 0 in self._kernel.verified_grid(environment):
+            source = specialize(self._kernel, self._call, plainest).emitted.text
+            return Plan(run_nothing, {"source": source})
+        config = self._chosen(values)
         candidate = self._candidate(config)
         return Plan(
             self._guarded(candidate.run),
@@ -136,17 +123,6 @@ class Planner:
             return known or self._untuned()
         finally:
             _PURSE.pay(time.monotonic() - start)
-
-    def _settled(self) -> Config | None:
-        """What was found by a search that serves, or the only choice that there is."""
-        effort, results = tuning.effort(), self._results()
-        known = results.best(self._applies)
-        if known is not None and results.serve(effort.name):
-            return known
-        if effort.name == "none":
-            return known or self._untuned()
-        space = choosing.space_of(self._kernel, self._call, self._limits)
-        return space.ranked[0] if len(space) == 1 else None
 
     def _may_search(self, values: tuple[Any, ...] | None, effort: tuning.Effort) -> bool:
         if values is None or effort.name == "none":
