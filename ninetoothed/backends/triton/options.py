@@ -332,8 +332,7 @@ def choices(
             if name in given:
                 # What does not apply to this kernel stays as it is.
                 is_right = given[name] in possible or (
-                    name in _ALSO_RIGHT
-                    and _ALSO_RIGHT[name](case, Options(**chosen), given[name])
+                    name in _ALSO_RIGHT and _ALSO_RIGHT[name](case, Options(**chosen), given[name])
                 )
                 possible = [given[name] if is_right else default]
             extended += [{**chosen, name: value} for value in dict.fromkeys(possible)]
