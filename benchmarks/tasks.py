@@ -30,7 +30,6 @@ from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH,
 from benchmarks.measure import Timer, environment, first_call, num_turns
 from benchmarks.report import RESULTS, describe, figure, table, write
 from benchmarks.spread import Spread, ratios
-from ninetoothed import results as tuned
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 
@@ -151,6 +150,8 @@ def geometric_means(results: list[dict[str, Any]]) -> dict[str, float]:
 
 def found(most: int = 10) -> dict[str, dict[str, Any]]:
     """What our tuner chose, and the milliseconds of the fastest that it measured."""
+    from ninetoothed import results as tuned
+
     return {
         f"{entry.subject.kernel}: {entry.subject.arguments}": {
             "chosen": str(entry.best()),
@@ -250,7 +251,10 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         torch.cuda.empty_cache()
 
     configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
-    data = {"results": results, "failed": wrong, "configurations": configurations, "ours": found()}
+    data = {"results": results, "failed": wrong, "configurations": configurations}
+    if any(OURS in task.contenders for task in tasks):
+        # Else this may be the published package's process, which has another package of our name.
+        data["ours"] = found()
     if options.published is not None:
         print("the published package … ", end="", flush=True)
         start = time.perf_counter()

@@ -88,6 +88,9 @@ def test_ours_meets_the_published_package_through_pytorch() -> None:
 def test_a_published_package_that_finds_no_device_is_reported(tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")
+    # Nothing of ours is imported where that package is: it has our package's name.
+    (tmp_path / "ninetoothed").mkdir()
+    (tmp_path / "ninetoothed" / "__init__.py").touch()
     with pytest.raises(RuntimeError, match="failed:\n.*CUDA device"):
         published.measure(tmp_path, ("--tasks", "add", "--processes", "1"))
 
