@@ -145,10 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         with tempfile.TemporaryDirectory() as root:
             folders = {effort: str(Path(root, effort)) for effort in efforts}
-            seconds = {
-                effort: measure(name, effort, folder, options.processes)
-                for effort, folder in folders.items()
-            }
+            seconds = {}
+            for effort, folder in folders.items():
+                print(f"{name}, {effort} … ", end="", flush=True)
+                seconds[effort] = measure(name, effort, folder, options.processes)
+                cold, *warm = (run[2] for runs in seconds[effort].values() for run in runs)
+                told = ", ".join(f"{each:.3f}" for each in warm)
+                print(f"cold {cold:.2f} s, warm {told} s", flush=True)
             here, times = figures(_COMPARE, name, str(options.rounds), json.dumps(folders))
         tasks[name] = {"seconds": seconds, "milliseconds": times}
 

@@ -13,8 +13,8 @@ import functools
 import importlib
 import importlib.util
 import json
-import math
 import multiprocessing
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from benchmarks.measure import Timer
 
 #: So many of the quickest after the first look are timed again, longer and in turns.
-_FINALISTS = 8
+_FINALISTS = 16
 _FIRST_LOOK, _LONGER_LOOK = 6, 60
 
 #: What takes so many times as long as the best so far is not looked at again.
@@ -210,12 +210,13 @@ def fastest(
     if not times:
         raise RuntimeError("no configuration can be run on this device") from reason
     finalists = sorted(times, key=times.__getitem__)[:_FINALISTS]
-    best: dict[Any, float] = dict.fromkeys(finalists, math.inf)
-    for _ in range(2):
-        for key in finalists:
-            timer.forget_kept()
-            best[key] = min(best[key], timer.milliseconds(launches[key], _LONGER_LOOK))
-    return min(best, key=best.__getitem__), sorted(best.values()), len(times)
+    found: dict[Any, list[float]] = {key: [] for key in finalists}
+    # There and back, as in `Timer.rounds`.
+    for key in finalists + finalists[::-1]:
+        timer.forget_kept()
+        found[key].append(timer.milliseconds(launches[key], _LONGER_LOOK))
+    means = {key: statistics.mean(values) for key, values in found.items()}
+    return min(means, key=means.__getitem__), sorted(means.values()), len(times)
 
 
 def _copies(values: Any) -> Any:

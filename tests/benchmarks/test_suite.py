@@ -16,7 +16,7 @@ pytest.importorskip("triton", reason="needs Triton")
 from benchmarks import compile_growth, first_call, published, sweep, tasks  # noqa: E402
 from benchmarks.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.inputs import BUILDERS, normal  # noqa: E402
-from benchmarks.measure import num_turns  # noqa: E402
+from benchmarks.measure import Timer, num_turns  # noqa: E402
 from benchmarks.report import figure  # noqa: E402
 from benchmarks.triton_kernels import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
@@ -219,3 +219,24 @@ def test_results_can_be_read_back_for_their_configurations(tmp_path: Path) -> No
 
     assert tasks.main(["--tasks", "add", "--configs", str(path), "--processes", "1"]) == 1
     assert search.CHOICES.pop("x").config == {"A": 1}
+
+
+def test_a_round_goes_there_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second turn is slower: nobody has more of them."""
+    taken: list[int] = []
+
+    class Alternating(Timer):
+        def __init__(self) -> None:
+            pass
+
+        def forget_kept(self) -> None:  # type: ignore[override]
+            taken.append(len(taken))
+
+        def repetitions_for(self, *_: object, **__: object) -> int:
+            return 10
+
+        def milliseconds(self, *_: object, **__: object) -> float:
+            return 1.0 + len(taken) % 2
+
+    functions = {name: [lambda: None] for name in ("ours", "idiomatic", "best", "PyTorch")}
+    assert Alternating().rounds(functions, 3) == dict.fromkeys(functions, [1.5] * 3)
