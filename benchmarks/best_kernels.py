@@ -582,8 +582,9 @@ def addmm(input, a, b, beta=1.0, alpha=1.0):
     return _addmm(a[None], b[None], input[None], beta, alpha)[0]
 
 
-# Convolution. Its reduction is split among programs, for there are few tiles; the last program of a
-# tile adds what all of them found.
+# Convolution. Its reduction is split among programs, for there are few tiles. Where all programs run at
+# once, those of a tile wait for one another, and each adds what all of them found of some columns; else
+# the last one adds all of it.
 
 
 @triton.jit
@@ -639,6 +640,7 @@ def load_folded(
                 "BLOCK_SIZE_K": k,
                 "SPLIT": split,
                 "AHEAD": ahead,
+                "SHARES": shares,
             },
             num_warps=warps,
             num_stages=stages,
@@ -657,6 +659,7 @@ def load_folded(
         for split in splits
         for stages in (2, 3, 4)
         for ahead in (False, True)
+        for shares in ((False, True) if ahead and m * n >= 64 * 128 and warps == 8 else (False,))
     ],
     key=["N", "C", "H", "W", "K"],
 )
@@ -681,6 +684,8 @@ def conv2d_kernel(
     BLOCK_SIZE_K: tl.constexpr,
     SPLIT: tl.constexpr,
     AHEAD: tl.constexpr,
+    SHARES: tl.constexpr,
+    MULTIPROCESSORS: tl.constexpr,
 ):
     P: tl.constexpr = H - R + 1
     Q: tl.constexpr = W - S + 1
@@ -734,7 +739,30 @@ def conv2d_kernel(
         tl.store(parts_ptr + part * SIZE + inside, accumulator)
         tl.debug_barrier()  # All threads have stored before one of them says so.
 
-        if tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") == SPLIT - 1:
+        arrived = tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") + 1
+
+        if SHARES and TILES * SPLIT <= MULTIPROCESSORS:
+            # None waits for one that does not run yet: each has a multiprocessor of its own.
+            while arrived < SPLIT:
+                arrived = tl.atomic_add(arrived_ptr + tile, 0, sem="acquire")
+
+            # A power of two of shares: some parts have two.
+            COUNT: tl.constexpr = triton.next_power_of_2(SPLIT)
+            WIDTH: tl.constexpr = BLOCK_SIZE_N // COUNT
+            for share in range(part, COUNT, SPLIT):
+                columns = share * WIDTH + tl.arange(0, WIDTH)
+                places = tl.arange(0, BLOCK_SIZE_M)[:, None] * BLOCK_SIZE_N + columns[None, :]
+                piece = tl.zeros((BLOCK_SIZE_M, WIDTH), dtype=tl.float32)
+                for other in tl.static_range(SPLIT):
+                    piece += tl.load(parts_ptr + other * SIZE + places, cache_modifier=".cg")
+                columns += tile // ROWS * BLOCK_SIZE_N
+                piece_ptrs = output_ptr + (output_rows[:, None] + columns[None, :] * (P * Q))
+                tl.store(piece_ptrs, piece.to(output_ptr.dtype.element_ty))
+
+            # The last to leave makes the counter zero again.
+            if tl.atomic_add(arrived_ptr + tile, 1, sem="relaxed") == 2 * SPLIT - 1:
+                tl.store(arrived_ptr + tile, 0)
+        elif arrived == SPLIT:
             total = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
 
             for other in range(SPLIT):
@@ -789,6 +817,7 @@ def conv2d(input, filter):
         S=s,
         RECIPROCAL_S=_reciprocal(s, c * r * s),
         RECIPROCAL_RS=_reciprocal(r * s, c * r * s),
+        MULTIPROCESSORS=_num_processors(),
     )
     return output
 
