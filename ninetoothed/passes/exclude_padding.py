@@ -8,8 +8,8 @@ it names no element of it: nothing is stored there, and what is loaded is paddin
 
 After an ``if`` a variable has the marks that it has at the end of both branches, unless each goes on by
 itself; in a loop and after it those that it has before it and at the end of each round (a sum over
-tiles has none: it holds what was accumulated). What is not followed loses its marks: elements moved across dimensions, and
-results of functions unknown.
+tiles has none: it holds what was accumulated). What is not followed loses its marks: elements moved
+across dimensions, and results of functions unknown.
 
 Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape. And where
 a tile of one element is an index, its element is, since the shapes are known here.
