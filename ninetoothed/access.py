@@ -190,6 +190,14 @@ def sequence_length(source: Tensor, sequence: Symbol) -> Symbol:
     return make("sequence_length", identity(source), sequence)
 
 
+def sequence_of(access: Access) -> Symbol | None:
+    """Which of a jagged tensor's sequences a program's tiles are of; None where of several."""
+    chosen = (*access.selections, *access.lanes)
+    only = {position: 0 for position in chosen if position.leaf.extent == 1}
+    sequence = as_symbol(simplify(access.indices[0].substitute(only)))
+    return None if any(leaf in chosen for leaf in sequence.leaves()) else sequence
+
+
 def _jagged_conditions(source: Tensor, indices: Indices, conditions: list[Symbol]) -> list[Symbol]:
     """A sequence's own length bounds it, not that of the longest."""
     jagged = source.jagged_dim

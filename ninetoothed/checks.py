@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
+from ninetoothed.access import sequence_of
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.metaops import shape_text
+from ninetoothed.passes import remove_dead
+from ninetoothed.program import Program, SequenceLength, location
 
 if TYPE_CHECKING:
-    from ninetoothed.arrange import Parameter
+    from ninetoothed.arrange import Arrangement, Parameter
     from ninetoothed.frontends.base import Frontend
     from ninetoothed.kernel import Kernel
 
@@ -79,6 +82,20 @@ def check_choices(option: str, value: Any) -> None:
         )
     if option == "num_warps" and any(choice & (choice - 1) for choice in choices):
         raise ArgumentError(f"num_warps must be a power of two, as in (4, 8); got {value!r}")
+
+
+def check_sequences(program: Program, arrangement: Arrangement) -> None:
+    """`ApplicationError` where a length is asked for of a tile that is of several sequences."""
+    asked = (node for node in program.nodes() if isinstance(node, SequenceLength))
+    several = {n.parameter for n in asked if sequence_of(arrangement.accesses[n.parameter]) is None}
+    for node in remove_dead.run(program).nodes() if several else ():
+        if isinstance(node, SequenceLength) and node.parameter in several:
+            raise ApplicationError(
+                f"`{node.parameter}.source.shape[{node.dim}]` is the length of the sequence at "
+                f"hand, and a program's tiles of `{node.parameter}` are of several sequences. In "
+                "the arrangement, tile dimension 0 by 1, and let it be one of the grid's.",
+                location(node),
+            )
 
 
 def check_count(option: str, value: Any) -> None:

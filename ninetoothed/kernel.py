@@ -15,7 +15,7 @@ from typing import Any
 
 from ninetoothed.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair
 from ninetoothed.backends.base import Call, Device, Plan
-from ninetoothed.checks import check_choices, check_count, checked_call
+from ninetoothed.checks import check_choices, check_count, check_sequences, checked_call
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, near
 from ninetoothed.expr import Expression, Fresh, Symbol, as_symbol
 from ninetoothed.naming import all_symbols, default_name, default_symbols, named_symbols
@@ -161,6 +161,7 @@ class Kernel:
 
             frontend_named(caller)
         self.program: Program = parse(application, arrangement.parameters, name)
+        check_sequences(self.program, arrangement)
         found = all_symbols(arrangement, self.program)
         self.meta_symbols = tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta)
         inferred = {s for p in self.tensor_parameters for s in p.source.shape}

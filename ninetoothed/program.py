@@ -94,6 +94,14 @@ class SourceStride(Expression):
     dim: int
 
 
+class SequenceLength(Expression):
+    """The size of a jagged source along ``dim`` in the program's sequence."""
+
+    _fields = ("parameter", "dim")
+    parameter: str
+    dim: int
+
+
 class SourcePointer(Expression):
     """The pointer to a source tensor's first element."""
 

@@ -19,6 +19,7 @@ from ninetoothed.program import (
     Mask,
     Offsets,
     Program,
+    SequenceLength,
     SourceLoad,
     SourcePointer,
     SourceStore,
@@ -46,7 +47,7 @@ _EXPRESSIONS = (
     *(ast.Name, ast.Constant, ast.Tuple, ast.Subscript, ast.Slice, ast.Attribute, ast.Call),
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
     *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourceStride, SourcePointer, ElementType),
-    *(SourceLoad, DTypeRef, LanguageRef, ExternRef, Widened, Mask, Excluded),
+    *(SequenceLength, SourceLoad, DTypeRef, LanguageRef, ExternRef, Widened, Mask, Excluded),
 )
 _TOKENS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 

@@ -32,7 +32,7 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
 )
-from ninetoothed.program import ExternRef, LanguageRef, Widened
+from ninetoothed.program import ExternRef, LanguageRef, SequenceLength, Widened
 
 #: Functions that take a shape, and the first argument of it: all from there on, or a tuple.
 _SHAPES = {"zeros": 0, "full": 0, "broadcast_to": 1, "reshape": 1, "view": 1}
@@ -212,6 +212,13 @@ class CallFrame(OperatorFrame):
             return value
         if isinstance(value, Runtime) and _is_shape(value.node):
             return value
+        if isinstance(value, Runtime) and isinstance(value.node, SequenceLength):
+            size = f"{value.node.parameter}.source.shape[{value.node.dim}]"
+            raise self.error(
+                node,
+                f"`{size}` is the length of the sequence at hand, and the size of a tile is the same "
+                "in every program. Take that of a tile that the arrangement made.",
+            )
         return Runtime(self.at(Widened(value=self.expression(value, node)), node))
 
     def _runtime_call(

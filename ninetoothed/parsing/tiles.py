@@ -22,6 +22,7 @@ from ninetoothed.parsing.values import (
 )
 from ninetoothed.program import (
     Offsets,
+    SequenceLength,
     SourceLoad,
     SourcePointer,
     SourceStore,
@@ -39,7 +40,20 @@ class TileFrame(BindingFrame):
             dims = range(value.parameter.source.ndim)
             return Group(tuple(self._stride(value, dim, node) for dim in dims))
         attribute = _ATTRIBUTES.get(type(value), {}).get(name)
-        return None if attribute is None else attribute(value)
+        if attribute is None:
+            return None
+        if name == "shape" and isinstance(value, Source):
+            return self._source_shape(value.parameter, node)
+        return attribute(value)
+
+    def _source_shape(self, parameter: Any, node: ast.AST) -> Group:
+        """The sizes of a source; along a jagged dimension that of the program's sequence."""
+        source = parameter.source
+        sizes = list(_shape_of(source.shape).items)
+        if source.jagged_dim is not None:
+            length = SequenceLength(parameter=parameter.name, dim=source.jagged_dim)
+            sizes[source.jagged_dim] = Runtime(self.at(length, node))
+        return Group(tuple(sizes))
 
     def _stride(self, value: Tile | Source, dim: int | None, node: ast.AST) -> Runtime:
         return Runtime(self.at(SourceStride(parameter=value.parameter.name, dim=dim), node))
@@ -65,7 +79,7 @@ class TileFrame(BindingFrame):
         if method.name == "stride":
             return self._stride(owner, dim, node)
         if method.name == "size":
-            return _shape_of(parameter.source.shape).items[dim or 0]
+            return self._source_shape(parameter, node).items[dim or 0]
         return Runtime(self.at(Offsets(tile=self.reference(owner, node), dim=dim), node))
 
     def _dimension(
@@ -148,6 +162,15 @@ class TileFrame(BindingFrame):
                 node,
                 f"`{name}.source` is indexed with {count_text(len(indices), 'index', 'indices')}, and "
                 f"it has {count_text(ndim, 'dimension', 'dimensions')}: one index for each is needed.",
+            )
+        jagged = source.parameter.source.jagged_dim
+        last = None if jagged is None else indices[jagged]
+        if isinstance(last, Known) and _is_int(last.object) and last.object < 0:
+            raise self.error(
+                node,
+                f"`{name}.source` is indexed with {last.object} in its jagged dimension: sequences "
+                "end where each has its end. Say the position from the sequence's first element, "
+                f"as in `{name}.source.shape[{jagged}] - {-last.object}` for the one at hand.",
             )
         return [
             self._index(f"{name}.source", value, size, node)

@@ -29,6 +29,7 @@ from ninetoothed.program import (
     Load,
     Mask,
     Offsets,
+    SequenceLength,
     SourceLoad,
     SourceStore,
     SymbolValue,
@@ -253,13 +254,14 @@ class Values:
             return self.draft.counts[node.id] <= 1
         if isinstance(node, ast.BinOp):
             return self.is_stable(node.left) and self.is_stable(node.right)
-        return isinstance(node, ast.Constant | SymbolValue)
+        return isinstance(node, ast.Constant | SymbolValue | SequenceLength)
 
 
 _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
     ast.Name: Values.visit_name,
     ast.Constant: Values.visit_constant,
     SymbolValue: Values.visit_scalar,
+    SequenceLength: Values.visit_scalar,
     TileRef: Values.visit_tile,
     Load: Values.visit_load,
     Forwarded: Values.visit_forwarded,

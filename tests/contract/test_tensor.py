@@ -9,7 +9,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
-from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError
 from ninetoothed.simplify import simplify
 from tests.contract.kernels import B, arange, empty, rows, run, tiles, vectors
 
@@ -263,6 +263,149 @@ def test_a_jagged_tensor_of_three_dimensions():
     ninetoothed.make(arrangement, summed, (Tensor(3, jagged_dim=1), Tensor(2)))(x, y)
 
     assert torch.equal(y, torch.stack([part.sum(0) for part in x.unbind()]))
+
+
+def whole_sequences(x, y):
+    return x.tile((1, -1)), y.tile((1, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("lengths", [(3, 5, 1), (5, 0, 2), (1,), (0, 7)], ids=str)
+def test_a_jagged_sources_size_is_that_of_the_sequence_at_hand(lengths, dtype):
+    """for bounds, that of the sequence at hand"""
+
+    def mean(x, y):
+        y = ntl.sum(ntl.cast(x, ntl.float32)) / ntl.maximum(x.source.shape[1], 1)  # noqa: F841
+
+    def counted(x, y):
+        total = 0
+        for _ in range(x.source.size(-1)):
+            total += 2
+        y = total + x.source.shape[0] * 100  # noqa: F841
+
+    parts = [torch.arange(1, 1 + length).to(dtype) for length in lengths]
+    x, y = torch.nested.nested_tensor(parts, layout=torch.jagged), empty(len(lengths), 1)
+    tensors = (Tensor(2, jagged_dim=1), Tensor(2))
+    ninetoothed.make(whole_sequences, mean, tensors)(x, y)
+    assert y[:, 0].tolist() == [(1 + length) / 2 if length else 0 for length in lengths]
+
+    ninetoothed.make(whole_sequences, counted, tensors)(x, y)
+    assert y[:, 0].tolist() == [2 * length + 100 * len(lengths) for length in lengths]
+
+
+def test_a_mask_by_a_jagged_sources_size_is_that_of_the_sequence():
+    """as attention masks its keys, in a loop over blocks of them and in one tile of all"""
+
+    def blocks(x, y):
+        x = x.tile((1, 4)).tile((1, -1))
+        x.dtype = x.dtype.squeeze(0)
+        x.dtype.dtype = x.dtype.dtype.squeeze(0)
+        return x, y.tile((1, 1))
+
+    def in_blocks(x, y):
+        total = ntl.zeros((1, 1), dtype=ntl.float32)
+        for k in range(x.shape[0]):
+            is_seen = x[k].offsets(1) < x.source.shape[1]
+            total += ntl.sum(ntl.where(is_seen, ntl.exp(x[k]), 0.0))
+        y = total  # noqa: F841
+
+    def in_one(x, y):
+        is_seen = x.offsets(1)[None, :] < x.source.shape[1]
+        y = ntl.sum(ntl.where(is_seen, ntl.exp(x), 0.0))  # noqa: F841
+
+    lengths = (3, 0, 9, 1, 8)
+    x, y = nested(*lengths), empty(len(lengths), 1)
+    expected = torch.stack([part.exp().sum() for part in x.unbind()])
+    for arrangement, application in ((blocks, in_blocks), (whole_sequences, in_one)):
+        tensors = (Tensor(2, jagged_dim=1, other=0), Tensor(2))
+        ninetoothed.make(arrangement, application, tensors)(x, y)
+        torch.testing.assert_close(y[:, 0], expected)
+
+
+def test_the_sequence_may_be_found_by_dividing_the_programs_position_or_be_none():
+    def heads(x, y):
+        return x.tile((1, -1, 1)).flatten(start_dim=0), y.tile((1,))
+
+    def padded(x, y):
+        return x.pad(((1, 2), (0, 0))).tile((1, -1)), y.tile((1, 1))
+
+    def length(x, y):
+        y = x.source.shape[1]  # noqa: F841
+
+    y = empty(6)
+    ninetoothed.make(heads, length, (Tensor(3, jagged_dim=1), Tensor(1)))(nested(2, 5, width=3), y)
+    assert y.tolist() == [2, 2, 2, 5, 5, 5]
+
+    y = empty(5, 1)
+    ninetoothed.make(padded, length, (Tensor(2, jagged_dim=1), Tensor(2)))(nested(4, 3), y)
+    assert y[:, 0].tolist() == [0, 4, 3, 0, 0]
+
+
+def test_a_loop_goes_as_far_as_the_sequence_at_hand():
+    def arrangement(x, y):
+        x = x.tile((1, 4)).tile((1, -1))
+        return x, y.tile((1, 1)).tile((1, 1))
+
+    def summed(x, y):
+        total = ntl.zeros((1, 1), dtype=ntl.float32)
+        blocks = 0
+        for k in range(ntl.cdiv(x.source.shape[1], 4)):
+            total += ntl.sum(x[0, k])
+            blocks += 1
+        length = 100
+        if x.source.shape[1] < length:
+            length = x.source.shape[1]
+        y[0, 0] = total + 1000 * blocks + 10000 * length
+
+    lengths = (3, 0, 9, 8)
+    x, y = nested(*lengths), empty(len(lengths), 1)
+    ninetoothed.make(arrangement, summed, (Tensor(2, jagged_dim=1), Tensor(2)))(x, y)
+    assert y[:, 0].tolist() == [31006, 0, 93045, 82036]
+
+
+def test_the_length_of_a_sequence_is_no_tiles_size():
+    def application(x, y):
+        y = x + ntl.zeros((1, x.source.shape[1]), dtype=ntl.float32)  # noqa: F841
+
+    with pytest.raises(ApplicationError, match="the size of a tile is the same in every program"):
+        ninetoothed.make(whole_sequences, application, (Tensor(2, jagged_dim=1), Tensor(2)))
+
+
+def test_no_position_in_a_jagged_source_counts_from_the_end():
+    def last(x, y):
+        y = x.source[y.offsets(0)[:, None], -1]  # noqa: F841
+
+    def own_last(x, y):
+        y = x.source[y.offsets(0)[:, None], x.source.shape[1] - 1]  # noqa: F841
+
+    tensors = (Tensor(2, jagged_dim=1, other=-1), Tensor(2))
+    with pytest.raises(ApplicationError, match=r"indexed with -1 .* `x.source.shape\[1\] - 1`"):
+        ninetoothed.make(whole_sequences, last, tensors)
+
+    x, y = nested(2, 0, 3), empty(3, 1)
+    ninetoothed.make(whole_sequences, own_last, tensors)(x, y)
+    assert y[:, 0].tolist() == [2, -1, 3]
+
+
+def test_a_length_where_there_are_several_sequences_is_an_error():
+    def arrangement(x, y):
+        return x.tile((2, -1)), y.tile((2, 1))
+
+    def mean(x, y):
+        y = ntl.sum(x, axis=1, keep_dims=True) / x.source.shape[1]  # noqa: F841
+
+    def summed(x, y):
+        _, _ = x.source.shape
+        y = ntl.sum(x, axis=1, keep_dims=True) + x.source.shape[0]  # noqa: F841
+
+    tensors = (Tensor(2, jagged_dim=1), Tensor(2))
+    with pytest.raises(ApplicationError, match="of several sequences.*tile dimension 0 by 1") as e:
+        ninetoothed.make(arrangement, mean, tensors)
+    assert e.value.location is not None
+
+    x, y = nested(2, 0, 3), empty(3, 1)
+    ninetoothed.make(arrangement, summed, tensors)(x, y)
+    assert y[:, 0].tolist() == [6, 3, 9]
 
 
 def test_a_tensor_that_is_not_declared_jagged_is_an_error_and_the_other_way_round():

@@ -79,6 +79,16 @@ class Tensor:
         """The index of the running program."""
         return self._launch.program
 
+    def own_shape(self) -> Shape:
+        """The sizes; along a jagged dimension that of the program's sequence, if it has but one."""
+        dim, sequences = self.plan.jagged_dim, self.sequences
+        if dim is None or sequences is None:
+            return self.shape
+        number = np.asarray(self._indices((0,) * len(self.selectable))[0])
+        if number.size != 1:
+            return self.shape
+        return (*self.shape[:dim], int(sequences.length(number.item())), *self.shape[dim + 1 :])
+
     def load(self, selection: Shape) -> Tile:
         """The value of a tile: widened, 0 or ``other`` where it leaves the source or the tile."""
         loads = self._launch.loads

@@ -225,8 +225,8 @@ class Source:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The tensor's sizes."""
-        return self._argument.shape
+        """The tensor's sizes; along a jagged dimension that of the program's sequence."""
+        return self._argument.own_shape()
 
     @property
     def ndim(self) -> int:
@@ -244,8 +244,8 @@ class Source:
         return self._argument.strides
 
     def size(self, dim: int) -> int:
-        """The size of ``dim``."""
-        return self._argument.shape[operator.index(dim)]
+        """The size of ``dim``, as in the shape."""
+        return self.shape[operator.index(dim)]
 
     def stride(self, dim: int) -> int:
         """The stride along ``dim``, in elements."""
@@ -271,11 +271,11 @@ class Source:
             )
         return tuple(
             item + size if type(item) is int and item < 0 else read(item)
-            for item, size in zip(keys, self.shape, strict=True)
+            for item, size in zip(keys, self._argument.shape, strict=True)
         )
 
     def __repr__(self) -> str:
-        return f"<source of {self._argument.name}: shape {self.shape}, {self.dtype}>"
+        return f"<source of {self._argument.name}: shape {self._argument.shape}, {self.dtype}>"
 
 
 class Position(int):

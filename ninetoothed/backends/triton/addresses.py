@@ -12,7 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.access import Access, is_power_of_two
+from ninetoothed.access import (
+    Access,
+    is_power_of_two,
+    needed,
+    sequence_length,
+    sequence_of,
+)
 from ninetoothed.backends.triton import descriptors, folded, hints, keep, offsets, order
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.program import TileRef
@@ -288,6 +294,10 @@ class Addresses:
         leaves = set(index.leaves())
         layout = [lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves]
         return positions.tree(index, tile, layout)
+
+    def length(self, parameter: str) -> ast.expr:
+        """How long the program's sequence of a jagged tensor is."""
+        return self._of(TileRef(parameter=parameter, indices=[])).length()
 
     def mask(self, tile: TileRef, layout: Layout) -> ast.expr | None:
         """Where the elements exist, over the dimensions in ``layout``; None where all do."""
@@ -572,17 +582,48 @@ class _Positions:
         return width
 
     def _sequence(
-        self, expression: Symbol, tile: TileRef, layout: tuple[int | None, ...]
+        self,
+        expression: Symbol,
+        tile: TileRef,
+        layout: tuple[int | None, ...],
+        masks: Sequence[ast.expr] = (),
     ) -> ast.expr:
-        """The start of a jagged tensor's sequence, or its length, read from the offsets."""
+        """The start of a jagged tensor's sequence, or its length, read from the offsets.
+
+        Args:
+            masks: where it is there; elsewhere it is 0.
+        """
         number = expression.operands[1]
         offsets = self._emitter.offsets(self.parameter.name)
         start = ast.BinOp(offsets, ast.Add(), self._tree(number, tile, layout))
-        first = language("load", start)
+        keywords: dict[str, ast.expr] = {}
+        if masks:
+            mask = functools.reduce(lambda one, two: ast.BinOp(one, ast.BitAnd(), two), masks)
+            keywords = {"mask": mask, "other": ast.Constant(0)}
+        first = language("load", start, **keywords)
         if expression.op == "sequence_start":
             return first
-        last = language("load", ast.BinOp(start, ast.Add(), ast.Constant(1)))
+        last = language("load", ast.BinOp(start, ast.Add(), ast.Constant(1)), **keywords)
         return ast.BinOp(last, ast.Sub(), first)
+
+    def length(self) -> ast.expr:
+        """How long the program's sequence is, of the type of a size; 0 where there is none."""
+        source, tile = self.parameter.source, TileRef(parameter=self.parameter.name, indices=[])
+        sequence = sequence_of(self.access)
+        assert sequence is not None
+        own = sequence_length(source, sequence)
+        if (own, ()) not in self._named:
+            facts = [
+                p < as_symbol(n) for p, n in zip(self.access.programs, self.parameter.levels[0])
+            ]
+            doubts = needed([sequence >= 0, sequence < source.shape[0]], facts)
+            masks = [self._tree(doubt, tile, ()) for doubt in doubts]
+            size_type = "int64" if self._emitter.variant.is_long else "int32"
+            length = self._sequence(own, tile, (), masks)
+            tree = language("cast", length, ast.Attribute(name("tl"), size_type, ast.Load()))
+            self._named[own, ()] = self._emitter.fresh(f"{self.parameter.name}_length")
+            self._prologue.append(assign(self._named[own, ()], tree))
+        return name(self._named[own, ()])
 
     def _hoisted(
         self, expression: Symbol, label: str, tile: TileRef, layout: tuple[int | None, ...]

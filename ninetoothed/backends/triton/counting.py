@@ -22,6 +22,7 @@ from ninetoothed.program import (
     Load,
     Mask,
     Offsets,
+    SequenceLength,
     SourceLoad,
     SourceStore,
     Store,
@@ -156,6 +157,8 @@ class _Counter:
         """The number that an expression is, or is about; None where nothing is known."""
         if isinstance(node, SymbolValue):
             return self._value(node.symbol)
+        if isinstance(node, SequenceLength):
+            return self._call.arguments[node.parameter].shape[node.dim]
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return node.value
         if isinstance(node, ast.Name):

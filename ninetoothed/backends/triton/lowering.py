@@ -27,6 +27,7 @@ from ninetoothed.program import (
     Load,
     Mask,
     Offsets,
+    SequenceLength,
     SourceLoad,
     SourcePointer,
     SourceStore,
@@ -192,6 +193,9 @@ class Lowering(ast.NodeTransformer):
     def visit_SourceStride(self, node: SourceStride) -> ast.expr:
         parameter = self._emitter.kernel.program.parameter(node.parameter)
         return at(self._emitter.tree(parameter.source.strides[node.dim]), node)
+
+    def visit_SequenceLength(self, node: SequenceLength) -> ast.expr:
+        return at(self._addresses.length(node.parameter), node)
 
     def visit_SourcePointer(self, node: SourcePointer) -> ast.expr:
         return at(self._emitter.pointer(node.parameter), node)

@@ -42,6 +42,7 @@ class Variant:
         ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
         folded: those whose tiles are folded, each with the dimension of the neighbours (`folded`).
         wide: whether some offset or index needs 64 bits.
+        is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         ring: the rings of buffers that a loop loads to itself (`rings`).
@@ -60,6 +61,7 @@ class Variant:
     ahead: frozenset[str] = frozenset()
     folded: frozenset[tuple[str, int]] = frozenset()
     wide: bool = False
+    is_long: bool = False
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     ring: Ring | None = None
@@ -106,9 +108,17 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
         frozenset(powers),
         frozenset(empty),
         wide=largest > _LARGEST_INT32,
+        is_long=_longest(kernel, environment) > _LARGEST_INT32,
         ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
     )
+
+
+def _longest(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+    """The length of the longest sequence of a jagged tensor."""
+    sources = [parameter.source for parameter in kernel.tensor_parameters]
+    sizes = [s.shape[s.jagged_dim] for s in sources if s.jagged_dim is not None]
+    return max((int(as_symbol(size).evaluate(environment)) for size in sizes), default=0)
 
 
 def is_masked(
