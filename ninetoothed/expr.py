@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -99,6 +100,10 @@ _CALLS: dict[str, Callable[..., Any]] = {
 }
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
+
+#: Held while one is added: the dictionary itself looks and then adds. A thread may come back to it,
+#: through what the garbage collector calls.
+_adding = threading.RLock()
 
 
 class Symbol:
@@ -429,7 +434,8 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
         object.__setattr__(found, "op", op)
         object.__setattr__(found, "operands", operands)
         # Of two threads that make the same one, both must get the first.
-        found = _interned.setdefault(key, found)
+        with _adding:
+            found = _interned.setdefault(key, found)
     return found
 
 

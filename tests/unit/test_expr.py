@@ -6,6 +6,7 @@ import ast
 import copy
 import gc
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -299,7 +300,16 @@ def test_unused_symbols_are_forgotten():
     assert len(_interned) < before + 100
 
 
-def test_threads_that_make_the_same_symbol_get_the_same_one():
+@pytest.fixture
+def short_turns():
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_threads_that_make_the_same_symbol_get_the_same_one(short_turns):
     start, made = threading.Barrier(8), []
 
     def work():
