@@ -22,22 +22,10 @@ from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.shares_cases import KERNELS, SHARED, WHOLE  # noqa: E402
+from tests.triton.test_split import convolution, half, product  # noqa: E402
 from tests.unit.machines import H200  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
-
-
-def half(*shape):
-    return torch.empty(shape, dtype=torch.float16)
-
-
-def convolution():
-    call = TEN["conv2d"].call_of(half(4, 512, 14, 14), half(512, 512, 3, 3), half(4, 512, 12, 12))
-    return TEN["conv2d"], call
-
-
-def product(m, k, n):
-    return TEN["mm"], TEN["mm"].call_of(half(m, k), half(k, n), half(m, n))
 
 
 def config(m, n, k, **options):

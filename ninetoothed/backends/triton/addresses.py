@@ -58,6 +58,11 @@ def assign(target: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([ast.Name(target, ast.Store())], value)
 
 
+def all_of(conditions: Sequence[ast.expr]) -> ast.expr:
+    """Where all of one or more conditions hold."""
+    return functools.reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), conditions)
+
+
 class Scope:
     """What one statement computes before it: the positions and the values of its tiles."""
 
@@ -306,7 +311,7 @@ class Addresses:
     def _mask(self, positions: _Positions, tile: TileRef, layout: Layout) -> ast.expr | None:
         holding = self._emitter.variant.holding
         present = {lane for lane in layout if lane is not None}
-        result: ast.expr | None = None
+        found: list[ast.expr] = []
         for number, condition in enumerate(positions.access.conditions):
             condition = positions.compact(condition)
             if (positions.parameter.name, number) in holding:
@@ -323,9 +328,8 @@ class Addresses:
             wanted = {lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves}
             if not wanted <= present:
                 continue
-            tree = positions.tree(condition, tile, layout)
-            result = tree if result is None else ast.BinOp(result, ast.BitAnd(), tree)
-        return result
+            found.append(positions.tree(condition, tile, layout))
+        return all_of(found) if found else None
 
     def _pointer(self, positions: _Positions, tile: TileRef) -> ast.expr:
         offset = positions.offset
@@ -598,8 +602,7 @@ class _Positions:
         start = ast.BinOp(offsets, ast.Add(), self._tree(number, tile, layout))
         keywords: dict[str, ast.expr] = {}
         if masks:
-            mask = functools.reduce(lambda one, two: ast.BinOp(one, ast.BitAnd(), two), masks)
-            keywords = {"mask": mask, "other": ast.Constant(0)}
+            keywords = {"mask": all_of(masks), "other": ast.Constant(0)}
         first = language("load", start, **keywords)
         if expression.op == "sequence_start":
             return first

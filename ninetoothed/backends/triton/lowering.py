@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import functools
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import peel
 from ninetoothed.backends.triton.addresses import (
     Addresses,
     Scope,
+    all_of,
     element_type,
     language,
     name,
@@ -175,7 +175,7 @@ class Lowering(ast.NodeTransformer):
         if not needed:
             return None
         subject = masks[0].tile.parameter
-        return self._addresses.scope.named(self._emitter, f"{subject}_mask", _all(needed))
+        return self._addresses.scope.named(self._emitter, f"{subject}_mask", all_of(needed))
 
     def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
         return at(self._emitter.tree(node.symbol), node)
@@ -234,7 +234,7 @@ class Lowering(ast.NodeTransformer):
                 ast.Compare(term, [ast.Lt()], [size]),
             ]
             if source.jagged_dim is not None and dim == 0:
-                sequence = self._sequence(parameter, term, _all(conditions))
+                sequence = self._sequence(parameter, term, all_of(conditions))
                 continue
             if own is not None:
                 term = ast.BinOp(term, ast.Add(), own[0])
@@ -243,7 +243,7 @@ class Lowering(ast.NodeTransformer):
             if as_symbol(stride) not in self._emitter.variant.unit_strides:
                 term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
-        return address, _all(conditions) if conditions else ast.Constant(True)
+        return address, all_of(conditions) if conditions else ast.Constant(True)
 
     def _sequence(
         self, parameter: str, number: ast.expr, mask: ast.expr
@@ -318,11 +318,6 @@ class Lowering(ast.NodeTransformer):
 def _size(symbol: Any) -> Any:
     known = as_symbol(symbol)
     return known.operands[0] if known.op == "const" else known
-
-
-def _all(conditions: list[ast.expr]) -> ast.expr:
-    """Where all of one or more conditions hold."""
-    return functools.reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), conditions)
 
 
 def _is_plain(node: ast.expr) -> bool:
