@@ -176,7 +176,8 @@ def _ring(case: _Case, chosen: Options) -> tuple[int, ...]:
     is_possible = rings.is_possible(
         case.kernel, case.call, case.environment, case.variant, replace(chosen, ring=1)
     )
-    return rings.SIZES if is_possible else ()
+    # Asked last: to tell takes longer than all else here.
+    return rings.SIZES if is_possible and versions.has_gluon() else ()
 
 
 def _has_plain_loop(chosen: Options) -> bool:
@@ -282,10 +283,6 @@ _ALSO_RIGHT: dict[str, Callable[[_Case, Options, int], bool]] = {
 }
 
 
-def _has_rings(device: Device) -> bool:
-    return rings.serves(device) and versions.has_gluon()
-
-
 #: Options that paid wherever they were measured: where they apply they are on, unless fixed, or
 #: their default is itself among the values to try.
 _ALWAYS = frozenset({"defer", "keep", "overlap", "shares"})
@@ -296,7 +293,7 @@ _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "descriptors": descriptors.serves,
     "keep": _is_cuda,
     "overlap": overlap.serves,
-    "ring": _has_rings,
+    "ring": rings.serves,
     "shares": _is_cuda,
 }
 
