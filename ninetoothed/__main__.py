@@ -180,7 +180,7 @@ def _list_tuning(options: argparse.Namespace) -> int:
                 **dataclasses.asdict(entry.subject),
                 "effort": entry.finished,
                 "measured": len(entry.times),
-                "milliseconds": None if best is None else entry.times[best],
+                "milliseconds": None if best is None else entry.times.get(best),
                 "chosen": None if best is None else str(best),
             }
         )

@@ -1,4 +1,4 @@
-"""What was measured of a kernel's configurations, kept on disk and carried between machines.
+"""What was measured and chosen of a kernel's configurations, kept on disk, carried between machines.
 
 An entry holds the times of one kernel on one kind of device for one bucket of sizes, and says what
 it is about, so that a file of entries makes sense on another machine of the same kind.
@@ -76,7 +76,7 @@ class Results:
         self.read()
 
     def best(self, applies: Callable[[Config], bool] = lambda config: True) -> Config | None:
-        """What a search chose, or else the fastest that was measured; of those that apply."""
+        """See `Entry.best`."""
         return Entry(self._subject, self.times, self.finished, self.chosen).best(applies)
 
     def record(self, config: Config, time_ms: float) -> None:
@@ -86,13 +86,16 @@ class Results:
             self.write()
 
     def finish(self, effort_name: str, chosen: Config) -> None:
-        """Notes that a search of this effort came to its end, and its choice."""
+        """Notes that a search of this effort came to its end, and its choice.
+
+        The effort ``"none"`` measures nothing: its choice is what the estimate ranks first.
+        """
         self.finished, self.chosen = effort_name, chosen
         self.write()
 
     def serve(self, wanted: str) -> bool:
         """Whether a search of at least this effort was done and found something."""
-        if self.finished is None or not self.times:
+        if self.finished is None or self.best() is None:
             return False
         return EFFORTS.index(self.finished) >= EFFORTS.index(wanted)
 
@@ -138,10 +141,13 @@ class Entry:
     chosen: Config | None
 
     def best(self, applies: Callable[[Config], bool] = lambda config: True) -> Config | None:
-        """What a search chose, or else the fastest that was measured; of those that apply."""
+        """What a search chose, or else the fastest that was measured; of those that apply.
+
+        What was chosen and not measured comes last: it was ranked first by an estimate.
+        """
         ranked = sorted(self.times, key=lambda config: (self.times[config], str(config)))
-        if self.chosen is not None and self.chosen in self.times:
-            ranked.insert(0, self.chosen)
+        if self.chosen is not None:
+            ranked.insert(0 if self.chosen in self.times else len(ranked), self.chosen)
         return next((config for config in ranked if applies(config)), None)
 
 

@@ -305,6 +305,15 @@ def test_the_untuned_choice_is_ranked_once_for_a_bucket(machine: Machine, monkey
     for m in (1000, 1001, 777):
         chosen(product(m, 512, 512), is_given=False)
     assert len(ranked) == 1
+    # Another process finds it on disk.
+    first = chosen(product(1000, 512, 512), is_given=False)
+    mm.kernel.memory.clear()
+    assert chosen(product(1000, 512, 512), is_given=False) == first
+    assert len(ranked) == 1
+    # It is no search's result: where a search is wanted there is one.
+    assert machine.measured == []
+    chosen(product(1000, 512, 512))
+    assert machine.measured and len(ranked) == 2
 
 
 def test_results_say_what_they_are_about(machine: Machine) -> None:

@@ -68,6 +68,20 @@ def test_the_best_is_what_was_chosen_or_else_the_fastest_that_applies(store: Cac
     assert results.best(lambda chosen: False) is None
 
 
+def test_what_was_chosen_unmeasured_is_kept_and_gives_way_to_what_was_measured(
+    store: Cache,
+) -> None:
+    Results("key", SUBJECT, store).finish("none", config(32))
+    results = Results("key", store=store)
+    assert results.best() == config(32)
+    assert results.serve("none") and not results.serve("quick")
+    assert results.best(lambda chosen: chosen["SIZE"] > 32) is None
+    results.record(config(64), 1.0)
+    assert results.best() == config(64)
+    results.finish("quick", config(64))
+    assert Results("key", store=store).serve("quick")
+
+
 def test_a_quick_search_does_not_stand_for_a_full_one(store: Cache) -> None:
     results = finished(store)
     assert results.serve("none") and results.serve("quick") and not results.serve("full")

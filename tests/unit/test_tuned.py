@@ -98,6 +98,14 @@ def test_what_was_found_is_listed(found, capsys) -> None:
     assert entry["device"] == "NVIDIA H200" and entry["milliseconds"] == 0.2
 
 
+def test_what_was_chosen_and_not_measured_is_listed(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path / "cache"))
+    Results("key", Subject("mm")).finish("none", Config((), 8, 3))
+    assert main(["tuning", "list"]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    assert line.split()[-5:] == ["none", "0", "-", "num_warps=8,", "num_stages=3"]
+
+
 def test_results_are_carried_by_the_command(found, capsys, monkeypatch, tmp_path: Path) -> None:
     file = str(tmp_path / "tuning.json")
     assert main(["tuning", "export", file, "--device", "NVIDIA H200"]) == 0

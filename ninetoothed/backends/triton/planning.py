@@ -113,14 +113,14 @@ class Planner:
         if known is not None and results.serve(effort.name):
             return known
         if not self._may_search(values, effort):
-            return known or self._untuned()
+            return known or self._untuned(results)
         assert values is not None
         start = time.monotonic()
         try:
             return self._searched(results, values, effort)
         except NoRoomError as error:
             warnings.warn(f"{error.message} It runs untuned.", RuntimeWarning, stacklevel=2)
-            return known or self._untuned()
+            return known or self._untuned(results)
         finally:
             _PURSE.pay(time.monotonic() - start)
 
@@ -162,13 +162,15 @@ class Planner:
     def _trials(self, values: tuple[Any, ...]) -> Trials:
         return Trials(self._kernel, self._call, values, self._value_names())
 
-    def _untuned(self) -> Config:
-        """The first of the ranking that compiles; ranked once for all sizes of a bucket."""
+    def _untuned(self, results: Results) -> Config:
+        """The first of the ranking that compiles; ranked once for all sizes of a bucket, and kept."""
         known: dict[str, Config] = self._kernel.memory.setdefault("untuned", {})
         key = self._results_key
         if key not in known or not self._applies(known[key]):
             space = choosing.space_of(self._kernel, self._call, self._limits)
             known[key], _ = first_working(self._kernel.name, space.ranked, self._candidate)
+            if results.finished is None:
+                results.finish("none", known[key])
         return known[key]
 
     def _applies(self, config: Config) -> bool:
