@@ -17,14 +17,18 @@ ROOT = Path(__file__).parent.parent
 def figures(program: str, *arguments: str, path: str = "") -> Any:
     """What a program prints on its last line, as JSON, when a fresh Python runs it here.
 
+    Modules' bytecode is kept, as that of installed packages is, whatever this process does.
+
     Args:
         path: folders that it searches before this process's, separated as in ``PYTHONPATH``.
     """
     searched = (str(ROOT), *filter(None, path.split(os.pathsep)), *sys.path[1:])
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(searched)}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(searched)},
+        env=variables,
         capture_output=True,
         text=True,
         check=False,
