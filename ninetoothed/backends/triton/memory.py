@@ -14,24 +14,31 @@ from ninetoothed.backends.triton import versions
 from ninetoothed.backends.triton.runtime import runtime
 from ninetoothed.errors import DeviceError
 
-#: `ask` is cuPointerGetAttributes; the attributes are CU_POINTER_ATTRIBUTE_MEMORY_TYPE and
-#: CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL. What is no memory of CUDA's gets neither.
+#: `ask` is cuPointerGetAttributes; the attributes are CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+#: _DEVICE_ORDINAL, _RANGE_START_ADDR and _RANGE_SIZE. What is no memory of CUDA's gets none of them. A
+#: framework's allocator takes much at once, so that several addresses lie in one range.
 _SOURCE = """
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-enum { MEMORY_TYPE = 2, DEVICE_ORDINAL = 9, DEVICE_MEMORY = 2 };
+enum { MEMORY_TYPE = 2, DEVICE_ORDINAL = 9, RANGE_START = 11, RANGE_SIZE = 12, DEVICE_MEMORY = 2 };
 
 typedef int (*ask_t)(unsigned int, int *, void **, unsigned long long);
 
+/* Memory that was allocated at once. */
+typedef struct {
+    unsigned long long start;
+    size_t size;
+} range_t;
+
 static ask_t ask = NULL;
 
-static int device_of(unsigned long long address)
+static int device_of(unsigned long long address, range_t *range)
 {
-    int attributes[2] = {MEMORY_TYPE, DEVICE_ORDINAL};
+    int attributes[4] = {MEMORY_TYPE, DEVICE_ORDINAL, RANGE_START, RANGE_SIZE};
     int type = 0, ordinal = -1;
-    void *answers[2] = {&type, &ordinal};
-    if (ask == NULL || ask(2, attributes, answers, address) != 0 || type != DEVICE_MEMORY)
+    void *answers[4] = {&type, &ordinal, &range->start, &range->size};
+    if (ask == NULL || ask(4, attributes, answers, address) != 0 || type != DEVICE_MEMORY)
         return -1;
     return ordinal;
 }
@@ -51,9 +58,12 @@ static PyObject *are_on(PyObject *module, PyObject *const *arguments, Py_ssize_t
         return NULL;
     }
     long index = PyLong_AsLong(arguments[0]);
+    range_t range = {0, 0};
     for (Py_ssize_t place = 1; place < count && !PyErr_Occurred(); place++) {
         unsigned long long address = PyLong_AsUnsignedLongLong(arguments[place]);
-        if (!PyErr_Occurred() && device_of(address) != index)
+        if (PyErr_Occurred() || address - range.start < range.size)
+            continue;
+        if (device_of(address, &range) != index)
             Py_RETURN_FALSE;
     }
     if (PyErr_Occurred())
