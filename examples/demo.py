@@ -166,7 +166,10 @@ def main(arguments: Sequence[str] = ()) -> int:
     name = arguments[0] if arguments else "torch"
     if name not in FRAMEWORKS or len(arguments) > 1:
         raise SystemExit(f"usage: python -m examples.demo [{' | '.join(FRAMEWORKS)}]")
-    framework = FRAMEWORKS[name]()
+    try:
+        framework = FRAMEWORKS[name]()
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"the demo with {name!r} needs the module {error.name!r}") from None
     dtype = "float16" if framework.device == "cuda" else "float32"
     print(heading(framework, dtype), end="\n\n")
     own = f"{framework.title}'s"

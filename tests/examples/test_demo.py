@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -43,6 +44,16 @@ def test_demo_on_paddles_tensors_imports_no_torch() -> None:
 def test_demo_names_the_frameworks_that_there_are() -> None:
     with pytest.raises(SystemExit, match=r"\[torch \| paddle\]"):
         demo.main(["torhc"])
+
+
+@pytest.mark.parametrize("name", ["torch", "paddle"])
+def test_demo_says_that_a_framework_is_not_there(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+
+    with pytest.raises(SystemExit, match=f"needs the module '{name}'"):
+        demo.main([name])
 
 
 @pytest.fixture
