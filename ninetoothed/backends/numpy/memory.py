@@ -89,7 +89,7 @@ def reach(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 def element_indices(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """The offset of every element of a tensor, shaped as the tensor."""
-    offsets = np.zeros((), dtype=np.int64)
+    offsets: np.ndarray = np.zeros((), dtype=np.int64)
     for size, stride in zip(shape, strides, strict=True):
         offsets = offsets[..., None] + np.arange(size, dtype=np.int64) * stride
     return offsets
