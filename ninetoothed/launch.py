@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.exact import PLAIN, exact
 from ninetoothed.written import written
 
@@ -478,10 +478,44 @@ def _only_sizes_matter(
 ) -> frozenset[str]:
     """The tensors that the program does not touch, but for one that says where it runs."""
     untouched = kernel.untouched(bound)
-    names = [parameter.name for parameter in kernel.tensor_parameters]
-    if len(untouched) < len(names):
+    parameters = {parameter.name: parameter for parameter in kernel.tensor_parameters}
+    owned = [name for name in parameters if frontend.owns(type(bound[name]))]
+    first = next((name for name in owned if name not in untouched), owned[0])
+    untouched -= {first}
+    if not untouched or not _is_on_cpu(frontend, parameters[first], bound[first]):
         return untouched
-    return untouched - {next(name for name in names if frontend.owns(type(bound[name])))}
+    # There the application itself runs, and reads what the program has no use for.
+    return frozenset(
+        name
+        for name in untouched
+        if name not in owned or not _is_as_declared(frontend, parameters[name], bound[name])
+    )
+
+
+def _is_on_cpu(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
+    if parameter.source.jagged_dim is not None:
+        value = frontend.evaluate("jagged.values", value)
+    try:
+        return frontend.device_of(frontend.evaluate("device", value)).kind == "cpu"
+    except DeviceError:
+        return False
+
+
+def _is_as_declared(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
+    """Whether a tensor could stand where the program touches it."""
+    source = parameter.source
+    if source.jagged_dim is not None or len(value.shape) != source.ndim:
+        return False
+    try:
+        dtype = frontend.dtype_of(frontend.evaluate("dtype", value))
+    except ArgumentError:
+        return False
+    sizes = zip(source.shape, value.shape)
+    return (
+        source.dtype in (None, dtype)
+        and all(size == given for size, given in sizes if isinstance(size, int))
+        and _is_on_cpu(frontend, parameter, value)
+    )
 
 
 def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:

@@ -817,6 +817,29 @@ def test_an_untouched_parameter_may_be_given_any_argument_with_a_shape():
     assert torch.equal(y, arange(3, 5) * 2)
 
 
+def test_what_is_read_for_nothing_is_read_as_what_it_is():
+    """a parameter that the compiled program never touches may be given any argument with a shape"""
+
+    def swapped(a, b):
+        return b, a
+
+    def application(x, other, y):
+        value, unused = swapped(other * 0.5, x + 1)
+        if ntl.sum(other) > 1:
+            unused = unused + 1  # noqa: F841
+        y = value  # noqa: F841
+
+    def first(x, other, y):
+        y = swapped(swapped(x, other)[0], x)[0] + 1  # noqa: F841
+
+    for function in (application, first):
+        kernel = ninetoothed.make(tiles, function, vectors(3))
+        for other in (arange(5), arange(10)[::2], arange(5).to(torch.float64)):
+            y = empty(5)
+            kernel(arange(5), other, y, B=4)
+            assert torch.equal(y, arange(5) + 1)
+
+
 @pytest.mark.parametrize("is_copied", [False, True])
 def test_a_program_that_touches_no_tensor_does_nothing(is_copied):
     def application(x, is_copied, y):
