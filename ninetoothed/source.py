@@ -123,6 +123,11 @@ def read(function: Callable[..., Any]) -> FunctionSource:
         )
     code = plain.__code__
     linecache.checkcache(code.co_filename)
+    if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
+        raise ApplicationError(
+            f"{plain.__qualname__!r} is an `async def`: a program waits for nothing. Write `def`.",
+            Location(code.co_filename, code.co_firstlineno),
+        )
     text = "".join(linecache.getlines(code.co_filename, plain.__globals__))
     tree = _find(code, text) if text else None
     if tree is None:

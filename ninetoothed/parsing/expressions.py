@@ -24,7 +24,10 @@ from ninetoothed.parsing.values import (
 )
 
 _ADVICE = {
-    ast.Lambda: "A lambda can only be handed to the language's own functions, `ntl.reduce` for one",
+    ast.Lambda: (
+        "A lambda can only be handed to the language's own functions, `ntl.reduce` for one: write a "
+        "function with `def`"
+    ),
     ast.ListComp: "A comprehension is not supported: write a loop",
     ast.SetComp: "A comprehension is not supported: write a loop",
     ast.DictComp: "A comprehension is not supported: write a loop",
@@ -96,6 +99,12 @@ class ExpressionFrame(TileFrame):
                 return [value_of(item) for item in value.object]
             except TypeError:
                 pass
+        if isinstance(value, Runtime | Tile):
+            raise self.error(
+                node,
+                "The elements of a tile are not gone through one by one: compute with the tile as a "
+                "whole; `ntl.sum`, `ntl.max` and `ntl.cumsum` go along it.",
+            )
         raise self.error(
             node,
             "Iterating needs a length that is known at compile time: a tuple, or a range of "
@@ -121,7 +130,11 @@ class ExpressionFrame(TileFrame):
             owner = self.expression(value, node)
             return Runtime(self.at(ast.Attribute(value=owner, attr=name, ctx=ast.Load()), node))
         if isinstance(value, Group | Range):
-            raise self.error(node, f"A tuple has no attribute {name!r} in an application.")
+            raise self.error(
+                node,
+                f"{name!r} is not supported: tuples and lists have no methods in an application, and "
+                "do not change. `+` joins two; a loop adds to a number or a tile.",
+            )
         return Runtime(self.expression(value, node))
 
     def _object_attribute(self, item: Any, name: str, node: ast.AST) -> Value:
@@ -229,7 +242,9 @@ class ExpressionFrame(TileFrame):
             raise self.error(
                 node,
                 f"{tile.parameter.name!r} is one tile here: there is no level left to select in, "
-                "and a tile's own elements cannot be picked. Only `:` and `None` can stand here.",
+                "and a tile's own elements cannot be picked. Only `:` and `None` can stand here. A "
+                f"tile of one element is an index as it is, and `ntl.sum({tile.parameter.name})` its "
+                f"number; `{tile.parameter.name}.source[...]` loads any element of the source.",
             )
         return result
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.constancy import is_constant
-from ninetoothed.dtypes import DType
+from ninetoothed.dtypes import NAMES, DType
 from ninetoothed.errors import ApplicationError, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
@@ -297,6 +297,9 @@ def _no_value(value: Value) -> str:
             "tensor over as a parameter."
         )
     found = value.object if isinstance(value, Known) else value
+    name = getattr(found, "__name__", str(found)).rpartition(".")[2]
+    if name in NAMES:
+        return f"{found!r} is another library's element type: write `ntl.{name}`."
     return (
         f"A {type(found).__name__} cannot be a value of a running kernel: {found!r:.80}. Numbers, "
         "element types, tiles and tuples of them can."

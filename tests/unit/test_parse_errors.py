@@ -455,7 +455,7 @@ def a_double_star(x, y):
     ("application", "words"),
     [
         (tuple_index, "needed at compile time"),
-        (iteration, "known at compile time"),
+        (iteration, "are not gone through one by one"),
         (pythons_function, "arguments are needed at compile time"),
         (attribute_name, "name at compile time"),
         (a_type_from_a_branch, "'dtype' is needed at compile time"),
@@ -557,6 +557,52 @@ def test_an_object_without_a_value_at_run_time():
         y = x + thing  # HERE
 
     assert "cannot be a value of a running kernel" in failure(application)
+
+
+def test_an_element_type_of_another_library():
+    torch_like = type("dtype", (), {"__str__": lambda self: "torch.float16"})()
+
+    def application(x, y):
+        y = x.to(torch_like)  # HERE
+
+    assert "write `ntl.float16`" in failure(application)
+
+
+def test_a_list_that_is_to_grow():
+    def application(x, y):
+        parts = []
+        parts.append(x)  # HERE
+        y = x
+
+    assert "'append' is not supported: tuples and lists" in failure(application)
+
+
+def test_a_lambda_that_is_kept():
+    def application(x, y):
+        twice = lambda value: 2 * value  # noqa: E731  # HERE
+        y = twice(x)
+
+    assert "write a function with `def`" in failure(application)
+
+
+def test_an_element_of_a_tile_says_what_there_is_instead():
+    def application(x, y):
+        y = x[0]  # HERE
+
+    message = failure(application)
+
+    assert "`ntl.sum(x)` its number" in message
+    assert "`x.source[...]`" in message
+
+
+def test_an_async_application():
+    async def application(x, y):  # HERE
+        y = x
+
+    with pytest.raises(ApplicationError, match="`async def`.*Write `def`") as caught:
+        program_of(application)
+    location = caught.value.location
+    assert "# HERE" in linecache.getline(location.file, location.line)
 
 
 def test_a_function_as_a_value():
