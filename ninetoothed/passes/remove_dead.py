@@ -43,11 +43,19 @@ def _is_dead(statement: ast.stmt, used: set[str]) -> bool:
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
         names = [target.id for target in targets_of(statement)]
         return used.isdisjoint(names) and not has_effect(statement)
+    if isinstance(statement, ast.Expr) and _is_method_call(statement.value):
+        # Written for what it does, `y.copy_(x)` for one: whether there is such a method is for the
+        # backend to say.
+        return False
     if isinstance(statement, ast.Expr | ast.If | ast.For):
         empty = not any(any(block) for block in blocks_of(statement))
         return empty and not has_effect(statement)
     # An empty `while` either never runs or never ends, which is not for us to decide.
     return False
+
+
+def _is_method_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
 
 
 def _fill(statement: ast.If | ast.For | ast.While) -> None:

@@ -227,6 +227,16 @@ def tile_as_condition(x, y):
         y = x  # noqa: F841
 
 
+def tile_in_a_conditional_expression(x, y):
+    y = x if x > 0 else -x  # noqa: F841
+
+
+def variable_of_one_branch(x, y):
+    if x.source.shape[1] > 3:
+        value = x
+    y = value  # noqa: F841
+
+
 def number_that_becomes_a_tile(x, y):
     total = 0.0
     for _ in range(x.source.shape[1]):
@@ -239,6 +249,8 @@ def number_that_becomes_a_tile(x, y):
     [
         (reduced_number, "this is one number. Use it as it is"),
         (tile_as_condition, "One number is needed here: ntl.where chooses"),
+        (tile_in_a_conditional_expression, "In `a if b else c`, b must be one number"),
+        (variable_of_one_branch, "Assign value a value .* before the if"),
         (number_that_becomes_a_tile, "`total = ntl.zeros.shape, dtype=ntl.float32.` does"),
     ],
 )
@@ -249,8 +261,23 @@ def test_what_often_is_not_as_triton_has_it_says_what_to_do(application, advice)
     torch = pytest.importorskip("torch", reason="needs PyTorch")
     kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
 
-    with pytest.raises(CompilationError, match=advice):
+    with pytest.raises(CompilationError, match=advice) as raised:
         kernel.compile(torch.ones(4, 20), torch.empty(4, 20), target=HOPPER)
+    assert __file__ in str(raised.value)
+
+
+def test_a_program_that_does_nothing_compiles() -> None:
+    def application(x, y):
+        unused = x  # noqa: F841
+
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    kernel = ninetoothed.make(
+        lambda *tensors: tuple(tensor.tile((8,)) for tensor in tensors),
+        application,
+        (Tensor(1), Tensor(1)),
+    )
+
+    assert kernel.compile(torch.ones(6), torch.empty(6), target=HOPPER).asm["ptx"]
 
 
 def test_a_source_that_is_no_python_is_located() -> None:

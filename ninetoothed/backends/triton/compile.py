@@ -271,6 +271,13 @@ _ADVICE = {
         "One number is needed here: ntl.where chooses element by element, ntl.max and ntl.sum "
         "reduce to one."
     ),
+    r"error encountered during parsing": (
+        "In `a if b else c`, b must be one number, and a and c of one shape: ntl.where chooses "
+        "element by element."
+    ),
+    r"^(\w+) is not defined$": (
+        "Assign {0} a value of the same shape and type before the if or the loop that assigns it."
+    ),
     r"Loop-carried variable (\w+) has initial type": (
         "Give {0} the shape and the element type that the loop leaves it before the loop, as "
         "`{0} = ntl.zeros(shape, dtype=ntl.float32)` does."
@@ -314,8 +321,16 @@ def _line_of(error: BaseException, kernel_name: str, source: str) -> int | None:
     """The generated file's line: Triton counts from the ``def`` of the kernel."""
     offset: int | None = getattr(getattr(error, "node", None), "lineno", None)
     if offset is None:
-        return None
+        return _line_of_conditional(error, source)
     for definition in ast.parse(source).body:
         if isinstance(definition, ast.FunctionDef) and definition.name == kernel_name:
             return definition.lineno + offset - 1
     return None
+
+
+def _line_of_conditional(error: BaseException, source: str) -> int | None:
+    """The line of the source's one ``a if b else c``, the form whose values Triton does not check."""
+    if "error encountered during parsing" not in str(error):
+        return None
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.IfExp)]
+    return found[0].lineno if len({ast.dump(node) for node in found}) == 1 else None

@@ -48,6 +48,8 @@ def conditions(
 
     if any(isinstance(node, ast.For | ast.While) for node in kernel.optimized.nodes()):
         return frozenset()
+    if not kernel.optimized.body:
+        return frozenset()
     adjacent = offsets.adjacent(kernel, environment)
     ends_early = any(
         bytes_at_once(kernel, parameter, call, environment, adjacent)
