@@ -40,6 +40,11 @@ class Location:
         return f"{shown}\n    {' ' * max(start, 0)}{'^' * width}"
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is one of the package's."""
+    return file.startswith(_PACKAGE)
+
+
 def caller_location() -> Location | None:
     """Where the user's code called into the package: the innermost frame outside of it.
 

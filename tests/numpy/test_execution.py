@@ -586,6 +586,41 @@ def test_a_tile_without_an_attribute_says_so_at_the_line():
     assert not hasattr(Tile.of(1.0), "sums")
 
 
+def unknown_keyword(x, out):
+    out = ntl.sum(x, dim=0)  # noqa: F841
+
+
+def missing_argument(x, out):
+    out = x + ntl.zeros(x.shape)  # noqa: F841
+
+
+def not_the_language(x, out):
+    ntl = x
+    out = ntl.exp(x)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "words"),
+    [
+        (unknown_keyword, r"keyword argument 'dim'. `ntl.sum` takes \(input, axis=None"),
+        (missing_argument, r"'dtype'. `ntl.zeros` takes \(shape, dtype\)"),
+        (not_the_language, r"exp\(\) takes 1 positional .* `ntl.exp` takes \(x\)"),
+    ],
+)
+def test_a_call_with_the_wrong_arguments_says_what_the_function_takes(application, words):
+    with pytest.raises(CompilationError, match=words) as raised:
+        run(application, floats(4), np.zeros(4, np.float32))
+    assert raised.value.location.file == __file__
+
+
+def test_an_attribute_that_is_like_a_private_one_alone_names_no_other():
+    def application(x, out):
+        out = x.isinstance()
+
+    with pytest.raises(CompilationError, match=r"A tile has no 'isinstance'. It has what Triton"):
+        run(application, floats(4), np.zeros(4, np.float32))
+
+
 def test_and_or_not_of_python_values_are_pythons():
     seen = []
 

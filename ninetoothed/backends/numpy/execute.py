@@ -7,8 +7,11 @@ stored. `Launch` runs all programs of the grid, in order, in the thread that cal
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
+import re
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +25,14 @@ from ninetoothed.backends.numpy.memory import Memory, reach
 from ninetoothed.backends.numpy.reference import TileReference
 from ninetoothed.backends.numpy.tile import Marks, Tile, as_tile, joined_marks
 from ninetoothed.dtypes import DType, int32, int64
-from ninetoothed.errors import ApplicationError, OutOfBoundsError, caller_location
+from ninetoothed.errors import (
+    ApplicationError,
+    CompilationError,
+    Location,
+    OutOfBoundsError,
+    caller_location,
+    is_own,
+)
 from ninetoothed.expr import Symbol
 
 
@@ -288,6 +298,12 @@ class Launch:
                     self.loads.clear()
                     context.set_program((linear, 0, 0))
                     application(*positional, **by_keyword)
+        except TypeError as error:
+            located = _located(error)
+            self._explain(located)
+            if located is error:
+                raise
+            raise located from error
         except Exception as error:
             self._explain(error)
             raise
@@ -303,6 +319,29 @@ class Launch:
     def _explain(self, error: Exception) -> None:
         if hasattr(error, "add_note"):
             error.add_note(f"in program {self.program} of {self.grid} of kernel {self.name!r}")
+
+
+def _located(error: TypeError) -> Exception:
+    """What a line of the user's is wrong about, such as a call with an unknown keyword, as ours."""
+    takes = _parameters_of(str(error))
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
+    users = [frame for frame in frames if not is_own(frame[0])]
+    if not users or not (takes or users[-1] is frames[-1]):
+        return error
+    return CompilationError(f"{error}.{takes}", Location(*users[-1]))
+
+
+def _parameters_of(message: str) -> str:
+    """What the function takes that a message of Python's says was called with the wrong arguments."""
+    from ninetoothed.backends.numpy.language import FUNCTIONS
+
+    called = re.match(r"(\w+)\(\) (got|missing|takes) ", message)
+    function = FUNCTIONS.get(called[1]) if called else None
+    if function is None:
+        return ""
+    parameters = inspect.signature(function).parameters.values()
+    names = (f"{p.name}={p.default}" if p.default is not p.empty else p.name for p in parameters)
+    return f" `ntl.{function.__name__}` takes ({', '.join(names)})."
 
 
 def _joined(masks: Sequence[Any]) -> Any:

@@ -58,7 +58,7 @@ def _unary(
         tile = checked(name, as_tile(x), allowed)
         return Tile(function(tile.data), tile.dtype, tile.marks)
 
-    operate.__name__ = name
+    operate.__name__ = operate.__qualname__ = name
     return operate
 
 

@@ -154,7 +154,7 @@ def _read_modify_write(name: str, combine: Callable[[Any, Any], Any]) -> Callabl
         data = as_tile(val).to(dtype).data
         return Tile(_update(name, target, combine, (data,), _mask(mask)), dtype)
 
-    operate.__name__ = name
+    operate.__name__ = operate.__qualname__ = name
     return operate
 
 

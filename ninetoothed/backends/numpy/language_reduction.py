@@ -65,7 +65,7 @@ def _bitwise(name: str, ufunc: np.ufunc) -> Callable[..., Tile]:
             raise refuse(f"ntl.{name} takes integers, but got {tile.dtype}.")
         return _reduced(name, ufunc, tile, axis, keep_dims)
 
-    reduce_bits.__name__ = name
+    reduce_bits.__name__ = reduce_bits.__qualname__ = name
     return reduce_bits
 
 
@@ -100,7 +100,7 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
             Tile(indices.astype(np.int32)[()], dtypes.int32, marks),
         )
 
-    extremum.__name__ = name
+    extremum.__name__ = extremum.__qualname__ = name
     return extremum
 
 

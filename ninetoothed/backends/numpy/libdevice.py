@@ -64,7 +64,7 @@ def _wrapped(name: str, types: str, function: Callable[..., Any]) -> Callable[..
             raise refuse(f"ntl.libdevice.{name} needs shapes that match: {shapes}.") from error
         return Tile(np.asarray(data).astype(dtype.numpy)[()], dtype, joined_marks(*tiles))
 
-    call.__name__ = name
+    call.__name__ = call.__qualname__ = name
     return call
 
 

@@ -187,7 +187,9 @@ class Tile:
             if name in language.TILE_MEMBERS:
                 return getattr(self, name)
             raise TileAttributeError(
-                f"A tile has no {name!r}.{near(name, dir(self))}", caller_location()
+                f"A tile has no {name!r}.{near(name, (n for n in dir(self) if n[0] != '_'))} It has what Triton's tensors "
+                "have; functions of tiles are in `ninetoothed.language`.",
+                caller_location(),
             )
         raise AttributeError(name)
 
