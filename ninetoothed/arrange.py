@@ -115,6 +115,7 @@ def arrange(
 
 def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
     """What the arrangement returns, as a tuple; it is called once."""
+    _check_takes(arrangement, tensors)
     with named(_parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)
         if isinstance(arranged, Iterator):
@@ -126,6 +127,21 @@ def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tupl
             _location(arrangement),
         )
     return tuple(arranged) if isinstance(arranged, (tuple, list)) else (arranged,)
+
+
+def _check_takes(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> None:
+    try:
+        signature = inspect.signature(arrangement)
+    except (TypeError, ValueError):
+        return  # Not written in Python: the call will tell.
+    try:
+        signature.bind(*tensors)
+    except TypeError as error:
+        raise ArrangementError(
+            f"the arrangement takes {signature}, but `make` was given "
+            f"{len(tensors)} tensor{'s' * (len(tensors) != 1)}: {error}",
+            _location(arrangement),
+        ) from None
 
 
 def _location(arrangement: Callable[..., Any]) -> Location | None:

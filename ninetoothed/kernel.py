@@ -89,7 +89,15 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
     if application is None:
         return functools.partial(jit, **options)
     application = application_of(application)
-    annotations = inspect.get_annotations(application, eval_str=True)
+    try:
+        annotations = inspect.get_annotations(application, eval_str=True)
+    except NameError as error:
+        raise ArrangementError(
+            f"the annotations of `{application.__name__}` are text, as `from __future__ import "
+            f"annotations` makes them, and {error}: text knows no variables of functions around "
+            "it. Leave the import out, or use `make`",
+            Location(application.__code__.co_filename, application.__code__.co_firstlineno),
+        ) from error
     parameters = inspect.signature(application).parameters
     missing = [name for name in parameters if name not in annotations]
     if missing:

@@ -173,6 +173,17 @@ def test_jit_reads_annotations_that_are_strings_and_takes_makes_options():
     assert plus.name == "sum_of_two"
 
 
+def test_jit_says_that_annotations_that_are_strings_know_no_closure():
+    def define(size):
+        @ninetoothed.jit
+        def plus(x: Tensor(1).tile((size,)), out: Tensor(1).tile((size,))):
+            out = x + 1  # noqa: F841
+
+    with pytest.raises(ArrangementError, match="annotations of `plus` are text.*'size'") as raised:
+        define(4)
+    assert raised.value.location.file == __file__
+
+
 def test_arguments_come_in_the_order_of_the_arranged_tensors():
     """in the order of the arranged tensors that survive in `application`'s parameters, then constexpr
     symbols by keyword or position"""

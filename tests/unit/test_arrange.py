@@ -204,3 +204,14 @@ def test_pairs_tensors_that_are_arranged_already():
     found = pair(tiles(Tensor(shape=(8,)), Tensor(1)), application)
 
     assert found.grid == (2,)
+
+
+def test_an_arrangement_that_takes_another_number_of_tensors():
+    def arrangement(x):
+        return x.tile((4,))
+
+    with pytest.raises(
+        ArrangementError, match=r"takes \(x\), but `make` was given 2 tensors"
+    ) as raised:
+        arrange(arrangement, application, (Tensor(1), Tensor(1)))
+    assert raised.value.location.file == __file__
