@@ -61,7 +61,8 @@ def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -
         if name not in tensors and name not in scalars
     }
     for symbol in kernel.symbols:
-        _check_constant(kernel, symbol, constants[kernel.names[symbol]])
+        name = kernel.names[symbol]
+        constants[name] = _checked_constant(kernel, symbol, constants[name])
     call = Call(tensors, scalars, constants, device, frontend)
     _check_shared_sizes(kernel, call)
     return call
@@ -144,13 +145,14 @@ def _check_argument(kernel: Kernel, parameter: Parameter, argument: Argument) ->
             )
 
 
-def _check_constant(kernel: Kernel, symbol: Symbol, value: Any) -> None:
+def _checked_constant(kernel: Kernel, symbol: Symbol, value: Any) -> bool | int:
+    """A symbol's value as a Python number: NumPy's integers have other methods."""
     leaf, name = symbol.leaf, kernel.names[symbol]
     if not hasattr(value, "__index__"):
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{name}` is an integer constant, got {value!r}"
         )
-    number = value.__index__()
+    number: int = value.__index__()
     low, high = leaf.lower_bound, leaf.upper_bound
     if (low is not None and number < low) or (high is not None and number > high):
         raise ArgumentError(
@@ -160,6 +162,7 @@ def _check_constant(kernel: Kernel, symbol: Symbol, value: Any) -> None:
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{name}` is {number}, and must be a power of two"
         )
+    return value if isinstance(value, int) else number
 
 
 def _check_shared_sizes(kernel: Kernel, call: Call) -> None:

@@ -12,12 +12,12 @@ import functools
 import linecache
 import math
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
-from ninetoothed.errors import ArgumentError, DeviceError
+from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
 from ninetoothed.exact import PLAIN, exact
 from ninetoothed.written import written
 
@@ -392,7 +392,16 @@ class _SlowPath:
         return [plan.run, stream, device.index, *unguarded]
 
 
-def _check_constants(kernel: Kernel, bound: Mapping[str, Any]) -> None:
+def _check_constants(kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]) -> None:
+    constants = {p.name for p in kernel.call_parameters if p.kind == "constexpr"}
+    constants |= {kernel.names[symbol] for symbol in kernel.symbols}
+    for name in (name for name in kernel.call_names if name in constants):
+        # It may change while it stays the same object, and what was compiled for it would not.
+        if frontend.owns(type(bound[name])):
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
+                f"{frontend.name}. Give the number that it holds, as `.item()` does."
+            )
     for parameter in kernel.call_parameters:
         if parameter.kind != "constexpr":
             continue
@@ -437,7 +446,7 @@ def described(
     kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """What `Kernel.new_plan` wants to know, and what the plan is called with."""
-    _check_constants(kernel, bound)
+    _check_constants(kernel, frontend, bound)
     given, values = dict(bound), []
     untouched = _only_sizes_matter(kernel, frontend, bound)
     for parameter in kernel.call_parameters:
@@ -458,9 +467,10 @@ def described(
         is_jagged = parameter.source.jagged_dim is not None
         held = frontend.evaluate("jagged.values", value) if is_jagged else value
         prefix = "jagged." if is_jagged else ""
-        pointer = frontend.evaluate("pointer", held)
+        shape = frontend.evaluate(f"{prefix}shape", value)
+        pointer = _address(kernel, frontend, name, held, shape)
         given[name] = (
-            frontend.evaluate(f"{prefix}shape", value),
+            shape,
             frontend.evaluate(f"{prefix}strides", value),
             frontend.evaluate("dtype", held),
             frontend.evaluate("device", held),
@@ -471,6 +481,36 @@ def described(
             offsets = frontend.evaluate("jagged.offsets", value)
             values.append(frontend.evaluate("pointer", offsets))
     return given, tuple(values)
+
+
+def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any, shape: Sequence[int]) -> int:
+    """Where a tensor's elements are.
+
+    Raises:
+        ArgumentError: it has elements and no memory: it is sparse, or a transformation's stand-in.
+        DeviceError: nothing is kept on its device.
+    """
+    subject = f"kernel `{kernel.name}`: `{name}`"
+    try:
+        pointer: int = frontend.evaluate("pointer", held)
+    except NineToothedError:
+        raise
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"{subject} has no memory that a kernel could reach: {error}. Give a dense tensor that "
+            "holds its elements: `.to_dense()` makes one of a sparse tensor; what a transformation "
+            "such as vmap hands around holds none."
+        ) from error
+    if pointer == 0 and 0 not in shape:
+        try:
+            frontend.device_of(frontend.evaluate("device", held))
+        except DeviceError as error:
+            raise DeviceError(f"{subject}: {error.message}", caller_location()) from None
+        raise ArgumentError(
+            f"{subject} has shape {tuple(shape)} and no memory: its address is 0. Give a tensor that "
+            "holds its elements; one that is only traced holds none."
+        )
+    return pointer
 
 
 def _only_sizes_matter(

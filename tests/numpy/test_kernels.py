@@ -269,5 +269,25 @@ def test_one_kernel_from_several_threads():
 
 def test_a_tensor_without_elements_in_memory_is_refused():
     x = torch.empty(4, device="meta")
-    with pytest.raises(DeviceError, match="meta device"):
+    with pytest.raises(DeviceError, match="`x`: A tensor on the meta device") as raised:
         kernel(blocks, copy, Tensor(1), Tensor(1))(x, x)
+    assert raised.value.location.file == __file__
+
+
+@pytest.mark.parametrize("name", ["x", "out"])
+def test_a_sparse_tensor_is_refused_by_name(name):
+    tensors = {"x": ramp(4), "out": torch.empty(4)}
+    tensors[name] = tensors[name].to_sparse()
+    with pytest.raises(ArgumentError, match=rf"`{name}` has no memory.*`.to_dense\(\)`"):
+        kernel(blocks, copy, Tensor(1), Tensor(1))(*tensors.values())
+
+
+def test_a_tensor_that_is_only_traced_is_refused():
+    fake_tensor = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fake_tensor.FakeTensorMode():
+        x, out = torch.ones(4), torch.empty(4)
+    with (
+        pytest.warns(UserWarning, match="FakeTensor"),
+        pytest.raises(ArgumentError, match="traced"),
+    ):
+        kernel(blocks, copy, Tensor(1), Tensor(1))(x, out)

@@ -13,7 +13,8 @@ import pluggy
 import pytest
 
 import ninetoothed
-from ninetoothed import Symbol, Tensor, dtypes, launch, plugins
+from ninetoothed import Symbol, Tensor, checks, dtypes, launch, plugins
+from ninetoothed import kernel as kernel_module
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
@@ -357,6 +358,8 @@ def test_a_scalar_may_be_a_tensor_of_no_dimensions(planned):
         ({"flag": [1]}, "`flag` is a compile-time constant.*hashable, got \\[1\\]. Give \\(1,\\)"),
         ({"block": 0}, "`B` is 0.*1 to"),
         ({"block": None}, "`B` is an integer constant"),
+        ({"block": Array(4)}, "`B` is a compile-time constant, got a tensor of arrays.*`.item"),
+        ({"flag": Array(True)}, "`flag` is a compile-time constant, got a tensor of arrays"),
         ({"x": Array(np.zeros((5, 1), np.float32))}, "`x` has 2 dimensions.*declared with 1"),
         ({"x": Array(np.zeros(5, np.complex64))}, "`x`.*complex64"),
         ({"x": Array(np.zeros(5, np.float32), "cuda")}, "`x` is on cuda:0 and `y` on cpu"),
@@ -378,6 +381,21 @@ def test_arguments_that_do_not_fit_are_errors_known_kernel_or_not(changed, words
                 B=arguments["block"],
             )
         called(kernel)
+
+
+def test_a_constant_of_numpy_becomes_pythons(monkeypatch):
+    seen = []
+    original = checks.checked_call
+
+    def checked_call(*arguments):
+        call = original(*arguments)
+        seen.append(call.constants["B"])
+        return call
+
+    monkeypatch.setattr(kernel_module, "checked_call", checked_call)
+    called(make(), block=np.int64(4))
+
+    assert [type(constant) for constant in seen] == [int]
 
 
 def test_two_frameworks_in_one_call_are_an_error_that_names_both():
