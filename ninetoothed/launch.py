@@ -12,7 +12,7 @@ import functools
 import linecache
 import math
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -467,10 +467,9 @@ def described(
         is_jagged = parameter.source.jagged_dim is not None
         held = frontend.evaluate("jagged.values", value) if is_jagged else value
         prefix = "jagged." if is_jagged else ""
-        shape = frontend.evaluate(f"{prefix}shape", value)
-        pointer = _address(kernel, frontend, name, held, shape)
+        pointer = _address(kernel, frontend, name, held)
         given[name] = (
-            shape,
+            frontend.evaluate(f"{prefix}shape", value),
             frontend.evaluate(f"{prefix}strides", value),
             frontend.evaluate("dtype", held),
             frontend.evaluate("device", held),
@@ -483,11 +482,11 @@ def described(
     return given, tuple(values)
 
 
-def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any, shape: Sequence[int]) -> int:
+def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any) -> int:
     """Where a tensor's elements are.
 
     Raises:
-        ArgumentError: it has elements and no memory: it is sparse, or a transformation's stand-in.
+        ArgumentError: it has no memory: it is sparse, or a transformation's stand-in.
         DeviceError: nothing is kept on its device.
     """
     subject = f"kernel `{kernel.name}`: `{name}`"
@@ -501,15 +500,11 @@ def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any, shape: Se
             "holds its elements: `.to_dense()` makes one of a sparse tensor; what a transformation "
             "such as vmap hands around holds none."
         ) from error
-    if pointer == 0 and 0 not in shape:
+    if pointer == 0:
         try:
             frontend.device_of(frontend.evaluate("device", held))
         except DeviceError as error:
             raise DeviceError(f"{subject}: {error.message}", caller_location()) from None
-        raise ArgumentError(
-            f"{subject} has shape {tuple(shape)} and no memory: its address is 0. Give a tensor that "
-            "holds its elements; one that is only traced holds none."
-        )
     return pointer
 
 

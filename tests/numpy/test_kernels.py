@@ -280,14 +280,3 @@ def test_a_sparse_tensor_is_refused_by_name(name):
     tensors[name] = tensors[name].to_sparse()
     with pytest.raises(ArgumentError, match=rf"`{name}` has no memory.*`.to_dense\(\)`"):
         kernel(blocks, copy, Tensor(1), Tensor(1))(*tensors.values())
-
-
-def test_a_tensor_that_is_only_traced_is_refused():
-    fake_tensor = pytest.importorskip("torch._subclasses.fake_tensor")
-    with fake_tensor.FakeTensorMode():
-        x, out = torch.ones(4), torch.empty(4)
-    with (
-        pytest.warns(UserWarning, match="FakeTensor"),
-        pytest.raises(ArgumentError, match="traced"),
-    ):
-        kernel(blocks, copy, Tensor(1), Tensor(1))(x, out)
