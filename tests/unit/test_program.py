@@ -44,7 +44,7 @@ N = SimpleNamespace(name="n", kind="scalar", levels=(), value=None)
 
 def placed(node):
     for child in ast.walk(node):
-        at(child, ast.Name(lineno=3, col_offset=4), "user.py")
+        at(child, ast.Name("here", lineno=3, col_offset=4), "user.py")
     return node
 
 
@@ -203,14 +203,14 @@ SHARED = name("n")
         (Store(tile=TileRef(parameter="x", indices=[]), value=name("n")), "needs 1 indices"),
         (ast.Assign(targets=[name("y")], value=name("n")), "assigns to a tensor's name"),
         (ast.Assign(targets=[name("a"), name("b")], value=name("n")), "several targets"),
-        (ast.Assign(targets=[ast.Subscript()], value=name("n")), "no name to assign to"),
+        (ast.parse("n[0] = n").body[0], "no name to assign to"),
         (ast.Expr(value=Offsets(tile=y_tile(), dim=2)), "no dimension 2"),
         (ast.Expr(value=SourceLoad(parameter="y", indices=[])), "needs 2 indices"),
         (ast.Expr(value=ExternRef(name="f")), "names no extern: 'f'"),
         (ast.Expr(value=Excluded(value=name("n"), masks=[], identity="two")), "identity 'two'"),
         (ast.Expr(value=Mask(tile=y_tile(), layout=(0, 0))), "layout"),
         (ast.Expr(value=Mask(tile=y_tile(), layout=(2,))), "layout"),
-        (ast.Expr(value=ast.Lambda()), "no expression of a Program"),
+        (ast.parse("lambda: n").body[0], "no expression of a Program"),
         (ast.Break(), "no statement of a Program"),
         (ast.If(test=name("n"), body=[], orelse=[]), "empty body"),
         (ast.Expr(value=ast.BinOp(left=SHARED, op=ast.Add(), right=SHARED)), "appears twice"),
