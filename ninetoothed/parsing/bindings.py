@@ -30,12 +30,18 @@ class BindingFrame(Frame):
 
     # Order of evaluation.
 
-    def in_order(self, nodes: Sequence[ast.expr], evaluate: Callable[[Any], Any]) -> list[Any]:
+    def in_order(
+        self,
+        nodes: Sequence[ast.expr],
+        evaluate: Callable[[Any], Any],
+        keep: Callable[[Any, int, ast.AST], Any] | None = None,
+    ) -> list[Any]:
         """The values of several expressions, evaluated from left to right.
 
         Where one of them adds statements that change what an earlier one reads, the earlier one's
-        value is saved before these statements.
+        value is saved before these statements, by ``keep``.
         """
+        keep = keep or self._kept
         results: list[Any] = []
         for node in nodes:
             start = len(self.state.block)
@@ -44,7 +50,7 @@ class BindingFrame(Frame):
             if grown:
                 for index, earlier in enumerate(results):
                     position = len(self.state.block) - grown
-                    results[index] = self._kept(earlier, position, nodes[index])
+                    results[index] = keep(earlier, position, nodes[index])
             if self.state.effects:
                 self._keep_effects(results, result, nodes)
             results.append(result)
@@ -74,6 +80,14 @@ class BindingFrame(Frame):
             indices = (self._kept(Runtime(index), start, origin) for index in value.indices)
             return Tile(value.parameter, tuple(item.node for item in indices), value.level)
         return value
+
+    def _kept_read(self, value: Any, start: int, origin: ast.AST) -> Any:
+        """The same where a tile is handed over to be read: it is loaded before what changes it."""
+        if not isinstance(value, Tile) or not value.is_complete:
+            return self._kept(value, start, origin)
+        loaded = Runtime(self.expression(value, origin))
+        kept = self._kept(loaded, start, origin)
+        return value if kept is loaded else kept
 
     def operand(self, node: ast.expr) -> Runtime:
         """An expression's value as a node."""

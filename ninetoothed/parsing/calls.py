@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from ninetoothed import source
@@ -81,7 +82,9 @@ class CallFrame(OperatorFrame):
 
     def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
         """Positional and keyword arguments as values, in the order they are written."""
-        positional, keywords = self._argument_cells(node)
+        positional, keywords = self._in_call(
+            node, lambda item: self._plain(self._argument(item)), self._kept_read
+        )
         return (
             [self._plain(item) for item in positional],
             {key: self._plain(item) for key, item in keywords.items()},
@@ -92,11 +95,19 @@ class CallFrame(OperatorFrame):
 
     def _argument_cells(self, node: ast.Call) -> tuple[list[Value | Cell], dict[str, Value | Cell]]:
         """As ``_arguments``, where a bare variable is given as itself, to be rebound."""
+        return self._in_call(node, self._argument, self._kept)
+
+    def _in_call(
+        self,
+        node: ast.Call,
+        evaluate: Callable[[ast.expr], Value | Cell],
+        keep: Callable[[Any, int, ast.AST], Any],
+    ) -> tuple[list[Value | Cell], dict[str, Value | Cell]]:
         written = [
             *(item.value if isinstance(item, ast.Starred) else item for item in node.args),
             *(keyword.value for keyword in node.keywords),
         ]
-        values = self.in_order(written, self._argument)
+        values = self.in_order(written, evaluate, keep)
         positional: list[Value | Cell] = []
         for item, value in zip(node.args, values, strict=False):
             if isinstance(item, ast.Starred):

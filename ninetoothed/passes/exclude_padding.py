@@ -12,7 +12,8 @@ tiles has none: it holds what was accumulated). What is not followed loses its m
 across dimensions, and results of functions unknown.
 
 Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape. And where
-a tile of one element is an index, its element is, since the shapes are known here.
+a tile of one element stands for a number, as an index, a bound of a range or a condition, its element
+does, since the shapes are known here.
 """
 
 from __future__ import annotations
@@ -133,14 +134,14 @@ class _Analysis(Values):
         lasting = self.lasting(statement, assigned)
         self.learn(assigned, lasting)
         if isinstance(statement, ast.For):
-            statement.iter, _ = self.visit(statement.iter)
-            assert isinstance(statement.target, ast.Name)
+            assert isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name)
+            statement.iter.args = [self.number(item) for item in statement.iter.args]
             self.known[statement.target.id] = SCALAR
             function = getattr(statement.iter, "func", None)
             if isinstance(function, LanguageRef) and function.name == "static_range":
                 self.constants.add(statement.target.id)
         else:
-            statement.test, _ = self.visit(statement.test)
+            statement.test = self.number(statement.test)
         self.block(statement.body)
         self.learn(assigned, lasting)
 

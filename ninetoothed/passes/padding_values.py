@@ -99,13 +99,16 @@ class Values:
 
     def visit_tile(self, node: TileRef) -> tuple[ast.expr, Marked]:
         """A tile as an index is its one element: an address is a number, not a tile."""
-        for index, item in enumerate(node.indices):
-            item, known = self.visit(item)
-            if known.shape:
-                method = at(ast.Attribute(value=item, attr="item", ctx=ast.Load()), item)
-                item = at(ast.Call(func=method, args=[], keywords=[]), item)
-            node.indices[index] = item
+        node.indices = [self.number(item) for item in node.indices]
         return node, UNKNOWN
+
+    def number(self, node: ast.expr) -> ast.expr:
+        """An expression that must be one number: of a tile, its one element."""
+        node, known = self.visit(node)
+        if not known.shape:
+            return node
+        method = at(ast.Attribute(value=node, attr="item", ctx=ast.Load()), node)
+        return at(ast.Call(func=method, args=[], keywords=[]), node)
 
     def visit_load(self, node: Load) -> tuple[ast.expr, Marked]:
         self.visit_tile(node.tile)
@@ -183,7 +186,7 @@ class Values:
         return node, joined(known)
 
     def visit_choice(self, node: ast.IfExp) -> tuple[ast.expr, Marked]:
-        node.test, _ = self.visit(node.test)
+        node.test = self.number(node.test)
         node.body, one = self.visit(node.body)
         node.orelse, other = self.visit(node.orelse)
         same = {mark.place for mark in one.marks} == {mark.place for mark in other.marks}

@@ -270,6 +270,17 @@ def while_loop(x, n, y):
     y = x * total
 
 
+def one_element_as_a_number(x, z, y, n):
+    one = ntl.full((1,), n, ntl.int32)
+    total = ntl.zeros(x.shape, dtype=ntl.float32)
+    for k in range(one):
+        total += x * k
+    while one > 1:
+        total += z
+        one -= 1
+    y = total + (x if one > 0 and n > 0 else z)
+
+
 def constants_and_variables(x, n, y):
     count = 1
     pair = (count, x)
@@ -397,6 +408,16 @@ def rebound_in_a_loop(x, n, y):
 
 def stored_in_an_expression(x, y):
     y = x + bump_tile(x) + x
+
+
+def stored_in_an_argument(x, z, y):
+    y = ntl.where(x > z, x, bump_tile(x)) + ntl.maximum(z, -bump(z))
+    y += x + z
+
+
+def rebound_in_an_argument(x, n, y):
+    v = x + 1
+    y = ntl.minimum(v, bump(v)) - v * max(n, bump(n))
 
 
 def helper_in_a_condition(x, n, y):
