@@ -6,6 +6,7 @@ indices of the levels that it was given. Nothing here knows of tensors' data, pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -114,6 +115,17 @@ def _mapped(value: Any, function: Callable[[Expression], Expression]) -> Any:
 def _shown(value: Expression, known: int) -> str:
     """A value, and the expression that it comes from."""
     return f"{known} (`{value}`)" if isinstance(value, Symbol) else f"{known}"
+
+
+def _check_not_negative(sizes: Sequence[int], first: int = 0) -> None:
+    """`Misfit` where a number of tiles is negative, since not even one fits: it is not made 0."""
+    for dim, size in enumerate(sizes, first):
+        if size < 0:
+            raise Misfit(
+                f"a size of {size} in dimension {dim}",
+                "sizes of at least 0",
+                "No tile fits there: pad before tiling, or make no call with such sizes.",
+            )
 
 
 def _at_least_zero(value: Expression) -> Expression:
@@ -270,6 +282,11 @@ class Flatten(MetaOperation):
         merged = unravel(index[self.start], self.input[self.start : self.end])
         return (index[: self.start] + merged + index[self.start + 1 :],)
 
+    def verify(self, evaluate: Evaluate) -> None:
+        sizes = [evaluate(size) for size in self.input[self.start : self.end]]
+        if math.prod(sizes) > 0:
+            _check_not_negative(sizes, self.start)
+
 
 @dataclass(frozen=True, eq=False)
 class Ravel(MetaOperation):
@@ -312,6 +329,7 @@ class Pad(MetaOperation):
         for dim, sides in enumerate(self.padding):
             if any(evaluate(side) < 0 for side in sides):
                 raise Misfit(f"a negative padding in dimension {dim}", "padding of at least 0")
+        _check_not_negative([evaluate(size) for size in self.input])
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,6 +151,35 @@ def test_flatten_merges_dimensions_with_an_exclusive_end():
     assert (nested.shape, nested.dtype.shape) == ((4,), (2, 3))
 
 
+@pytest.mark.parametrize("then", [lambda x: x.flatten(), lambda x: x.pad(((2, 2), (2, 2)))])
+def test_a_negative_number_of_tiles_is_not_computed_with(then):
+    """ceil((size − dilation·(tile−1) − 1) / stride) + 1"""
+
+    def arrangement(x, y):
+        return tuple(then(t.tile((3, 3), strides=(1, 1))) for t in (x, y))
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    with pytest.raises(ArrangementError, match="a size of -1 in dimension 0.*No tile fits"):
+        kernel(arange(1, 1), empty(1, 1))
+
+
+def test_windows_that_do_not_fit_make_no_program():
+    """An empty grid launches nothing."""
+
+    def arrangement(x, y):
+        return tuple(t.tile((3, 3), strides=(1, 1)).flatten() for t in (x, y))
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    y = empty(1, 4)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(arange(1, 4), y)
+    assert (y == empty(1, 4)).all()
+
+
 def test_ravel_merges_all_levels_outermost_first():
     raveled = tensor(4, 6).tile((2, 3)).ravel()
 
