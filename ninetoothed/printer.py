@@ -99,7 +99,7 @@ def _store(target: ast.expr, value: ast.expr) -> ast.stmt:
     return ast.Expr(value=ast.Name(id=f"store {ast.unparse(target)} = {ast.unparse(value)}"))
 
 
-def _assignment(node: ast.Assign) -> ast.stmt:
+def with_bare_targets(node: ast.Assign) -> ast.Assign:
     """Tuples of targets without parentheses, which Python 3.10 would write."""
     targets = [
         ast.Name(id=", ".join(map(ast.unparse, target.elts)))
@@ -111,7 +111,7 @@ def _assignment(node: ast.Assign) -> ast.stmt:
 
 
 _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
-    ast.Assign: _assignment,
+    ast.Assign: with_bare_targets,
     TileRef: lambda node: _subscript(node.parameter, node.indices),
     Load: lambda node: node.tile,
     Store: lambda node: _store(node.tile, node.value),

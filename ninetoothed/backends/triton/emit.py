@@ -30,6 +30,7 @@ from ninetoothed.backends.triton.options import Options
 from ninetoothed.backends.triton.variant import Variant
 from ninetoothed.errors import Location
 from ninetoothed.expr import Symbol, as_symbol, over
+from ninetoothed.printer import with_bare_targets
 from ninetoothed.program import SymbolValue, Widened, clone, location
 from ninetoothed.simplify import product
 
@@ -379,6 +380,8 @@ def _symbols_in(tree: ast.AST) -> Iterable[Symbol]:
 
 def _text_of(statement: ast.stmt, width: int) -> list[str]:
     """A simple statement's lines; the arguments of a call that is too long have one each."""
+    if isinstance(statement, ast.Assign):
+        statement = with_bare_targets(statement)
     text = ast.unparse(ast.fix_missing_locations(statement))
     call = getattr(statement, "value", None)
     if len(text) <= width or not isinstance(call, ast.Call):
