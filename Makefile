@@ -67,7 +67,7 @@ $(PADDLE_VENV)/installed: pyproject.toml requirements/paddle.txt Makefile
 # Makes an environment: its folder, the exact versions, what of this package is installed.
 define set-up
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 ...")'
-	echo "== setting up $(1) (once; one or two minutes, most of it the frameworks)"
+	echo "== setting up $(1) (once; one to five minutes, most of it the frameworks)"
 	$(PYTHON) -m venv $(1)
 	$(1)/bin/python -m pip install --disable-pip-version-check -r $(2) -e '$(3)'
 	touch $(1)/installed
