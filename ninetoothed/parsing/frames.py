@@ -174,7 +174,8 @@ class Frame:
             raise self.error(
                 node,
                 f"The variable {name!r} is read before it is assigned.{near(name, known)} A "
-                "variable that a loop or an if assigns needs a value before it.",
+                "variable that a loop or an if assigns needs a value before it, and that of a `for` "
+                "has none after it.",
             )
         if isinstance(value, Undecided):
             raise self.error(node, f"The value of {name!r} is needed at compile time: {value.why}")

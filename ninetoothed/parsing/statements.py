@@ -179,6 +179,8 @@ class StatementFrame(AssignmentFrame):
         if node.orelse:
             raise self.error(node.orelse[0], "`else` after a loop is not supported.")
         value = self._loaded(node.iter)
+        if isinstance(value, Range) and _is_zero(value.arguments[2:]):
+            raise self.error(node.iter, "The step of a range cannot be 0.")
         if not isinstance(value, Range) or self._is_unrolled(value):
             steps: list[ast.stmt | _Bound] = []
             for item in self.elements(value, node.iter):
@@ -207,6 +209,8 @@ class StatementFrame(AssignmentFrame):
         body = self._loop(node, carried, enter)
         variable = self.name(target.name, node.target, ast.Store())
         self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
+        # In Triton it does not outlive the loop.
+        target.value = None
         return []
 
     def _is_unrolled(self, value: Range) -> bool:
@@ -376,3 +380,8 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
     for child in _of_one_function(node):
         if isinstance(child, ast.Return):
             yield child
+
+
+def _is_zero(step: tuple[Value, ...]) -> bool:
+    """Whether a range's third argument is given, and 0."""
+    return any(isinstance(value, Known) and value.object == 0 for value in step)

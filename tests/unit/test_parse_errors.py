@@ -37,6 +37,24 @@ def test_an_unknown_name():
     assert "Did you mean 'scale_factor'?" in message
 
 
+def test_a_loops_variable_after_the_loop():
+    def application(x, y, n):
+        k = 0
+        for k in range(n):
+            y = x
+        y = x + k  # HERE
+
+    assert "that of a `for` has none after it" in failure(application)
+
+
+def test_a_range_that_does_not_advance():
+    def application(x, y, n):
+        for k in range(0, n, 0):  # HERE
+            y = x
+
+    assert "The step of a range cannot be 0" in failure(application)
+
+
 def test_an_unknown_function_of_the_language():
     def application(x, y):
         y = ntl.summ(x)  # HERE
