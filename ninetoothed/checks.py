@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ninetoothed import dtypes
 from ninetoothed.access import sequence_of
 from ninetoothed.backends.base import Argument, Call, Device
@@ -106,7 +108,9 @@ def check_count(option: str, value: Any) -> None:
 
 
 def _neutral(frontend: Frontend, constant: Any) -> Any:
-    """A constant as it is, or our element type where it is one of the framework's."""
+    """A constant as it is, a NumPy number as Python's, our element type where it is a framework's."""
+    if isinstance(constant, np.generic):
+        return constant.item()
     # A number may equal one of a framework's element types, as 4 does Paddle 2.6's float16.
     if isinstance(constant, (int, float, str)):
         return constant

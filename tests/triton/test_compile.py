@@ -249,7 +249,7 @@ def number_that_becomes_a_tile(x, y):
     [
         (reduced_number, "this is one number. Use it as it is"),
         (tile_as_condition, "One number is needed here: ntl.where chooses"),
-        (tile_in_a_conditional_expression, "In `a if b else c`, b must be one number"),
+        (tile_in_a_conditional_expression, "One number is needed here: ntl.where chooses"),
         (variable_of_one_branch, "Assign value a value .* before the if"),
         (number_that_becomes_a_tile, "`total = ntl.zeros.shape, dtype=ntl.float32.` does"),
     ],
@@ -264,6 +264,21 @@ def test_what_often_is_not_as_triton_has_it_says_what_to_do(application, advice)
     with pytest.raises(CompilationError, match=advice) as raised:
         kernel.compile(torch.ones(4, 20), torch.empty(4, 20), target=HOPPER)
     assert __file__ in str(raised.value)
+
+
+@pytest.mark.parametrize("function", [ntl.exp, ntl.abs], ids=repr)
+def test_a_constant_may_be_a_function_of_the_language(function) -> None:
+    def application(x, function, y):
+        y = function(x)  # noqa: F841
+
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    kernel = ninetoothed.make(
+        lambda x, function, y: (x.tile((8,)), function, y.tile((8,))),
+        application,
+        (Tensor(1), Tensor(0, constexpr=True), Tensor(1)),
+    )
+
+    assert kernel.compile(torch.ones(6), function, torch.empty(6), target=HOPPER).asm["ptx"]
 
 
 def test_a_program_that_does_nothing_compiles() -> None:

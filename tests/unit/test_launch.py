@@ -398,6 +398,22 @@ def test_a_constant_of_numpy_becomes_pythons(monkeypatch):
     assert [type(constant) for constant in seen] == [int]
 
 
+@pytest.mark.parametrize("flag", [np.bool_(True), np.float32(2.5), np.int64(3)], ids=repr)
+def test_a_constant_of_any_type_of_numpys_becomes_pythons(monkeypatch, flag):
+    seen = []
+    original = checks.checked_call
+
+    def checked_call(*arguments):
+        call = original(*arguments)
+        seen.append(call.constants["flag"])
+        return call
+
+    monkeypatch.setattr(kernel_module, "checked_call", checked_call)
+    called(make(), flag=flag)
+
+    assert [(type(constant), constant) for constant in seen] == [(type(flag.item()), flag)]
+
+
 def test_two_frameworks_in_one_call_are_an_error_that_names_both():
     kernel = make()
     for _ in range(2):

@@ -267,13 +267,9 @@ _ADVICE = {
     r"'dtype' object has no attribute 'numel'": (
         "A tile is needed here, but this is one number. Use it as it is."
     ),
-    r"Boolean value of Tensor with more than one value is ambiguous": (
+    r"Boolean value of Tensor with more than one value|can only unsplat single-element": (
         "One number is needed here: ntl.where chooses element by element, ntl.max and ntl.sum "
         "reduce to one."
-    ),
-    r"error encountered during parsing": (
-        "In `a if b else c`, b must be one number, and a and c of one shape: ntl.where chooses "
-        "element by element."
     ),
     r"^(\w+) is not defined$": (
         "Assign {0} a value of the same shape and type before the if or the loop that assigns it."
@@ -321,16 +317,8 @@ def _line_of(error: BaseException, kernel_name: str, source: str) -> int | None:
     """The generated file's line: Triton counts from the ``def`` of the kernel."""
     offset: int | None = getattr(getattr(error, "node", None), "lineno", None)
     if offset is None:
-        return _line_of_conditional(error, source)
+        return None
     for definition in ast.parse(source).body:
         if isinstance(definition, ast.FunctionDef) and definition.name == kernel_name:
             return definition.lineno + offset - 1
     return None
-
-
-def _line_of_conditional(error: BaseException, source: str) -> int | None:
-    """The line of the source's one ``a if b else c``, the form whose values Triton does not check."""
-    if "error encountered during parsing" not in str(error):
-        return None
-    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.IfExp)]
-    return found[0].lineno if len({ast.dump(node) for node in found}) == 1 else None

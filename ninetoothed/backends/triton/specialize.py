@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from ninetoothed.dtypes import DType
 from ninetoothed.errors import ArgumentError
 from ninetoothed.exact import exact
 from ninetoothed.expr import Symbol, as_symbol
+from ninetoothed.language import LanguageFunction
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -215,6 +217,13 @@ def _constant(value: Any) -> Any:
         import triton.language as tl
 
         return getattr(tl, value.triton_name)
+    if isinstance(value, LanguageFunction):
+        import triton.language as tl
+        from triton.language.extra import libdevice
+
+        head, *rest = value.name.split(".")
+        module = libdevice if head == "libdevice" else getattr(tl, head)
+        return functools.reduce(getattr, rest, module)
     return value
 
 
