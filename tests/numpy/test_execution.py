@@ -12,6 +12,7 @@ import types
 import numpy as np
 import pytest
 
+import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import dtypes, expr
 from ninetoothed import source as sources
@@ -584,6 +585,20 @@ def test_a_tile_without_an_attribute_says_so_at_the_line():
     assert raised.value.location.file == __file__
     assert "out = x.sums(0)" in str(raised.value)
     assert not hasattr(Tile.of(1.0), "sums")
+
+
+def test_a_value_of_fewer_dimensions_is_stored_to_each_row():
+    def rows(x, out):
+        return x.tile((4,)), out.tile((3, 4)).squeeze(0)
+
+    def copy(x, out):
+        out = x  # noqa: F841
+
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    x, out = torch.arange(6.0), torch.empty(3, 6)
+    ninetoothed.make(rows, copy, (ninetoothed.Tensor(1), ninetoothed.Tensor(2)))(x, out)
+
+    assert torch.equal(out, x.expand(3, 6))
 
 
 def unknown_keyword(x, out):

@@ -113,7 +113,7 @@ class Tensor:
         """Stores a value to a tile, cast to the element type; lanes outside are left out."""
         widened = self.plan.addressing.widened
         data = self._cast(value)
-        if data.ndim not in (0, len(widened)) or not _broadcasts(data.shape, widened):
+        if not _broadcasts(data.shape, widened):
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to `{self.name}`, whose tile's "
                 f"shape is {self.levels[-1]}{_widened_note(self.levels[-1], widened)}.",
