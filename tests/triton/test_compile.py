@@ -266,6 +266,21 @@ def test_what_often_is_not_as_triton_has_it_says_what_to_do(application, advice)
     assert __file__ in str(raised.value)
 
 
+def test_a_function_that_one_device_lacks_says_what_to_do() -> None:
+    def application(x, y):
+        y = ntl.libdevice.rint(x)  # noqa: F841
+
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    kernel = ninetoothed.make(
+        lambda *tensors: tuple(tensor.tile((8,)) for tensor in tensors),
+        application,
+        (Tensor(1), Tensor(1)),
+    )
+
+    with pytest.raises(CompilationError, match="no `libdevice.rint` for this device: write it"):
+        kernel.compile(torch.ones(6), torch.empty(6), target=("hip", "gfx942"))
+
+
 @pytest.mark.parametrize("function", [ntl.exp, ntl.abs], ids=repr)
 def test_a_constant_may_be_a_function_of_the_language(function) -> None:
     def application(x, function, y):

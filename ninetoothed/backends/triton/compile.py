@@ -271,6 +271,10 @@ _ADVICE = {
         "One number is needed here: ntl.where chooses element by element, ntl.max and ntl.sum "
         "reduce to one."
     ),
+    r"extra\.\w+\.libdevice' has no attribute '(\w+)'": (
+        "Triton has no `libdevice.{0}` for this device: write it with functions of `ntl` that are "
+        "everywhere, or with another of `ntl.libdevice`."
+    ),
     r"^(\w+) is not defined$": (
         "Assign {0} a value of the same shape and type before the if or the loop that assigns it."
     ),
