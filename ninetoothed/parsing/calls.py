@@ -32,6 +32,7 @@ from ninetoothed.parsing.values import (
     Runtime,
     Value,
     copy_of,
+    same,
 )
 from ninetoothed.program import ExternRef, LanguageRef, SequenceLength, Widened
 
@@ -94,8 +95,26 @@ class CallFrame(OperatorFrame):
         return copy_of(item.value) if isinstance(item, Cell) else item
 
     def _argument_cells(self, node: ast.Call) -> tuple[list[Value | Cell], dict[str, Value | Cell]]:
-        """As ``_arguments``, where a bare variable is given as itself, to be rebound."""
-        return self._in_call(node, self._argument, self._kept)
+        """As ``_arguments``, where a bare variable is given as itself, to be rebound.
+
+        One that a later argument rebinds is given as what it held.
+        """
+        held: dict[ast.AST, Value] = {}
+
+        def evaluate(item: ast.expr) -> Value | Cell:
+            found = self._argument(item)
+            if isinstance(found, Cell) and not found.stores:
+                held[item] = self._plain(found)
+            return found
+
+        def keep(earlier: Any, start: int, origin: ast.AST) -> Any:
+            if not isinstance(earlier, Cell) or earlier.stores:
+                return self._kept(earlier, start, origin)
+            kept = self._kept(held[origin], start, origin)
+            is_unchanged = kept is held[origin] and same(kept, earlier.value)
+            return earlier if is_unchanged else kept
+
+        return self._in_call(node, evaluate, keep)
 
     def _in_call(
         self,

@@ -418,6 +418,7 @@ def stored_in_an_argument(x, z, y):
 def rebound_in_an_argument(x, n, y):
     v = x + 1
     y = ntl.minimum(v, bump(v)) - v * max(n, bump(n))
+    y += special(v, bump(v)) * special(n, bump(n)) - v * n
 
 
 def helper_in_a_condition(x, n, y):
