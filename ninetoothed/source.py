@@ -133,8 +133,9 @@ def read(function: Callable[..., Any]) -> FunctionSource:
     if tree is None:
         raise ApplicationError(
             f"The source of {plain.__qualname__!r} was not found, and a kernel is compiled from "
-            "it. Define the function in a file or a notebook's cell that has not changed since; "
-            "text given to exec() needs an entry in linecache.",
+            "it. Define the function in a file or a notebook's cell that has not changed since: "
+            "Python's plain prompt and `python -c` keep no source, and text given to exec() needs an "
+            "entry in linecache.",
             Location(code.co_filename, code.co_firstlineno),
         )
     return FunctionSource(plain, tree, code.co_filename)
