@@ -817,6 +817,22 @@ def test_an_untouched_parameter_may_be_given_any_argument_with_a_shape():
     assert torch.equal(y, arange(3, 5) * 2)
 
 
+def test_an_element_is_loaded_before_what_is_added_to_it():
+    """``x += y`` on a parameter is a load, an add and a store"""
+
+    def bump(tile):
+        tile = tile + 1
+        return tile
+
+    def application(x):
+        for k in range(x.shape[0]):
+            x[k] += bump(x[k])
+
+    x = arange(6)
+    ninetoothed.make(lambda x: x.tile((4,)).tile((-1,)), application, (Tensor(1),))(x)
+    assert torch.equal(x, arange(6) * 2 + 1)
+
+
 def test_what_is_read_for_nothing_is_read_as_what_it_is():
     """a parameter that the compiled program never touches may be given any argument with a shape"""
 

@@ -188,6 +188,23 @@ def _builtin(name: str) -> Callable[..., Any]:
     return call
 
 
+class _Augmented:
+    """What ``x[k] += value`` is done to: ``x[k]`` is loaded before ``value`` is computed."""
+
+    def __init__(self, tiles: TileReference) -> None:
+        self._tiles = tiles
+
+    def __getitem__(self, key: Any) -> Any:
+        return read(self._tiles[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._tiles[key] = value
+
+
+def _augmented(value: Any) -> Any:
+    return _Augmented(value) if type(value) is TileReference else value
+
+
 @functools.cache
 def _function(name: str) -> Callable[..., Any]:
     from ninetoothed.backends.numpy import language as implementations
@@ -198,6 +215,7 @@ def _function(name: str) -> Callable[..., Any]:
 _HOOKS: dict[str, Any] = {
     "__read__": read,
     "__assign__": assign,
+    "__augmented__": _augmented,
     "__position__": position,
     "__invoke__": invoke,
     "__function__": called_back,

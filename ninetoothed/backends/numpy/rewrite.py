@@ -36,6 +36,7 @@ from ninetoothed.source import FunctionSource
 HOOKS = (
     "__read__",
     "__assign__",
+    "__augmented__",
     "__position__",
     "__invoke__",
     "__function__",

@@ -94,6 +94,9 @@ class Rewriter(CallRewriter):
             return ast.copy_location(assign, node)
         node.value = value
         node.target = self._target(node.target, [], node)  # type: ignore[assignment]
+        if isinstance(node.target, ast.Subscript):
+            tiles = node.target.value
+            node.target.value = placed_at(hook_call("__augmented__", tiles), tiles)
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
