@@ -117,17 +117,6 @@ def _shown(value: Expression, known: int) -> str:
     return f"{known} (`{value}`)" if isinstance(value, Symbol) else f"{known}"
 
 
-def _check_not_negative(sizes: Sequence[int], first: int = 0) -> None:
-    """`Misfit` where a number of tiles is negative, since not even one fits: it is not made 0."""
-    for dim, size in enumerate(sizes, first):
-        if size < 0:
-            raise Misfit(
-                f"a size of {size} in dimension {dim}",
-                "sizes of at least 0",
-                "No tile fits there: pad before tiling, or make no call with such sizes.",
-            )
-
-
 def _at_least_zero(value: Expression) -> Expression:
     return max(value, 0) if isinstance(value, int) else value
 
@@ -284,8 +273,16 @@ class Flatten(MetaOperation):
 
     def verify(self, evaluate: Evaluate) -> None:
         sizes = [evaluate(size) for size in self.input[self.start : self.end]]
-        if math.prod(sizes) > 0:
-            _check_not_negative(sizes, self.start)
+        if math.prod(sizes) <= 0:
+            return
+        for dim, size in enumerate(sizes, self.start):
+            # So is the number of tiles where not even one fits; the product of two is not.
+            if size < 0:
+                raise Misfit(
+                    f"a size of {size} in dimension {dim}",
+                    "sizes of at least 0",
+                    "No tile fits there: pad before tiling, or make no call with such sizes.",
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,7 +326,6 @@ class Pad(MetaOperation):
         for dim, sides in enumerate(self.padding):
             if any(evaluate(side) < 0 for side in sides):
                 raise Misfit(f"a negative padding in dimension {dim}", "padding of at least 0")
-        _check_not_negative([evaluate(size) for size in self.input])
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,12 +151,11 @@ def test_flatten_merges_dimensions_with_an_exclusive_end():
     assert (nested.shape, nested.dtype.shape) == ((4,), (2, 3))
 
 
-@pytest.mark.parametrize("then", [lambda x: x.flatten(), lambda x: x.pad(((2, 2), (2, 2)))])
-def test_a_negative_number_of_tiles_is_not_computed_with(then):
+def test_two_negative_numbers_of_tiles_are_not_multiplied():
     """ceil((size − dilation·(tile−1) − 1) / stride) + 1"""
 
     def arrangement(x, y):
-        return tuple(then(t.tile((3, 3), strides=(1, 1))) for t in (x, y))
+        return tuple(t.tile((3, 3), strides=(1, 1)).flatten() for t in (x, y))
 
     def application(x, y):
         y = x  # noqa: F841
