@@ -43,8 +43,11 @@ class Environment:
     def __init__(self, folder: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
         names = {"base": str(folder), "platbase": str(folder)}
-        self.packages = Path(sysconfig.get_path("purelib", "venv", vars=names))
-        self.python = Path(sysconfig.get_path("scripts", "venv", vars=names)) / "python"
+        # Python 3.10 has no scheme of this name.
+        is_named = "venv" in sysconfig.get_scheme_names()
+        scheme = "venv" if is_named else sysconfig.get_preferred_scheme("prefix")
+        self.packages = Path(sysconfig.get_path("purelib", scheme, vars=names))
+        self.python = Path(sysconfig.get_path("scripts", scheme, vars=names)) / "python"
         paths = [str(REPOSITORY), sysconfig.get_path("purelib")]
         (self.packages / "shared.pth").write_text("\n".join(paths))
 
