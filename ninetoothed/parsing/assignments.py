@@ -49,7 +49,6 @@ class AssignmentFrame(CallFrame):
         return value.object if isinstance(value, Known) else None
 
     def _run_AugAssign(self, node: ast.AugAssign) -> None:
-        start = len(self.state.block)
         target = self._augmented_target(node)
         left = self._current(target, node)
         middle = len(self.state.block)
@@ -58,7 +57,6 @@ class AssignmentFrame(CallFrame):
             left = self._kept(left, middle, node)
             if isinstance(target, tuple):
                 target = self._kept_target(target, middle, node)
-        del start
         result = self.binary(left, node.op, right, node)
         if isinstance(target, Cell):
             self._rebind(target, left, right, result, node)

@@ -77,7 +77,7 @@ class ExpressionFrame(TileFrame):
     def items(self, nodes: Sequence[ast.expr]) -> list[Value]:
         """The values of a sequence's elements, stars expanded."""
         bare = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
-        values = self.in_order(bare, self.evaluate)
+        values = self.in_order(bare, self.evaluate, self._kept_read)
         result: list[Value] = []
         for node, value in zip(nodes, values, strict=True):
             if isinstance(node, ast.Starred):

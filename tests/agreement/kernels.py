@@ -415,6 +415,15 @@ def stored_in_an_argument(x, z, y):
     y += x + z
 
 
+def stored_in_a_tuple(row, z, n, y):
+    y = z * n
+    for k in range(row.shape[0]):
+        if n > 2:
+            y, z = row[k], bump_tile(row[k])
+        v, w = row[k], bump_tile(row[k], 3)
+        y += v * 10 + w + z
+
+
 def rebound_in_an_argument(x, n, y):
     v = x + 1
     y = ntl.minimum(v, bump(v)) - v * max(n, bump(n))
