@@ -29,7 +29,8 @@ def test_demo_runs_all_ten_kernels_and_shows_one(
     assert "10 kernels, all right" in printed
     assert "@triton.jit" in printed
     assert "def arrangement" in printed and "def application" in printed
-    assert framework.__version__ in printed
+    # A build of PyPI's calls itself 2.11.0+cu130, its package 2.11.0.
+    assert framework.__version__.split("+")[0] in printed
 
 
 def test_demo_on_paddles_tensors_imports_no_torch() -> None:
