@@ -1,17 +1,20 @@
 """The ten tasks of the paper: ours, two sets of hand-written Triton and PyTorch, in turns.
 
     python -m benchmarks.tasks [--tasks mm,sdpa] [--rounds 7] [--dtype float16]
-        [--flush none] [--configs RESULTS.json] [--output FOLDER]
+        [--flush none] [--results kept] [--configs RESULTS.json] [--output FOLDER]
 
 Every contender's result is compared with float64 before anything is timed. A ratio is taken round
 by round, for the clocks move; its median is printed, and its least and greatest beside it.
 `--flush none` times calls that follow one another, as in a program, instead of each by itself.
+A function's result is dropped, and the next call is given the same memory for its own, as with
+`triton.testing.do_bench`; with `--results kept` as many are alive as there are sets of arguments.
 `--configs` takes the hand-written kernels' configurations from an earlier run's results.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import dataclasses
 import functools
 import json
@@ -19,6 +22,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,6 +43,9 @@ CACHES = {
     "read": "the cache cold after a read",
     "none": "calls in a row",
 }
+
+#: What becomes of results, by name.
+RESULTS_ARE = {"reused": "", "kept": ", results in turns"}
 
 
 def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
@@ -68,7 +75,7 @@ def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
 
 
 def run(
-    task: Task, dtype: torch.dtype, rounds: int, flush: str
+    task: Task, dtype: torch.dtype, rounds: int, flush: str, results: str = "reused"
 ) -> tuple[dict[str, Any], list[str]]:
     """Verify and time one task; gives its raw figures and what was wrong."""
     maker = Maker(dtype, "cuda")
@@ -76,8 +83,9 @@ def run(
     arguments = task.build(maker)
     num_bytes = sum(argument.nbytes for argument in arguments)
     turns = [arguments, *(task.build(maker) for _ in range(num_turns(num_bytes) - 1))]
+    prepare = keeping if results == "kept" else functools.partial
     functions = {
-        name: [functools.partial(function, *arguments) for arguments in turns]
+        name: [prepare(functools.partial(function, *arguments)) for arguments in turns]
         for name, function in task.contenders.items()
         if name not in wrong
     }
@@ -92,6 +100,15 @@ def run(
         "milliseconds": times,
         "ratios": {peer: asdict(ratios(times, OURS, peer)) for peer in peers},
     }, list(wrong.values())
+
+
+def keeping(function: Callable[[], Any]) -> Callable[[], Any]:
+    """The function, its last result kept until its next one is there.
+
+    Each set of arguments has a function of its own: so many results are alive at a time.
+    """
+    held: collections.deque[Any] = collections.deque(maxlen=1)
+    return lambda: held.append(function())
 
 
 def as_table(results: list[dict[str, Any]]) -> str:
@@ -179,6 +196,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=int, default=7, help="rounds of each contender")
     made.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
     made.add_argument("--flush", default="write", choices=tuple(CACHES), help="of the L2 cache")
+    made.add_argument(
+        "--results", default="reused", choices=tuple(RESULTS_ARE), help="what becomes of them"
+    )
     made.add_argument("--configs", type=Path, help="results whose configurations are used again")
     made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
@@ -237,7 +257,11 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         print(f"{task.name} … ", end="", flush=True)
         try:
             result, failures = run(
-                task, getattr(torch, options.dtype), options.rounds, options.flush
+                task,
+                getattr(torch, options.dtype),
+                options.rounds,
+                options.flush,
+                options.results,
             )
         except Exception as error:  # One task's failure is reported and does not hide the others.
             wrong.append(f"{task.name}: {type(error).__name__}: {error}")
@@ -264,6 +288,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
                 (
                     *("--tasks", options.tasks, "--dtype", options.dtype, "--flush", options.flush),
                     *("--rounds", str(options.rounds), "--processes", str(options.processes)),
+                    *("--results", options.results),
                 ),
             )
         except RuntimeError as error:
@@ -274,7 +299,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         print(f"{time.perf_counter() - start:.0f} s", flush=True)
 
     lines = (
-        f"# Ten tasks, {options.dtype}, {CACHES[options.flush]}",
+        f"# Ten tasks, {options.dtype}, {CACHES[options.flush]}{RESULTS_ARE[options.results]}",
         "",
         describe(here),
         "",
@@ -287,7 +312,11 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
     text = "\n".join(lines)
     print("\n" + text)
     # What is not the paper's setting does not go by the same name.
-    unusual = (options.dtype != "float16", options.dtype), (options.flush != "write", options.flush)
+    unusual = (
+        (options.dtype != "float16", options.dtype),
+        (options.flush != "write", options.flush),
+        (options.results != "reused", f"results-{options.results}"),
+    )
     label = "-".join(("tasks", *(name for is_unusual, name in unusual if is_unusual)))
     written = write("tasks", here, text, data, options.output, label=label)
     if options.figure and results:

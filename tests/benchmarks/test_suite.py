@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +241,21 @@ def test_a_round_goes_there_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
     functions = {name: [lambda: None] for name in ("ours", "idiomatic", "best", "PyTorch")}
     assert Alternating().rounds(functions, 3) == dict.fromkeys(functions, [1.5] * 3)
+
+
+def test_a_kept_result_is_alive_until_the_next_one_is() -> None:
+    class Result:
+        """Something that can be referred to weakly."""
+
+    made: list[weakref.ref[Result]] = []
+
+    def function() -> Result:
+        result = Result()
+        made.append(weakref.ref(result))
+        return result
+
+    call = tasks.keeping(function)
+    call()
+    assert made[0]() is not None
+    call()
+    assert made[0]() is None and made[1]() is not None
