@@ -149,8 +149,8 @@ def _check_argument(kernel: Kernel, parameter: Parameter, argument: Argument) ->
             )
 
 
-def _checked_constant(kernel: Kernel, symbol: Symbol, value: Any) -> bool | int:
-    """A symbol's value as a Python number: NumPy's integers have other methods."""
+def _checked_constant(kernel: Kernel, symbol: Symbol, value: Any) -> int:
+    """A symbol's value as an int."""
     leaf, name = symbol.leaf, kernel.names[symbol]
     if not hasattr(value, "__index__"):
         raise ArgumentError(
@@ -166,7 +166,7 @@ def _checked_constant(kernel: Kernel, symbol: Symbol, value: Any) -> bool | int:
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{name}` is {number}, and must be a power of two"
         )
-    return value if isinstance(value, int) else number
+    return number
 
 
 def _check_shared_sizes(kernel: Kernel, call: Call) -> None:

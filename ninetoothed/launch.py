@@ -395,9 +395,9 @@ class _SlowPath:
 def _check_constants(kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]) -> None:
     constants = {p.name for p in kernel.call_parameters if p.kind == "constexpr"}
     constants |= {kernel.names[symbol] for symbol in kernel.symbols}
-    for name in (name for name in kernel.call_names if name in constants):
+    for name in kernel.call_names:
         # It may change while it stays the same object, and what was compiled for it would not.
-        if frontend.owns(type(bound[name])):
+        if name in constants and frontend.owns(type(bound[name])):
             raise ArgumentError(
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
                 f"{frontend.name}. Give the number that it holds, as `.item()` does."

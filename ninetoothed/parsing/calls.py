@@ -83,13 +83,7 @@ class CallFrame(OperatorFrame):
 
     def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
         """Positional and keyword arguments as values, in the order they are written."""
-        positional, keywords = self._in_call(
-            node, lambda item: self._plain(self._argument(item)), self._kept_read
-        )
-        return (
-            [self._plain(item) for item in positional],
-            {key: self._plain(item) for key, item in keywords.items()},
-        )
+        return self._in_call(node, lambda item: self._plain(self._argument(item)), self._kept_read)
 
     def _plain(self, item: Value | Cell) -> Value:
         return copy_of(item.value) if isinstance(item, Cell) else item
@@ -119,21 +113,22 @@ class CallFrame(OperatorFrame):
     def _in_call(
         self,
         node: ast.Call,
-        evaluate: Callable[[ast.expr], Value | Cell],
+        evaluate: Callable[[ast.expr], Any],
         keep: Callable[[Any, int, ast.AST], Any],
-    ) -> tuple[list[Value | Cell], dict[str, Value | Cell]]:
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """What a call's arguments are evaluated to, `in_order`; what is starred is spread out."""
         written = [
             *(item.value if isinstance(item, ast.Starred) else item for item in node.args),
             *(keyword.value for keyword in node.keywords),
         ]
         values = self.in_order(written, evaluate, keep)
-        positional: list[Value | Cell] = []
+        positional: list[Any] = []
         for item, value in zip(node.args, values, strict=False):
             if isinstance(item, ast.Starred):
                 positional.extend(self.elements(self._plain(value), item))
             else:
                 positional.append(value)
-        keywords: dict[str, Value | Cell] = {}
+        keywords: dict[str, Any] = {}
         for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
             if keyword.arg is None:
                 keywords.update(self._double_starred(self._plain(value), keyword))

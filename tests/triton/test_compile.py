@@ -21,7 +21,7 @@ from ninetoothed import Tensor
 from ninetoothed.backends.triton import compile as compiling
 from ninetoothed.backends.triton import versions
 from ninetoothed.backends.triton.compile import Target, as_text, compile_source
-from ninetoothed.errors import CompilationError, DeviceError
+from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 
 SOURCE = '''"""A kernel as the emitter writes them."""
 import triton
@@ -281,8 +281,9 @@ def test_a_function_that_one_device_lacks_says_what_to_do() -> None:
         kernel.compile(torch.ones(6), torch.empty(6), target=("hip", "gfx942"))
 
 
-@pytest.mark.parametrize("function", [ntl.exp, ntl.abs], ids=repr)
-def test_a_constant_may_be_a_function_of_the_language(function) -> None:
+def compiled_with(function):
+    """A kernel compiled with a function of the language for a constant."""
+
     def application(x, function, y):
         y = function(x)  # noqa: F841
 
@@ -292,8 +293,17 @@ def test_a_constant_may_be_a_function_of_the_language(function) -> None:
         application,
         (Tensor(1), Tensor(0, constexpr=True), Tensor(1)),
     )
+    return kernel.compile(torch.ones(6), function, torch.empty(6), target=HOPPER)
 
-    assert kernel.compile(torch.ones(6), function, torch.empty(6), target=HOPPER).asm["ptx"]
+
+@pytest.mark.parametrize("function", [ntl.exp, ntl.abs], ids=repr)
+def test_a_constant_may_be_a_function_of_the_language(function) -> None:
+    assert compiled_with(function).asm["ptx"]
+
+
+def test_a_constant_that_triton_could_not_call_is_an_error() -> None:
+    with pytest.raises(ArgumentError, match="libdevice.tanh.* cannot be a constant on a GPU.*Call"):
+        compiled_with(ntl.libdevice.tanh)
 
 
 def test_a_program_that_does_nothing_compiles() -> None:

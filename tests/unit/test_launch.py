@@ -383,35 +383,30 @@ def test_arguments_that_do_not_fit_are_errors_known_kernel_or_not(changed, words
         called(kernel)
 
 
-def test_a_constant_of_numpy_becomes_pythons(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("B", {"block": np.int64(4)}),
+        ("flag", {"flag": np.bool_(True)}),
+        ("flag", {"flag": np.float32(2.5)}),
+        ("flag", {"flag": np.int64(3)}),
+    ],
+    ids=str,
+)
+def test_a_constant_of_numpys_becomes_pythons(monkeypatch, name, given):
     seen = []
     original = checks.checked_call
 
     def checked_call(*arguments):
         call = original(*arguments)
-        seen.append(call.constants["B"])
+        seen.append(call.constants[name])
         return call
 
     monkeypatch.setattr(kernel_module, "checked_call", checked_call)
-    called(make(), block=np.int64(4))
+    called(make(), **given)
 
-    assert [type(constant) for constant in seen] == [int]
-
-
-@pytest.mark.parametrize("flag", [np.bool_(True), np.float32(2.5), np.int64(3)], ids=repr)
-def test_a_constant_of_any_type_of_numpys_becomes_pythons(monkeypatch, flag):
-    seen = []
-    original = checks.checked_call
-
-    def checked_call(*arguments):
-        call = original(*arguments)
-        seen.append(call.constants["flag"])
-        return call
-
-    monkeypatch.setattr(kernel_module, "checked_call", checked_call)
-    called(make(), flag=flag)
-
-    assert [(type(constant), constant) for constant in seen] == [(type(flag.item()), flag)]
+    (constant,) = given.values()
+    assert [(type(found), found) for found in seen] == [(type(constant.item()), constant)]
 
 
 def test_two_frameworks_in_one_call_are_an_error_that_names_both():

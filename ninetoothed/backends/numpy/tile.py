@@ -186,9 +186,10 @@ class Tile:
 
             if name in language.TILE_MEMBERS:
                 return getattr(self, name)
+            known = [member for member in dir(self) if not member.startswith("_")]
             raise TileAttributeError(
-                f"A tile has no {name!r}.{near(name, (n for n in dir(self) if n[0] != '_'))} It has what Triton's tensors "
-                "have; functions of tiles are in `ninetoothed.language`.",
+                f"A tile has no {name!r}.{near(name, known)} It has what Triton's tensors have; "
+                "functions of tiles are in `ninetoothed.language`.",
                 caller_location(),
             )
         raise AttributeError(name)

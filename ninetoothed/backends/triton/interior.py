@@ -46,9 +46,8 @@ def conditions(
     # It builds on what builds on this.
     from ninetoothed.backends.triton.facts import bytes_at_once
 
-    if any(isinstance(node, ast.For | ast.While) for node in kernel.optimized.nodes()):
-        return frozenset()
-    if not kernel.optimized.body:
+    has_loop = any(isinstance(node, ast.For | ast.While) for node in kernel.optimized.nodes())
+    if has_loop or not kernel.optimized.body:
         return frozenset()
     adjacent = offsets.adjacent(kernel, environment)
     ends_early = any(

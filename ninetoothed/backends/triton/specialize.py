@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-import functools
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -218,12 +218,14 @@ def _constant(value: Any) -> Any:
 
         return getattr(tl, value.triton_name)
     if isinstance(value, LanguageFunction):
+        if value.name.startswith("libdevice."):
+            raise ArgumentError(
+                f"{value!r} cannot be a constant on a GPU: Triton has such functions only where its "
+                "source names them. Call it in the application, and hand over what decides whether."
+            )
         import triton.language as tl
-        from triton.language.extra import libdevice
 
-        head, *rest = value.name.split(".")
-        module = libdevice if head == "libdevice" else getattr(tl, head)
-        return functools.reduce(getattr, rest, module)
+        return operator.attrgetter(value.name)(tl)
     return value
 
 
