@@ -32,44 +32,76 @@ def _num_processors():
 # Element-wise.
 
 #: How loads and stores treat the caches: what loads say of eviction, and the stores' modifier. With
-#: ``results`` the first 10 MiB of the results are to stay, and what is loaded after them leaves first.
+#: ``kept`` the first 10 MiB of the results are to stay while the kernel runs; ``kept_first`` also has
+#: what is loaded after them leave first.
 HINTS = (
     ("", ""),
     ("evict_first", ""),
     ("evict_first", ".cs"),
     ("evict_last", ""),
     ("evict_last", ".wt"),
-    ("results", ""),
+    ("kept", ""),
+    ("kept_first", ""),
 )
 _KEPT_BYTES = tl.constexpr(10 * 2**20)
-
-
-@triton.jit
-def _is_kept(output_ptr, first, ELEMENTS: tl.constexpr):
-    """Whether a program is among the first, that have results to keep; each has so many elements."""
-    BYTES: tl.constexpr = ELEMENTS * output_ptr.dtype.element_ty.primitive_bitwidth // 8
-    return first < _KEPT_BYTES // BYTES
+_LINE = tl.constexpr(128)
 
 
 @triton.jit
 def _load(pointers, is_kept, KEEP: tl.constexpr):
-    if KEEP != "results":
-        value = tl.load(pointers, eviction_policy=KEEP)
-    elif is_kept:
+    if KEEP == "kept" or (KEEP == "kept_first" and is_kept):
         value = tl.load(pointers)
-    else:
+    elif KEEP == "kept_first":
         value = tl.load(pointers, eviction_policy="evict_first")
+    else:
+        value = tl.load(pointers, eviction_policy=KEEP)
     return value
 
 
 @triton.jit
 def _store(pointers, value, is_kept, KEEP: tl.constexpr, MODIFIER: tl.constexpr):
-    if KEEP != "results":
+    if KEEP != "kept" and KEEP != "kept_first":
         tl.store(pointers, value, cache_modifier=MODIFIER)
     elif is_kept:
         tl.store(pointers, value, eviction_policy="evict_last")
     else:
         tl.store(pointers, value)
+
+
+@triton.jit
+def _bytes(output_ptr, ELEMENTS: tl.constexpr):
+    """The bytes that a program stores."""
+    return ELEMENTS * output_ptr.dtype.element_ty.primitive_bitwidth // 8
+
+
+@triton.jit
+def _is_kept(output_ptr, number, ELEMENTS: tl.constexpr):
+    """Whether a program is among the first, that have results to keep; each has so many elements."""
+    return number < _KEPT_BYTES // _bytes(output_ptr, ELEMENTS)
+
+
+@triton.jit
+def _release(output_ptr, number, num_programs, ELEMENTS: tl.constexpr, KEEP: tl.constexpr):
+    """Takes back, in the last programs, that the first results of a contiguous tensor are to stay."""
+    if KEEP == "kept" or KEEP == "kept_first":
+        LINES: tl.constexpr = 256
+        turn = number - (num_programs - _KEPT_BYTES // _LINE // LINES)
+        if turn >= 0:
+            byte = (turn * LINES + tl.arange(0, LINES)) * _LINE
+            is_result = byte < num_programs.to(tl.int64) * _bytes(output_ptr, ELEMENTS)
+            tl.inline_asm_elementwise(
+                """{
+                    .reg .pred is_result;
+                    setp.ne.s32 is_result, $2, 0;
+                    @is_result applypriority.global.L2::evict_normal [$1], 128;
+                    mov.u32 $0, 0;
+                }""",
+                "=r,l,r",
+                [output_ptr.to(tl.int64) + byte, is_result.to(tl.int32)],
+                dtype=tl.int32,
+                is_pure=False,
+                pack=1,
+            )
 
 
 ELEMENTWISE_CONFIGS = [
@@ -92,11 +124,13 @@ def add_kernel(
     KEEP: tl.constexpr,
     MODIFIER: tl.constexpr,
 ):
-    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
-    is_kept = _is_kept(output_ptr, tl.program_id(0), BLOCK_SIZE)
+    number, num_programs = tl.program_id(0), tl.num_programs(0)
+    offsets = number * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    is_kept = _is_kept(output_ptr, number, BLOCK_SIZE)
     input = _load(input_ptr + offsets, is_kept, KEEP)
     other = _load(other_ptr + offsets, is_kept, KEEP)
     _store(output_ptr + offsets, input + other, is_kept, KEEP, MODIFIER)
+    _release(output_ptr, number, num_programs, BLOCK_SIZE, KEEP)
 
 
 def add(input, other):
@@ -118,10 +152,12 @@ def silu_kernel(
     KEEP: tl.constexpr,
     MODIFIER: tl.constexpr,
 ):
-    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
-    is_kept = _is_kept(output_ptr, tl.program_id(0), BLOCK_SIZE)
+    number, num_programs = tl.program_id(0), tl.num_programs(0)
+    offsets = number * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    is_kept = _is_kept(output_ptr, number, BLOCK_SIZE)
     input = _load(input_ptr + offsets, is_kept, KEEP).to(tl.float32)
     _store(output_ptr + offsets, input * tl.sigmoid(input), is_kept, KEEP, MODIFIER)
+    _release(output_ptr, number, num_programs, BLOCK_SIZE, KEEP)
 
 
 def silu(input):
@@ -164,12 +200,14 @@ def softmax_kernel(
     MODIFIER: tl.constexpr,
 ):
     input_ptrs = input_ptr + rows_and_offsets(input_stride, ROWS, COLUMNS)
-    is_kept = _is_kept(output_ptr, tl.program_id(0), ROWS * COLUMNS)
+    number, num_programs = tl.program_id(0), tl.num_programs(0)
+    is_kept = _is_kept(output_ptr, number, ROWS * COLUMNS)
     input = _load(input_ptrs, is_kept, KEEP).to(tl.float32) * 1.4426950408889634
     numerator = tl.exp2(input - tl.max(input, axis=1)[:, None])
     output = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
     output_ptrs = output_ptr + rows_and_offsets(output_stride, ROWS, COLUMNS)
     _store(output_ptrs, output, is_kept, KEEP, MODIFIER)
+    _release(output_ptr, number, num_programs, ROWS * COLUMNS, KEEP)
 
 
 def _launch_rows(kernel, input, *scalars):
@@ -201,11 +239,13 @@ def rms_norm_kernel(
     MODIFIER: tl.constexpr,
 ):
     input_ptrs = input_ptr + rows_and_offsets(input_stride, ROWS, COLUMNS)
-    is_kept = _is_kept(output_ptr, tl.program_id(0), ROWS * COLUMNS)
+    number, num_programs = tl.program_id(0), tl.num_programs(0)
+    is_kept = _is_kept(output_ptr, number, ROWS * COLUMNS)
     input = _load(input_ptrs, is_kept, KEEP).to(tl.float32)
     scale = tl.rsqrt(tl.sum(input * input, axis=1) * (1.0 / COLUMNS) + eps)
     output_ptrs = output_ptr + rows_and_offsets(output_stride, ROWS, COLUMNS)
     _store(output_ptrs, input * scale[:, None], is_kept, KEEP, MODIFIER)
+    _release(output_ptr, number, num_programs, ROWS * COLUMNS, KEEP)
 
 
 def rms_norm(input, eps=1e-6):
@@ -256,6 +296,7 @@ def rope_kernel(
     cos = tl.load(cos_ptr + table).to(tl.float32)
     number = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
     number = number * tl.num_programs(0) + tl.program_id(0)
+    num_programs = tl.num_programs(0) * tl.num_programs(1) * tl.num_programs(2)
     is_kept = _is_kept(output_ptr, number, POSITIONS * HEADS * 2 * HALF)
     inputs = input_ptr + tl.program_id(2) * stride_ib + positions * stride_ip + heads * stride_ih
     outputs = output_ptr + tl.program_id(2) * stride_ob + positions * stride_op + heads * stride_oh
@@ -274,6 +315,7 @@ def rope_kernel(
         second = _load(inputs + columns + HALF, is_kept, KEEP).to(tl.float32)
         _store(outputs + columns, first * cos - second * sin, is_kept, KEEP, MODIFIER)
         _store(outputs + columns + HALF, first * sin + second * cos, is_kept, KEEP, MODIFIER)
+    _release(output_ptr, number, num_programs, POSITIONS * HEADS * 2 * HALF, KEEP)
 
 
 def _rope(input, sin, cos, output, interleaved):

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
+from triton.testing import do_bench
 
 #: Larger than any L2 cache: writing it before a call leaves the call's inputs in memory.
 _FLUSH_BYTES = 256 * 2**20
@@ -23,6 +24,9 @@ _FLUSH_BYTES = 256 * 2**20
 #: Sets of arguments that are used in turns come to so many bytes, several times the L2 cache.
 _TURNS_BYTES = 512 * 2**20
 _MOST_TURNS = 8
+
+#: So many milliseconds of calls and flushes make one time with `do_bench`.
+_DO_BENCH = 20
 
 
 def _head_start(repetitions: int) -> int:
@@ -53,12 +57,17 @@ class Timer:
     Args:
         flush: how the cache is made cold: ``"write"`` leaves it full of lines that must be written
             back, as `triton.testing.do_bench` does, ``"read"`` full of clean ones. With ``"none"``
-            calls follow one another as in a program, and share what lies between two kernels.
+            calls follow one another as in a program, and share what lies between two kernels. With
+            ``"do_bench"`` Triton's function times them, always with the first set of arguments.
     """
+
+    _is_do_bench = False
 
     def __init__(self, flush: str = "write") -> None:
         buffer = torch.zeros(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
-        self._flush = {"write": buffer.zero_, "read": buffer.sum, "none": None}[flush]
+        flushes = {"write": buffer.zero_, "read": buffer.sum, "none": None, "do_bench": None}
+        self._flush = flushes[flush]
+        self._is_do_bench = flush == "do_bench"
         self._busy = buffer.zero_
 
     @staticmethod
@@ -73,6 +82,8 @@ class Timer:
 
     def milliseconds(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
         """The median time of so many calls of these functions, in turns; in a row, the mean."""
+        if self._is_do_bench:
+            return float(do_bench(turns[0], warmup=5, rep=_DO_BENCH, return_mode="median"))
         if self._flush is None:
             return self._in_a_row(turns, repetitions)
         starts, ends = (
@@ -131,7 +142,8 @@ class Timer:
             order = names[turn:] + names[:turn]
             found: dict[str, list[float]] = {name: [] for name in names}
             for name in order + order[::-1]:
-                self.forget_kept()
+                if not self._is_do_bench:
+                    self.forget_kept()
                 # The clocks follow the load: a call or two of its own before what counts.
                 self.milliseconds(functions[name], 3)
                 half = -(-repetitions[name] // 2)

@@ -5,7 +5,8 @@
 
 Every contender's result is compared with float64 before anything is timed. A ratio is taken round
 by round, for the clocks move; its median is printed, and its least and greatest beside it.
-`--flush none` times calls that follow one another, as in a program, instead of each by itself.
+`--flush none` times calls that follow one another, as in a program, instead of each by itself;
+`--flush do_bench` has `triton.testing.do_bench` time them, one contender after the other.
 A function's result is dropped, and the next call is given the same memory for its own, as with
 `triton.testing.do_bench`; with `--results kept` as many are alive as there are sets of arguments.
 `--configs` takes the hand-written kernels' configurations from an earlier run's results.
@@ -42,6 +43,7 @@ CACHES = {
     "write": "the cache cold after a write",
     "read": "the cache cold after a read",
     "none": "calls in a row",
+    "do_bench": "timed by triton.testing.do_bench",
 }
 
 #: What becomes of results, by name.

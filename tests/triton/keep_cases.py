@@ -17,8 +17,8 @@ MIB = 2**19
 
 def case_results_of_more_than_is_kept():
     """With a MiB kept, the last programs of these keep nothing."""
-    for size in (2 * MIB, 2 * MIB + 77):
-        left, right, (output, whole) = random(size), random(size), view(size)
+    for size, offset in ((2 * MIB, 0), (2 * MIB + 77, 0), (2 * MIB, 3)):
+        left, right, (output, whole) = random(size), random(size), view(size, offset=offset)
         add.kernel(left, right, output, BLOCK_SIZE=2**16)
         assert_alone(whole, output, left.double() + right.double())
 
@@ -31,7 +31,7 @@ def case_results_of_less():
 
 
 def case_rows():
-    values, (output, whole) = random(130, 4103)[:, 3:], view(130, 4100, step=4107)
+    values, (output, whole) = random(230, 4103)[:, 3:], view(230, 4100, step=4107)
     softmax.kernel(values, output)
     assert_alone(whole, output, torch.softmax(values.double(), -1), 4100)
 
@@ -47,8 +47,8 @@ def sums_and_differences(values, sums, differences):
 
 def case_two_results():
     kernel = ninetoothed.make(rows, sums_and_differences, [Tensor(2) for _ in range(3)])
-    values, (sums, whole) = random(70, 9000), view(70, 1)
-    differences, others = view(70, 9000)
+    values, (sums, whole) = random(130, 9000), view(130, 1)
+    differences, others = view(130, 9000)
     kernel(values, sums, differences)
     assert_alone(whole, sums, values.double().sum(-1, keepdim=True), 9000)
     expected = values.double() - values.double().max(-1, keepdim=True).values

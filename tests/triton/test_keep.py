@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -14,7 +17,7 @@ from ninetoothed import Symbol, Tensor, dtypes  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
 from ninetoothed.backends.triton import options  # noqa: E402
 from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.keep import num_programs, results  # noqa: E402
+from ninetoothed.backends.triton.keep import Keeping, _boxes, keeping, results  # noqa: E402
 from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
@@ -77,9 +80,10 @@ def test_a_loop_keeps_nothing():
 
 
 @pytest.mark.parametrize(
-    ("size", "mib"), [(1024, 10), (2**24, 10), (50 * 2**20, 10), (60 * 2**20, 0), (2**30, 0)]
+    ("size", "mib"),
+    [(1024, 0), (7 * 2**20, 0), (2**23, 10), (50 * 2**20, 10), (60 * 2**20, 0), (2**30, 0)],
 )
-def test_a_sixth_of_the_cache_unless_results_are_many_times_more(size, mib):
+def test_a_sixth_of_the_cache_unless_results_are_less_or_many_times_more(size, mib):
     assert kept(add.kernel, sum_of(size)) == {mib}
 
 
@@ -110,24 +114,67 @@ def test_without_hints_nothing_is_kept(monkeypatch):
 
 def test_calls_of_other_sizes_share_the_source():
     config = Config((), 4, 3, (("keep", 10),))
-    texts = {specialize(add.kernel, sum_of(size), config).emitted.text for size in (2**20, 2**24)}
-    assert len(texts) == 1
-    assert "    is_kept = tl.program_id(0) < 5120\n" in texts.pop()
+    texts = {specialize(add.kernel, sum_of(size), config).emitted.text for size in (2**23, 2**24)}
+    (text,) = texts
+    assert "    is_kept = tl.program_id(0) < 5120\n" in text
+    assert text.endswith("    release_kept(output_ptr, 81920)\n")
 
 
-@pytest.mark.parametrize("columns", [1000, 4096])
+def kept_rows(columns: int, strides: tuple[int, int], rows: int = 2**15) -> Keeping | None:
+    """What of a softmax's results is kept."""
+    matrix = Argument((rows, columns), (columns, 1), dtypes.float16, 16)
+    output = Argument((rows, columns), strides, dtypes.float16, 16)
+    call = Call({"input": matrix, "output": output})
+    environment = environment_of(softmax.kernel, call, None)
+    return keeping(softmax.kernel, call, environment, (rows, 1), 10)
+
+
+@pytest.mark.parametrize("columns", [500, 1000, 1024])
 def test_so_many_programs_have_the_results(columns):
-    matrix = Argument((4096, columns), (columns, 1), dtypes.float16, 16)
-    call = Call({"input": matrix, "output": matrix})
-    count = num_programs(softmax.kernel, call, environment_of(softmax.kernel, call, None), 10)
-    assert 0.75 < count * columns * 2 / (10 * 2**20) <= 1
+    found = kept_rows(columns, (columns, 1))
+    num_bytes = found.num_programs * columns * 2
+    assert 0.75 < num_bytes / (10 * 2**20) <= 1
+    # Beyond the last row the next power of two.
+    ((parameter, lines),) = found.lines
+    assert parameter == "output"
+    assert num_bytes <= 128 * lines <= num_bytes + 128 + 2 * 24
+
+
+@pytest.mark.parametrize(("size", "leaves_first"), [(2**24, True), (2**25, False)])
+def test_what_is_loaded_leaves_first_where_results_are_few(size, leaves_first):
+    text = specialize(add.kernel, sum_of(size), Config((), 4, 3, (("keep", 10),))).emitted.text
+    assert ("load_streamed(" in text) == leaves_first
+    assert "evict_last" not in text
+
+
+def test_one_program_keeps_no_part_of_its_results():
+    assert kept_rows(2**24, (2**24, 1), rows=1) is None
+
+
+def test_results_that_do_not_lie_together_are_not_kept():
+    assert kept_rows(1000, (1200, 1)) is not None
+    assert kept_rows(1000, (2000, 1)) is None
+    assert kept_rows(1000, (1, 2**15)) is None
+    assert kept_rows(1000, (-1000, 1)) is None
+
+
+@pytest.mark.parametrize("grid", [(7,), (3, 5), (2, 3, 4), (4, 1, 3), (1, 6)], ids=str)
+def test_the_first_programs_as_boxes(grid):
+    for count in range(1, math.prod(grid)):
+        boxes = [
+            itertools.product(*(range(low, high + 1) for low, high in box))
+            for box in _boxes(count, grid)
+        ]
+        found = sorted(itertools.chain(*boxes))
+        assert found == list(itertools.product(*map(range, grid)))[:count]
 
 
 def test_what_the_machine_is_told():
     config = Config((), 4, 3, (("keep", 10),))
     specialized = specialize(add.kernel, sum_of(2**24), config)
     ptx = compiled_for(add.kernel, specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
-    assert "L2::evict_last" in ptx and "L2::evict_first" in ptx
+    for word in ("L2::evict_last", "L2::evict_first", "applypriority.global.L2::evict_normal"):
+        assert word in ptx
     loads = [line for line in ptx.splitlines() if "ld.global" in line]
     assert len(loads) == 4
     assert all(".v4.b32" in line for line in loads)

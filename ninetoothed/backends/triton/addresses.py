@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.access import (
@@ -108,8 +108,25 @@ class Addresses:
         """Finds out whether this program's results are kept (`keep`)."""
         if not self._is_kept:
             return []
-        number, first = language("program_id", ast.Constant(0)), self._emitter.variant.keeping
-        return [assign(self._is_kept, ast.Compare(number, [ast.Lt()], [ast.Constant(first)]))]
+        number, keeping = language("program_id", ast.Constant(0)), self._emitter.variant.keeping
+        assert keeping is not None
+        first = ast.Constant(keeping.num_programs)
+        return [assign(self._is_kept, ast.Compare(number, [ast.Lt()], [first]))]
+
+    def released(self) -> list[ast.stmt]:
+        """Takes back, at the kernel's end, that results are to stay (`keep`)."""
+        if not self._is_kept:
+            return []
+        assert self._emitter.variant.keeping is not None
+        self._emitter.library.add(keep.RELEASE)
+        return [
+            ast.Expr(
+                ast.Call(
+                    name(keep.RELEASE), [self._emitter.pointer(parameter), ast.Constant(lines)], []
+                )
+            )
+            for parameter, lines in self._emitter.variant.keeping.lines
+        ]
 
     def program(self, dim: int) -> ast.expr:
         """The program's position in a dimension of the grid."""
@@ -228,10 +245,12 @@ class Addresses:
         keywords: dict[str, ast.expr] = {}
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
+        keeping = self._emitter.variant.keeping
         if self._emitter.options.hints and tile.parameter in hints.streamed(self._emitter.kernel):
-            if self._emitter.variant.keeping:
+            if keeping is None:
+                keywords["eviction_policy"] = ast.Constant(hints.LAST)
+            elif keeping.leaves_first:
                 return self._kept(keep.LOAD, pointer, **keywords)
-            keywords["eviction_policy"] = ast.Constant(hints.LAST)
         return language("load", pointer, **keywords)
 
     def _kept(self, function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.expr:
@@ -339,6 +358,10 @@ class Addresses:
         if self._emitter.variant.ahead and positions.is_advanced:
             # What a loop leaves as it is is added to the pointer before the loop.
             return functools.reduce(_sum, positions.start_and_advance(tile), pointer)
+        if positions.parameter.name in keep.moved(self._emitter.kernel):
+            # One addition for all elements, and constants between a thread's: fewer registers.
+            if parts := positions.first_and_others(tile):
+                return functools.reduce(_sum, parts, pointer)
         return _sum(pointer, self._spread(positions, positions.offset_tree(tile), offset))
 
     def _spread(self, positions: _Positions, tree: ast.expr, expression: Symbol) -> ast.expr:
@@ -484,9 +507,33 @@ class _Positions:
     @property
     def is_advanced(self) -> bool:
         """Whether selections change a part of the offset, and the whole has the tile's shape."""
+        return self._has_shape and len({*map(self._depends_on_selection, self._terms)}) == 2
+
+    def first_and_others(self, tile: TileRef) -> list[ast.expr]:
+        """The part of the offset that all elements have, and the other one, which has the shape.
+
+        There are none where one of them would be 0, or less than the tile's shape.
+        """
+        parts: tuple[list[Symbol], list[Symbol]] = [], []
+        for addend in (addend for term in self._terms for addend in self._addends(term)):
+            parts[any(leaf in self._lanes for leaf in addend.leaves())].append(addend)
+        if not self._has_shape or not all(parts):
+            return []
+        return [self._summed(part, tile) for part in parts]
+
+    def _addends(self, expression: Symbol) -> Iterator[Symbol]:
+        """What an expression is the sum of; what has a name is one."""
+        if expression.op != "+" or expression in self._labels:
+            yield expression
+            return
+        for operand in expression.operands:
+            yield from self._addends(operand)
+
+    @property
+    def _has_shape(self) -> bool:
+        """Whether the whole offset has the tile's shape."""
         leaves = set(self.offset.leaves())
-        has_shape = all(lane in leaves or lane in self._single for lane in self.access.lanes)
-        return has_shape and len({*map(self._depends_on_selection, self._terms)}) == 2
+        return all(lane in leaves or lane in self._single for lane in self.access.lanes)
 
     def start_and_advance(self, tile: TileRef) -> list[ast.expr]:
         """The part of the offset that no selection changes, and the other one."""

@@ -132,6 +132,7 @@ class _Emitter:
         prologue = addresses.prologue()
         count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
         statements = [s for group in body for s in group] or [ast.Pass()]
+        statements += addresses.released()
         needs: gluon.Needs | None = None
         if self._variant.ring:
             translation = gluon.Translation(self, [*prologue, *statements])

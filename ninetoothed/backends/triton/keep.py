@@ -1,40 +1,75 @@
-"""Results that stay in the second-level cache, for whoever reads them next.
+"""Results that stay in the second-level cache while a kernel runs, for whoever reads them next.
 
 A kernel that moves more than the cache holds leaves in it what it moved last: inputs that nobody
-reads again, and results still to be written. Here the first programs ask that their results stay,
-a sixth of the cache's size; from then on what is loaded is the first to leave, so that inputs take
-one another's place and nobody else's. The next kernel finds the beginning of the results in the
-cache, and memory is written in long runs.
+reads again, and results still to be written. Here the first programs ask that their results stay, a
+sixth of the cache's size; from then on what is loaded is the first to leave, where the results are
+not many times more. The last programs take the marks back, so that none outlasts the kernel: the next
+one finds the beginning of the results in the cache, and has the whole cache to itself.
 
-It is for kernels that only move: no products, no loops, nothing that is loaded and stored again. On
-tensors of many times the cache's size it loses, and loads that stay are better (`hints`).
+It is for kernels that only move, without products and loops, and whose first programs' results lie
+together in memory. On tensors that the cache holds, and on those of many times its size, loads that
+stay gain more (`hints`).
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton import hints
+from ninetoothed.backends.triton.variant import positions
 from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.program import Load, Store
+from ninetoothed.simplify import Interval, interval, simplify
 
 if TYPE_CHECKING:
+    from ninetoothed.arrange import Parameter
     from ninetoothed.backends.base import Call
     from ninetoothed.kernel import Kernel
 
-#: The functions of `library` that load and store so.
-LOAD, STORE = "load_streamed", "store_kept"
+#: The functions of `library` that load and store so, and that take the marks back.
+LOAD, STORE, RELEASE = "load_streamed", "store_kept", "release_kept"
 
-#: Where there are so many times more results than are kept, the others decide.
-_LARGEST = 10
+#: The cache has lines of so many bytes.
+_LINE = 128
+
+#: There are so many times more results than are kept: at least, and at most.
+_SMALLEST, _LARGEST = 1.5, 10
+
+#: Where there are not more times more, what is loaded leaves first.
+_FEW = 5
 
 #: At least this part of what is moved are results.
 _STORED = 0.2
 
+#: At least this part of the memory that the kept results span are kept results.
+_DENSE = 0.75
+
 _MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Which results stay.
+
+    Attributes:
+        num_programs: those of so many programs, the first ones.
+        lines: the tensors that are stored, each with the number of the cache's lines, from its first
+            element on, that those programs store to.
+        leaves_first: whether what later programs load is the first to leave.
+    """
+
+    num_programs: int
+    lines: tuple[tuple[str, int], ...]
+    leaves_first: bool
+
+
+def moved(kernel: Kernel) -> frozenset[str]:
+    """The parameters that a kernel that only moves loads once, or only stores."""
+    return results(kernel) | hints.streamed(kernel) if results(kernel) else frozenset()
 
 
 def results(kernel: Kernel) -> frozenset[str]:
@@ -53,35 +88,76 @@ def _results(kernel: Kernel) -> frozenset[str]:
     return frozenset(stored - {node.tile.parameter for node in nodes if isinstance(node, Load)})
 
 
-def is_worth_it(
+def keeping(
     kernel: Kernel, call: Call, environment: Mapping[Symbol, int], grid: tuple[int, ...], mib: int
-) -> bool:
-    """Whether to keep so many MiB of the results."""
-    stored = _bytes(kernel, call, environment, results(kernel))
-    loaded = _bytes(kernel, call, environment, hints.streamed(kernel))
-    is_mostly_read = stored < _STORED * (stored + loaded)
-    return not is_mostly_read and 0 < math.prod(grid) * stored <= _LARGEST * mib * _MIB
+) -> Keeping | None:
+    """Which results stay if so many MiB are kept; None where that is not worth it."""
+    parameters = [p for p in kernel.tensor_parameters if p.name in results(kernel)]
+    stored = sum(_bytes(parameter, call, environment) for parameter in parameters)
+    streamed = hints.streamed(kernel)
+    loaded = sum(
+        _bytes(parameter, call, environment)
+        for parameter in kernel.tensor_parameters
+        if parameter.name in streamed
+    )
+    kept, whole = mib * _MIB, math.prod(grid) * stored
+    if not _SMALLEST * kept <= whole <= _LARGEST * kept:
+        return None
+    if stored < _STORED * (stored + loaded):
+        return None
+    count = _rounded(kept // stored)
+    if not count:
+        return None
+    lines = [(p.name, _lines(kernel, p, call, environment, grid, count)) for p in parameters]
+    if not all(number for _, number in lines):
+        return None
+    return Keeping(count, tuple(lines), whole <= _FEW * kept)
 
 
-def num_programs(kernel: Kernel, call: Call, environment: Mapping[Symbol, int], mib: int) -> int:
-    """How many programs store so many MiB, about: the source has this number.
-
-    It has three significant bits, so that calls of some other size share the source.
-    """
-    count = mib * _MIB // max(_bytes(kernel, call, environment, results(kernel)), 1)
+def _rounded(count: int) -> int:
+    """About so many programs: three significant bits, so that other sizes share the source."""
     rest = max(count.bit_length() - 3, 0)
-    return max(count >> rest << rest, 1)
+    return count >> rest << rest
 
 
-def _bytes(
-    kernel: Kernel, call: Call, environment: Mapping[Symbol, int], names: frozenset[str]
+def _bytes(parameter: Parameter, call: Call, environment: Mapping[Symbol, int]) -> int:
+    """The bytes that one program has of a tensor."""
+    sizes = [size for level in parameter.middle_levels for size in level]
+    sizes += parameter.tile_shape
+    count = math.prod(int(as_symbol(size).evaluate(environment)) for size in sizes)
+    return count * call.arguments[parameter.name].dtype.itemsize
+
+
+def _lines(
+    kernel: Kernel,
+    parameter: Parameter,
+    call: Call,
+    environment: Mapping[Symbol, int],
+    grid: tuple[int, ...],
+    count: int,
 ) -> int:
-    """The bytes that one program has of these parameters."""
-    total = 0
-    for parameter in kernel.tensor_parameters:
-        if parameter.name in names:
-            sizes = [size for level in parameter.middle_levels for size in level]
-            sizes += parameter.tile_shape
-            count = math.prod(int(as_symbol(size).evaluate(environment)) for size in sizes)
-            total += count * call.arguments[parameter.name].dtype.itemsize
-    return total
+    """The number of lines that the first programs' results span; 0 if they do not lie together."""
+    access = kernel.arrangement.accesses[parameter.name]
+    offset = simplify(access.offset.substitute(environment))
+    known = positions(parameter, access, environment, grid)
+    spans = [
+        interval(offset, {**known, **dict(zip(access.programs, box))})
+        for box in _boxes(count, grid)
+    ]
+    low, high = min(span[0] for span in spans), max(span[1] for span in spans)
+    argument = call.arguments[parameter.name]
+    last = sum((n - 1) * stride for n, stride in zip(argument.shape, argument.strides))
+    num_bytes = int(min(high, last) + 1) * argument.dtype.itemsize
+    is_dense = low >= 0 and count * _bytes(parameter, call, environment) >= _DENSE * num_bytes
+    return -(-num_bytes // _LINE) if is_dense else 0
+
+
+def _boxes(count: int, grid: tuple[int, ...]) -> Iterator[list[Interval]]:
+    """The positions of the first programs of a grid, row-major, as boxes that are disjoint."""
+    before: list[Interval] = []
+    for dim, size in enumerate(grid):
+        inner = math.prod(grid[dim + 1 :])
+        digit = count // inner % size
+        if digit:
+            yield [*before, (0, digit - 1), *((0, n - 1) for n in grid[dim + 1 :])]
+        before.append((digit, digit))

@@ -220,7 +220,8 @@ def _keep(case: _Case, chosen: Options) -> tuple[int, ...]:
 def _keep_is_right(case: _Case, chosen: Options, value: int) -> bool:
     if not chosen.hints or not keep.results(case.kernel):
         return False
-    return keep.is_worth_it(case.kernel, case.call, case.environment, case.grid, value)
+    found = keep.keeping(case.kernel, case.call, case.environment, case.grid, value)
+    return found is not None
 
 
 def _overlap(case: _Case, chosen: Options) -> tuple[int, ...]:

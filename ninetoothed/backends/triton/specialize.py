@@ -133,7 +133,7 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         early = ahead.narrow(kernel, call, environment)
         variant = replace(variant, ahead=early, folded=folded.folds(kernel, early, environment))
     if options.keep:
-        keeping = keep.num_programs(kernel, call, environment, options.keep)
+        keeping = keep.keeping(kernel, call, environment, grid, options.keep)
         variant = replace(variant, keeping=keeping)
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}

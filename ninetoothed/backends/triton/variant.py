@@ -18,6 +18,7 @@ from ninetoothed.simplify import Interval, interval, simplify
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
     from ninetoothed.backends.triton.descriptors import Box
+    from ninetoothed.backends.triton.keep import Keeping
     from ninetoothed.backends.triton.rings import Ring
     from ninetoothed.kernel import Kernel
 
@@ -46,7 +47,7 @@ class Variant:
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         ring: the rings of buffers that a loop loads to itself (`rings`).
-        keeping: so many programs, the first ones, have their results kept in the cache (`keep`).
+        keeping: which results stay in the cache (`keep`).
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -65,7 +66,7 @@ class Variant:
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     ring: Ring | None = None
-    keeping: int = 0
+    keeping: Keeping | None = None
 
     def box(self, parameter: str) -> Box | None:
         """How a tensor is loaded by descriptor; None where it is not."""
@@ -83,7 +84,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         access = kernel.arrangement.accesses[parameter.name]
-        ranges = _ranges(parameter, access, environment, grid)
+        ranges = positions(parameter, access, environment, grid)
         holding |= {(parameter.name, p) for p in _holding(access, environment, ranges)}
         bounds |= set(quotients.bounded(access, environment, ranges))
         divisors |= set(ratios.known(access, environment))
@@ -125,11 +126,11 @@ def is_masked(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> bool:
     """Whether some element of a tile lies beyond its source in some program."""
-    holding = _holding(access, environment, _ranges(parameter, access, environment, grid))
+    holding = _holding(access, environment, positions(parameter, access, environment, grid))
     return len(holding) < len(access.conditions)
 
 
-def _ranges(
+def positions(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> dict[Symbol, Interval]:
     """The values that each position takes; a lane goes on to the next power of two."""
