@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError, DeviceError
+from ninetoothed.frontends import paddle_native
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.frontends.paddle_guard import Keys, guard
 from ninetoothed.hookspecs import hookimpl
@@ -222,6 +223,10 @@ def _current_stream() -> Callable[[int], int]:
     from paddle.base import core
 
     stream_of = core._get_current_stream
+    # Nothing is built where there are no GPUs.
+    native = paddle_native.functions() if _only_place() is None else None
+    if native is not None:
+        return native.stream(stream_of, _with_handle)  # type: ignore[no-any-return]
     known = (None, 0)
 
     def current_stream(index: int) -> int:
@@ -230,13 +235,16 @@ def _current_stream() -> Callable[[int], int]:
         current = stream_of(index)
         if current is stream:
             return handle
-        # 0, the default stream, comes as None.
-        handle = current.cuda_stream or 0
         # Both at once: another thread may be here too.
-        known = (current, handle)
+        known = current, handle = _with_handle(current)
         return handle
 
     return current_stream
+
+
+def _with_handle(stream: Any) -> tuple[Any, int]:
+    # 0, the default stream, comes as None.
+    return stream, stream.cuda_stream or 0
 
 
 def _namespace() -> Mapping[str, object]:

@@ -14,8 +14,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from ninetoothed.frontends import paddle_native
 
 
 @dataclass(frozen=True)
@@ -35,75 +37,103 @@ class Keys:
     cuda_index: Callable[[Any], int | None]
 
 
-@dataclass
-class _Comparison:
-    """Conditions in terms of ``{x}``, the tensor, and of names, with what these stand for."""
+@dataclass(frozen=True)
+class _Checks:
+    """What tells whether a tensor is alike another.
 
-    conditions: list[str] = field(default_factory=list)
-    names: dict[str, Any] = field(default_factory=dict)
+    Attributes:
+        class_: asked for first.
+        same: functions of it that say yes where it is alike.
+        differs: one that says no.
+        careful: another such, which takes longer and never raises for another dtype.
+    """
 
-    def add(self, condition: str, name: str, value: Any) -> None:
-        self.conditions.append(condition)
-        self.names[name] = value
+    class_: type
+    same: tuple[Callable[[Any], Any], ...]
+    differs: Callable[[Any], Any]
+    careful: Callable[[Any], Any]
 
 
 def guard(keys: Keys, tensors: Sequence[Any], addresses: Sequence[int]) -> Callable[..., bool]:
     """What says of as many tensors and their addresses whether they are alike these tensors.
 
-    See `ninetoothed.frontends.base.Frontend.guard`.
+    It is a function in C where the tensors are on a CUDA device and there is a C compiler. See
+    `ninetoothed.frontends.base.Frontend.guard`.
     """
     on_device = _on_device(keys, tensors, addresses)
-    compared = [
-        _comparison(keys, tensor, place, on_device is None) for place, tensor in enumerate(tensors)
-    ]
-    names = {"on_device": on_device} if on_device is not None else {}
-    for each in compared:
-        names |= each.names
-    careful = [_by_dtype(keys, tensor) for tensor in tensors]
-    make = _maker(tuple(tuple(each.conditions) for each in compared), tuple(names))
-    return make(tuple(names.values()), careful)  # type: ignore[no-any-return]
+    checks = [_checks(keys, tensor, on_device is None) for tensor in tensors]
+    native = paddle_native.functions() if on_device is not None else None
+    if native is None:
+        return _in_python(checks, on_device)
+    quick = tuple((each.class_, *each.same, each.differs) for each in checks)
+    careful = tuple((each.class_, *each.same, each.careful) for each in checks)
+    return native.guard(quick, careful, on_device)  # type: ignore[no-any-return]
 
 
-def _comparison(keys: Keys, tensor: Any, place: int, with_place: bool) -> _Comparison:
-    found = _Comparison()
-    found.add(f"{{x}}.__class__ is class_{place}", f"class_{place}", type(tensor))
+def _checks(keys: Keys, tensor: Any, with_place: bool) -> _Checks:
+    same = [_same_shape(tensor), _same_strides(tensor)]
+    if with_place and keys.place is not None:
+        same.append(_same_place(keys.place, tensor))
+    careful = _by_dtype(keys, tensor)
+    sample = _samples_of_dtypes(keys).get(keys.dtype(tensor.dtype))
+    differs = careful if sample is None else sample._copy_gradient_from
+    return _Checks(type(tensor), tuple(same), differs, careful)
+
+
+def _same_shape(tensor: Any) -> Callable[[Any], Any]:
     sample = _sample_of_shape(tensor)
     if sample is not None:
-        found.add(f"same_shape_{place}({{x}})", f"same_shape_{place}", sample.is_same_shape)
-    else:
-        found.add(f"{{x}}.shape == shape_{place}", f"shape_{place}", tensor.shape)
+        return sample.is_same_shape  # type: ignore[no-any-return]
+    shape = tensor.shape
+    return lambda other: other.shape == shape
+
+
+def _same_strides(tensor: Any) -> Callable[[Any], Any]:
     if _is_contiguous(tensor):
-        found.conditions.append("{x}.is_contiguous()")
-    else:
-        found.add(f"{{x}}.strides == strides_{place}", f"strides_{place}", tensor.strides)
-    sample = _samples_of_dtypes(keys).get(keys.dtype(tensor.dtype))
-    differs = _by_dtype(keys, tensor) if sample is None else sample._copy_gradient_from
-    found.add(f"not differs_{place}({{x}})", f"differs_{place}", differs)
-    if with_place and keys.place is not None:
-        found.names["place_key"] = keys.place
-        wanted = keys.place(tensor.place)
-        found.add(f"place_key({{x}}.place) == place_{place}", f"place_{place}", wanted)
-    return found
+        return type(tensor).is_contiguous  # type: ignore[no-any-return]
+    strides = tensor.strides
+    return lambda other: other.strides == strides
+
+
+def _same_place(key_of: Callable[[Any], Any], tensor: Any) -> Callable[[Any], Any]:
+    wanted = key_of(tensor.place)
+    return lambda other: key_of(other.place) == wanted
+
+
+def _in_python(
+    checks: Sequence[_Checks], on_device: Callable[..., bool] | None
+) -> Callable[..., bool]:
+    make = _maker(tuple(len(each.same) for each in checks), on_device is not None)
+    values = [value for each in checks for value in (each.class_, *each.same, each.differs)]
+    careful = [each.careful for each in checks]
+    return make([*values, on_device], careful)  # type: ignore[no-any-return]
 
 
 @functools.lru_cache(maxsize=256)
-def _maker(conditions: tuple[tuple[str, ...], ...], names: tuple[str, ...]) -> Callable[..., Any]:
-    """Makes guards of these conditions, of what the names stand for and of the careful ways."""
-    places = range(len(conditions))
+def _maker(counts: tuple[int, ...], asks_driver: bool) -> Callable[..., Any]:
+    """Makes guards of what is checked and of the careful ways.
+
+    Args:
+        counts: of each tensor, how many functions must say yes.
+        asks_driver: whether its address is looked at, too.
+    """
+    places = range(len(counts))
     tensors = ", ".join(f"tensor_{place}" for place in places)
     addresses = ", ".join(f"address_{place}" for place in places)
-    parts = [
-        condition.format(x=f"tensor_{place}")
-        for place, each in enumerate(conditions)
-        for condition in each
-    ]
-    if "on_device" in names:
+    names, parts = [], []
+    for place, count in enumerate(counts):
+        same = [f"same_{place}_{number}" for number in range(count)]
+        names += [f"class_{place}", *same, f"differs_{place}"]
+        parts.append(f"tensor_{place}.__class__ is class_{place}")
+        parts += [f"{name}(tensor_{place})" for name in same]
+        parts.append(f"not differs_{place}(tensor_{place})")
+    if asks_driver:
         parts.append(f"on_device({addresses})")
     differs = "".join(f"differs_{place}, " for place in places)
     joined = "\n                and ".join(parts)
     text = (
         "def make(values, careful):\n"
-        f"    {''.join(f'{name}, ' for name in names)}= values\n"
+        f"    {''.join(f'{name}, ' for name in names)}on_device = values\n"
         f"    def alike({tensors}, {addresses}):\n"
         f"        nonlocal {differs.rstrip(', ')}\n"
         "        try:\n"

@@ -71,9 +71,9 @@ def driver(monkeypatch):
         ]
     )
     monkeypatch.setattr(memory, "runtime", lambda backend: found)
-    memory._are_on.cache_clear()
+    memory._connected.cache_clear()
     yield found
-    memory._are_on.cache_clear()
+    memory._connected.cache_clear()
 
 
 def test_addresses_of_the_device_are_told_from_all_others(driver):

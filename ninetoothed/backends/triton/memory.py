@@ -51,29 +51,38 @@ static PyObject *connect(PyObject *module, PyObject *address)
     Py_RETURN_NONE;
 }
 
-static PyObject *are_on(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/* are_on(*addresses); `self` is the device's index. */
+static PyObject *are_on(PyObject *self, PyObject *const *addresses, Py_ssize_t count)
 {
-    if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "are_on(index, *addresses)");
+    long index = PyLong_AsLong(self);
+    if (index == -1 && PyErr_Occurred())
         return NULL;
-    }
-    long index = PyLong_AsLong(arguments[0]);
     range_t range = {0, 0};
-    for (Py_ssize_t place = 1; place < count && !PyErr_Occurred(); place++) {
-        unsigned long long address = PyLong_AsUnsignedLongLong(arguments[place]);
-        if (PyErr_Occurred() || address - range.start < range.size)
+    for (Py_ssize_t place = 0; place < count; place++) {
+        /* As wide as an address, and read in less time than a long long. */
+        size_t address = PyLong_AsSize_t(addresses[place]);
+        if (address == (size_t)-1 && PyErr_Occurred())
+            return NULL;
+        if (address - range.start < range.size)
             continue;
         if (device_of(address, &range) != index)
             Py_RETURN_FALSE;
     }
-    if (PyErr_Occurred())
-        return NULL;
     return PyBool_FromLong(index >= 0);
+}
+
+static PyMethodDef are_on_method = {
+    "are_on", (PyCFunction)(void (*)(void))are_on, METH_FASTCALL, "Whether all are on a device.",
+};
+
+static PyObject *on(PyObject *module, PyObject *index)
+{
+    return PyCFunction_New(&are_on_method, index);
 }
 
 static PyMethodDef methods[] = {
     {"connect", connect, METH_O, "Tells the address of cuPointerGetAttributes."},
-    {"are_on", (PyCFunction)(void (*)(void))are_on, METH_FASTCALL, "Whether all are on a device."},
+    {"on", on, METH_O, "on(index): makes `are_on`, of a device."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -99,19 +108,23 @@ def on_device(index: int, addresses: Sequence[int]) -> Callable[..., bool] | Non
         a function of any addresses; None where it cannot be had: these are elsewhere (managed or
         pinned memory, nowhere), there is no CUDA driver, or no C compiler to build it with.
     """
-    are_on = _are_on()
-    if are_on is None or not are_on(index, *addresses):
+    module = _connected()
+    if module is None:
         return None
-    return functools.partial(are_on, index)
+    are_on = module.on(index)
+    return are_on if are_on(*addresses) else None
 
 
 @functools.cache
-def _are_on() -> Callable[..., bool] | None:
+def _connected() -> Any:
+    """The C functions with the driver's; None without either."""
     try:
         ask = runtime("cuda").address_of("cuPointerGetAttributes")
-        return _connected(_module(), ask)
+        module = _module()
     except (DeviceError, ImportError, *versions.BUILD_FAILURES):
         return None
+    module.connect(ask)
+    return module
 
 
 def _module() -> Any:
@@ -119,8 +132,3 @@ def _module() -> Any:
     from triton.runtime.build import compile_module_from_src
 
     return compile_module_from_src(_SOURCE, "ninetoothed_memory")
-
-
-def _connected(module: Any, address: int) -> Callable[..., bool]:
-    module.connect(address)
-    return module.are_on  # type: ignore[no-any-return]
