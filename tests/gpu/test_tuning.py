@@ -109,7 +109,8 @@ def test_nothing_is_tuned_in_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         kernel(x, output)
-    assert entries() == {}
+    # What the estimate ranked first is kept; nothing was measured.
+    assert not any(entry.times for entry in entries().values())
     graph.replay()
     assert_matches(output, torch.softmax(x.double(), -1), 1000)
 

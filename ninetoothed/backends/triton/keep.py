@@ -2,9 +2,9 @@
 
 A kernel that moves more than the cache holds leaves in it what it moved last: inputs that nobody
 reads again, and results still to be written. Here the first programs ask that their results stay, a
-sixth of the cache's size; from then on what is loaded is the first to leave, where the results are
-not many times more. The last programs take the marks back, so that none outlasts the kernel: the next
-one finds the beginning of the results in the cache, and has the whole cache to itself.
+sixth of the cache's size; where it is much that is loaded, it is the first to leave from then on. The
+last programs take the marks back, so that none outlasts the kernel: the next one finds the beginning
+of the results in the cache, and has the whole cache to itself.
 
 It is for kernels that only move, without products and loops, and whose first programs' results lie
 together in memory. On tensors that the cache holds, and on those of many times its size, loads that
@@ -39,8 +39,9 @@ _LINE = 128
 #: There are so many times more results than are kept: at least, and at most.
 _SMALLEST, _LARGEST = 1.5, 10
 
-#: Where there are not more times more, what is loaded leaves first.
-_FEW = 5
+#: What is loaded leaves first where the results are not more times more than those that are kept, and
+#: where so many times more is loaded than stored.
+_FEW, _MUCH = 5, 1.5
 
 #: At least this part of what is moved are results.
 _STORED = 0.2
@@ -111,7 +112,8 @@ def keeping(
     lines = [(p.name, _lines(kernel, p, call, environment, grid, count)) for p in parameters]
     if not all(number for _, number in lines):
         return None
-    return Keeping(count, tuple(lines), whole <= _FEW * kept)
+    leaves_first = whole <= _FEW * kept and loaded >= _MUCH * stored
+    return Keeping(count, tuple(lines), leaves_first)
 
 
 def _rounded(count: int) -> int:
