@@ -17,7 +17,7 @@ from ninetoothed import Symbol, Tensor, dtypes  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
 from ninetoothed.backends.triton import options  # noqa: E402
 from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.keep import Keeping, _boxes, keeping, results  # noqa: E402
+from ninetoothed.backends.triton.keep import Keeping, _boxes, keeping, results, serves  # noqa: E402
 from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
@@ -91,6 +91,16 @@ def test_a_device_whose_cache_is_not_known_keeps_nothing():
     assert kept(add.kernel, sum_of(2**24), None) == {0}
     assert kept(add.kernel, sum_of(2**24), Target.parse(("cuda", 90))) == {0}
     assert kept(add.kernel, sum_of(2**24), Target.parse(("hip", "gfx942"))) == {0}
+
+
+@pytest.mark.parametrize(
+    ("target", "is_served"),
+    [(("cuda", 90), True), (("cuda", 80), True), (("cuda", 75), False), (("hip", "gfx942"), False)],
+    ids=str,
+)
+def test_devices_that_mark_lines(target, is_served):
+    assert serves(Target.parse(target)) == is_served
+    assert not serves(None)
 
 
 def test_nothing_is_kept_where_most_is_read():

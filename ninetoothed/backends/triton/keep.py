@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton import hints
+from ninetoothed.backends.triton.compile import is_capable
 from ninetoothed.backends.triton.variant import positions
 from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.program import Load, Store
@@ -28,6 +29,8 @@ from ninetoothed.simplify import Interval, interval, simplify
 if TYPE_CHECKING:
     from ninetoothed.arrange import Parameter
     from ninetoothed.backends.base import Call
+    from ninetoothed.backends.triton.compile import Target
+    from ninetoothed.costs import DeviceLimits
     from ninetoothed.kernel import Kernel
 
 #: The functions of `library` that load and store so, and that take the marks back.
@@ -50,6 +53,15 @@ _STORED = 0.2
 _DENSE = 0.75
 
 _MIB = 1 << 20
+
+
+#: The compute capability from which on a device has priorities of lines.
+_FIRST_CAPABILITY = 80
+
+
+def serves(device: DeviceLimits | Target | None) -> bool:
+    """Whether a device marks lines and takes marks back."""
+    return is_capable(device, _FIRST_CAPABILITY)
 
 
 @dataclass(frozen=True)

@@ -292,7 +292,7 @@ _ALWAYS = frozenset({"defer", "keep", "overlap", "shares"})
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "defer": _is_cuda,
     "descriptors": descriptors.serves,
-    "keep": _is_cuda,
+    "keep": keep.serves,
     "overlap": overlap.serves,
     "ring": rings.serves,
     "shares": _is_cuda,
