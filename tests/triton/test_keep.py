@@ -182,10 +182,12 @@ def test_the_first_programs_as_boxes(grid):
         assert found == list(itertools.product(*map(range, grid)))[:count]
 
 
-def test_what_the_machine_is_told():
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_what_the_machine_is_told(capability):
     config = Config((), 4, 3, (("keep", 10),))
     specialized = specialize(add.kernel, sum_of(2**24), config)
-    ptx = compiled_for(add.kernel, specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
+    target = Target.parse(("cuda", capability))
+    ptx = compiled_for(add.kernel, specialized, target, config).asm["ptx"]
     for word in ("L2::evict_last", "L2::evict_first", "applypriority.global.L2::evict_normal"):
         assert word in ptx
     loads = [line for line in ptx.splitlines() if "ld.global" in line]
