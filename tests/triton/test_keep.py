@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import pytest
 
@@ -15,11 +16,12 @@ import ninetoothed.language as ntl  # noqa: E402
 from examples import add, rope_in_place, silu, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor, dtypes  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
-from ninetoothed.backends.triton import options  # noqa: E402
+from ninetoothed.backends.triton import keep, options  # noqa: E402
 from ninetoothed.backends.triton.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.keep import Keeping, _boxes, keeping, results, serves  # noqa: E402
 from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
+from ninetoothed.expr import as_symbol  # noqa: E402
 from ninetoothed.tuning import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton import keep_cases  # noqa: E402
@@ -169,6 +171,70 @@ def test_results_that_do_not_lie_together_are_not_kept():
     assert kept_rows(1000, (2000, 1)) is None
     assert kept_rows(1000, (1, 2**15)) is None
     assert kept_rows(1000, (-1000, 1)) is None
+
+
+def in_tiles(x, y, rows, columns):
+    return x.tile((rows, columns)), y.tile((rows, columns))
+
+
+def in_tiles_of_columns(x, y, rows, columns):
+    return in_tiles(x.permute((1, 0)), y.permute((1, 0)), rows, columns)
+
+
+def in_rows(x, y, rows, columns):
+    return x.tile((rows, -1)), y.tile((rows, -1))
+
+
+def in_vectors(x, y, rows, columns):
+    return x.flatten().tile((rows * columns,)), y.flatten().tile((rows * columns,))
+
+
+def copy(x, y):
+    y = x
+
+
+@pytest.mark.parametrize("arranged", [in_tiles, in_tiles_of_columns, in_rows, in_vectors])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 16), (2, 8), (4, 4)])
+def test_kept_results_lie_in_the_lines_and_no_line_beyond_the_tensor(
+    arranged, rows, columns, monkeypatch
+):
+    """Of random sizes and strides, with some hundred bytes kept."""
+    monkeypatch.setattr(keep, "_MIB", 256)
+
+    def arrangement(x, y):
+        return arranged(x, y, rows, columns)
+
+    kernel = ninetoothed.make(arrangement, copy, (Tensor(2), Tensor(2)))
+    access = kernel.arrangement.accesses["y"]
+    choose, kept_some = random.Random(rows), 0
+    for _ in range(60):
+        shape = choose.randint(1, 40), choose.randint(1, 40)
+        strides = choose.choice([(shape[1], 1), (shape[1] + 5, 1), (1, shape[0])])
+        if arranged is in_vectors:
+            strides = (shape[1], 1)
+        tensors = [Argument(shape, s, dtypes.float16, 16) for s in ((shape[1], 1), strides)]
+        call = Call(dict(zip("xy", tensors)), device=Device("cuda"))
+        known = environment_of(kernel, call, None)
+        grid = kernel.verified_grid(known)
+        found = keeping(kernel, call, known, grid, choose.randint(1, 3))
+        if found is None:
+            continue
+        kept_some += 1
+        ((_, lines),) = found.lines
+        last = sum((size - 1) * stride for size, stride in zip(shape, strides))
+        assert 128 * (lines - 1) <= 2 * last
+        sizes = kernel.program.parameter("y").tile_shape
+        lanes = [range(int(as_symbol(size).evaluate(known))) for size in sizes]
+        programs = itertools.product(*map(range, grid))
+        for position in itertools.islice(programs, found.num_programs):
+            for lane in itertools.product(*lanes):
+                values = {
+                    **known,
+                    **dict(zip((*access.programs, *access.lanes), (*position, *lane))),
+                }
+                if all(condition.evaluate(values) for condition in access.conditions):
+                    assert 2 * access.offset.evaluate(values) < 128 * lines
+    assert kept_some > 3
 
 
 @pytest.mark.parametrize("grid", [(7,), (3, 5), (2, 3, 4), (4, 1, 3), (1, 6)], ids=str)
