@@ -57,17 +57,12 @@ class Timer:
     Args:
         flush: how the cache is made cold: ``"write"`` leaves it full of lines that must be written
             back, as `triton.testing.do_bench` does, ``"read"`` full of clean ones. With ``"none"``
-            calls follow one another as in a program, and share what lies between two kernels. With
-            ``"do_bench"`` Triton's function times them, always with the first set of arguments.
+            calls follow one another as in a program, and share what lies between two kernels.
     """
-
-    _is_do_bench = False
 
     def __init__(self, flush: str = "write") -> None:
         buffer = torch.zeros(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
-        flushes = {"write": buffer.zero_, "read": buffer.sum, "none": None, "do_bench": None}
-        self._flush = flushes[flush]
-        self._is_do_bench = flush == "do_bench"
+        self._flush = {"write": buffer.zero_, "read": buffer.sum, "none": None}[flush]
         self._busy = buffer.zero_
 
     @staticmethod
@@ -82,8 +77,6 @@ class Timer:
 
     def milliseconds(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
         """The median time of so many calls of these functions, in turns; in a row, the mean."""
-        if self._is_do_bench:
-            return float(do_bench(turns[0], warmup=5, rep=_DO_BENCH, return_mode="median"))
         if self._flush is None:
             return self._in_a_row(turns, repetitions)
         starts, ends = (
@@ -142,8 +135,7 @@ class Timer:
             order = names[turn:] + names[:turn]
             found: dict[str, list[float]] = {name: [] for name in names}
             for name in order + order[::-1]:
-                if not self._is_do_bench:
-                    self.forget_kept()
+                self.forget_kept()
                 # The clocks follow the load: a call or two of its own before what counts.
                 self.milliseconds(functions[name], 3)
                 half = -(-repetitions[name] // 2)
@@ -152,6 +144,22 @@ class Timer:
                 times[name].append(statistics.mean(found[name]))
 
         return times
+
+
+class DoBench(Timer):
+    """Times calls with `triton.testing.do_bench`, always with the first set of arguments."""
+
+    def __init__(self) -> None:
+        # It flushes the cache itself.
+        super().__init__("none")
+
+    @staticmethod
+    def forget_kept() -> None:
+        """Takes nothing back, as others who time with this function do not."""
+
+    def milliseconds(self, turns: Sequence[Callable[[], object]], repetitions: int) -> float:
+        """The median time of calls; how many there are is the function's own choice."""
+        return float(do_bench(turns[0], warmup=5, rep=_DO_BENCH, return_mode="median"))
 
 
 def first_call(function: Callable[[], object]) -> float:

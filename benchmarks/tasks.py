@@ -32,7 +32,7 @@ import torch
 
 from benchmarks import published, search
 from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH, Task
-from benchmarks.measure import Timer, environment, first_call, num_turns
+from benchmarks.measure import DoBench, Timer, environment, first_call, num_turns
 from benchmarks.report import RESULTS, describe, figure, table, write
 from benchmarks.spread import Spread, ratios
 from tests.examples.compare import assert_matches
@@ -91,7 +91,8 @@ def run(
         for name, function in task.contenders.items()
         if name not in wrong
     }
-    times = Timer(flush).rounds(functions, rounds)
+    timer = DoBench() if flush == "do_bench" else Timer(flush)
+    times = timer.rounds(functions, rounds)
     peers = [name for name in functions if name != OURS] if OURS in functions else []
 
     return {
@@ -235,6 +236,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser()
     options = commands.parse_args(arguments)
     tasks = chosen_tasks(options, commands.error)
+    if options.flush == "do_bench" and options.results == "kept":
+        commands.error("--flush do_bench has one set of arguments, so that no results take turns")
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["tasks"]["configurations"])
     search.start_compilers(options.processes)

@@ -222,6 +222,11 @@ class Program:
         for statement in (*self.body, *self.helpers.values()):
             yield from walk(statement)
 
+    @property
+    def has_loop(self) -> bool:
+        """Whether there is a loop in the body or in a helper."""
+        return any(isinstance(node, ast.For | ast.While) for node in self.nodes())
+
     def touched(self, constants: Mapping[str, Any] | None = None) -> frozenset[str]:
         """The tensor parameters whose elements, offsets, strides, pointer or type are used.
 

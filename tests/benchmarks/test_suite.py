@@ -17,7 +17,7 @@ pytest.importorskip("triton", reason="needs Triton")
 from benchmarks import compile_growth, first_call, published, sweep, tasks  # noqa: E402
 from benchmarks.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.inputs import BUILDERS, normal  # noqa: E402
-from benchmarks.measure import Timer, num_turns  # noqa: E402
+from benchmarks.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.report import figure  # noqa: E402
 from benchmarks.triton_kernels import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
@@ -241,6 +241,21 @@ def test_a_round_goes_there_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
     functions = {name: [lambda: None] for name in ("ours", "idiomatic", "best", "PyTorch")}
     assert Alternating().rounds(functions, 3) == dict.fromkeys(functions, [1.5] * 3)
+
+
+def test_do_bench_times_the_first_arguments_and_takes_nothing_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("benchmarks.measure.do_bench", lambda function, **_: function())
+    timer = object.__new__(DoBench)
+    timer.forget_kept()
+    assert timer.milliseconds([lambda: 2.0, lambda: 3.0], 10) == 2.0
+
+
+def test_do_bench_has_no_results_in_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        tasks.main(["--flush", "do_bench", "--results", "kept"])
+    assert "one set of arguments" in capsys.readouterr().err
 
 
 def test_a_kept_result_is_alive_until_the_next_one_is() -> None:

@@ -7,7 +7,7 @@ then leaves the cache first is what was stored, and it does so early and in the 
 addresses. Loads that ask to be evicted first, as one would think, gain in some of these cases and
 lose 4% on large tensors; hints at stores gain nothing more. What is stored to where it was loaded
 is not to stay: rope was 1 to 7% slower with the hint. Where results are kept (`keep`), which gains more
-but not on tensors of many times the cache's size, loads say something else.
+but not on tensors of many times the cache's size, loads say nothing or something else.
 """
 
 from __future__ import annotations

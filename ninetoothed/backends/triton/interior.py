@@ -46,8 +46,7 @@ def conditions(
     # It builds on what builds on this.
     from ninetoothed.backends.triton.facts import bytes_at_once
 
-    has_loop = any(isinstance(node, ast.For | ast.While) for node in kernel.optimized.nodes())
-    if has_loop or not kernel.optimized.body:
+    if kernel.optimized.has_loop or not kernel.optimized.body:
         return frozenset()
     adjacent = offsets.adjacent(kernel, environment)
     ends_early = any(

@@ -13,7 +13,6 @@ stay gain more (`hints`).
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -54,7 +53,6 @@ _DENSE = 0.75
 
 _MIB = 1 << 20
 
-
 #: The compute capability from which on a device has priorities of lines.
 _FIRST_CAPABILITY = 80
 
@@ -94,9 +92,9 @@ def results(kernel: Kernel) -> frozenset[str]:
 
 
 def _results(kernel: Kernel) -> frozenset[str]:
-    nodes = list(kernel.optimized.nodes())
-    if not hints.streamed(kernel) or any(isinstance(node, ast.For | ast.While) for node in nodes):
+    if not hints.streamed(kernel) or kernel.optimized.has_loop:
         return frozenset()
+    nodes = list(kernel.optimized.nodes())
     stored = {node.tile.parameter for node in nodes if isinstance(node, Store)}
     return frozenset(stored - {node.tile.parameter for node in nodes if isinstance(node, Load)})
 
@@ -107,15 +105,11 @@ def keeping(
     """Which results stay if so many MiB are kept; None where that is not worth it."""
     parameters = [p for p in kernel.tensor_parameters if p.name in results(kernel)]
     stored = sum(_bytes(parameter, call, environment) for parameter in parameters)
-    streamed = hints.streamed(kernel)
-    loaded = sum(
-        _bytes(parameter, call, environment)
-        for parameter in kernel.tensor_parameters
-        if parameter.name in streamed
-    )
     kept, whole = mib * _MIB, math.prod(grid) * stored
     if not _SMALLEST * kept <= whole <= _LARGEST * kept:
         return None
+    streamed = [p for p in kernel.tensor_parameters if p.name in hints.streamed(kernel)]
+    loaded = sum(_bytes(parameter, call, environment) for parameter in streamed)
     if stored < _STORED * (stored + loaded):
         return None
     count = _rounded(kept // stored)

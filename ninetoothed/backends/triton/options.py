@@ -218,7 +218,7 @@ def _keep(case: _Case, chosen: Options) -> tuple[int, ...]:
 
 
 def _keep_is_right(case: _Case, chosen: Options, value: int) -> bool:
-    if not chosen.hints or not keep.results(case.kernel):
+    if not chosen.hints:
         return False
     found = keep.keeping(case.kernel, case.call, case.environment, case.grid, value)
     return found is not None
