@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location, caller_location
-from ninetoothed.expr import Expression, Symbol, as_symbol
-from ninetoothed.simplify import product, simplify
+from ninetoothed.expr import Expression, Symbol, as_symbol, maximum
+from ninetoothed.simplify import is_nonnegative, product, simplify
 
 Shape = tuple[Expression, ...]
 Indices = tuple[Symbol, ...]
@@ -117,8 +117,9 @@ def _shown(value: Expression, known: int) -> str:
     return f"{known} (`{value}`)" if isinstance(value, Symbol) else f"{known}"
 
 
-def _at_least_zero(value: Expression) -> Expression:
-    return max(value, 0) if isinstance(value, int) else value
+def _at_least_zero(size: Expression) -> Expression:
+    """A size that may be the number of tiles where not even one fits, an expression below 0."""
+    return size if is_nonnegative(size) else simplify(maximum(size, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +143,13 @@ class Tile(MetaOperation):
         stride, dilation = self.strides[dim], self.dilation[dim]
         if self.whole[dim]:
             return 1
+        if stride != tile or dilation != 1:
+            # Side by side, tiles of a negative number of elements are no more than those of none.
+            size = _at_least_zero(size)
         span = as_symbol(size) - dilation * (as_symbol(tile) - 1) - 1
         rounding = 0 if self.floor_mode else stride - as_symbol(1)
-        # floor(a / s) + 1 as (a + s) // s: then it is the same where division truncates.
-        return _at_least_zero(simplify((span + rounding + stride) // as_symbol(stride)))
+        count = simplify((span + rounding + stride) // as_symbol(stride))
+        return max(count, 0) if isinstance(count, int) else count
 
     def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
         outer, inner = indices
@@ -305,7 +309,12 @@ class Pad(MetaOperation):
 
     def results(self) -> tuple[Shape, ...]:
         padded = zip(self.input, self.padding)
-        return (tuple(simplify(as_symbol(size) + left + right) for size, (left, right) in padded),)
+        return (
+            tuple(
+                simplify(as_symbol(_at_least_zero(size)) + left + right)
+                for size, (left, right) in padded
+            ),
+        )
 
     def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
         (index,) = indices

@@ -54,8 +54,32 @@ def product(values: tuple[Expression, ...] | list[Expression]) -> Expression:
 
 
 def is_nonnegative(expression: Expression) -> bool:
-    """Whether the expression is provably never negative."""
-    return interval(simplify(expression))[0] >= 0
+    """Whether the expression is provably never negative, where every index is below its extent."""
+    simplified = simplify(expression)
+    return interval(simplified)[0] >= 0 or interval(_greatest(-as_symbol(simplified)))[1] <= 0
+
+
+@functools.lru_cache(maxsize=65536)
+def floors_as_it_truncates(expression: Symbol) -> bool:
+    """Whether a quotient or a remainder is the same where division truncates, as on a device.
+
+    So it is where the dividend is never negative. The divisor is taken to be positive: it is a size, and
+    nothing runs where that is 0 or less.
+    """
+    return _is_without_sign(expression.operands[0])
+
+
+def _is_without_sign(expression: Symbol) -> bool:
+    """Whether a value is never negative, where all divisors are positive."""
+    op, operands = expression.op, expression.operands
+    if op in ("+", "*", "min"):
+        if all(map(_is_without_sign, operands)):
+            return True
+    elif op == "//":
+        return _is_without_sign(operands[0])
+    elif op == "%" or (op == "max" and any(map(_is_without_sign, operands))):
+        return True
+    return is_nonnegative(expression)
 
 
 def interval(expression: Expression, ranges: Mapping[Symbol, Interval] | None = None) -> Interval:
@@ -321,6 +345,9 @@ def _remainder(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
     _, rest = _split(numerator, divisor)
     if not rest or _lies_within(rest, divisor):
         return rest
+    if interval(_from_polynomial(rest))[0] < 0:
+        # `(m * n - 1) % n` is not `-1 % n` where division truncates.
+        rest = numerator
     return _atom(make("%", _from_polynomial(rest), _from_polynomial(divisor)))
 
 

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from ninetoothed import Symbol, Tensor
 from ninetoothed.access import needed
 from ninetoothed.expr import as_symbol, index, make, maximum, minimum, widened
-from ninetoothed.simplify import difference, interval, is_nonnegative, product, simplify
+from ninetoothed.simplify import (
+    difference,
+    floors_as_it_truncates,
+    interval,
+    is_nonnegative,
+    product,
+    simplify,
+)
 
 X, Y = Tensor(2, name="x").shape
 N, M = Symbol("n", constexpr=True), Symbol("m", constexpr=True)
@@ -275,3 +282,68 @@ def test_values_of_arrays_simplify_alike():
     np.testing.assert_array_equal(
         as_symbol(simplify(expression)).evaluate(values), expression.evaluate(values)
     )
+
+
+# A device's division truncates. What is emitted for a quotient or a remainder whose dividend may be
+# negative rounds down all the same; every other one must come out as Python's.
+
+
+def truncated(dividend, divisor):
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+def on_a_device(expression, values):
+    """The value as the emitted text computes it."""
+    if expression.op not in ("//", "%") or not floors_as_it_truncates(expression):
+        inner = [o for o in expression.operands if isinstance(o, Symbol)]
+        if not inner or expression in values:
+            return expression.evaluate(values)
+        known = [as_symbol(int(on_a_device(operand, values))) for operand in inner]
+        return make(expression.op, *known).operands[0]
+    dividend, divisor = (on_a_device(operand, values) for operand in expression.operands)
+    quotient = truncated(dividend, divisor)
+    return quotient if expression.op == "//" else dividend - divisor * quotient
+
+
+#: An expression for each rule: `d` and `e` are sizes, `x` and `y` may be negative.
+DIVISIONS = [
+    lambda x, y, d, e: (d * e - 1) // e,
+    lambda x, y, d, e: (d * e - 1) % e,
+    lambda x, y, d, e: (d * e - 1 - d) % (e * d),
+    lambda x, y, d, e: (x * d + y) // d,
+    lambda x, y, d, e: (x * d + y) % d,
+    lambda x, y, d, e: (x * d - 1) // (d * e),
+    lambda x, y, d, e: (x * d - 1) % (d * e),
+    lambda x, y, d, e: x // d // e,
+    lambda x, y, d, e: x // d % e * d + x % d,
+    lambda x, y, d, e: x // d * d + x % d,
+    lambda x, y, d, e: (x - y) // d * d + (x - y) % d,
+    lambda x, y, d, e: x % (d * e) // d,
+    lambda x, y, d, e: x % (d * e) % d,
+    lambda x, y, d, e: (6 * x + 4) // 2 % 3,
+    lambda x, y, d, e: (6 * x - 4) % 4,
+    lambda x, y, d, e: minimum(x, d) // e + maximum(x, 0) % e,
+    lambda x, y, d, e: (d - 3 + e - 1) // e,
+]
+
+
+@pytest.mark.parametrize("number", range(len(DIVISIONS)))
+def test_each_rule_holds_over_a_box_of_integers_in_both_divisions(number):
+    x, y = Symbol("x"), Symbol("y")
+    expression = as_symbol(DIVISIONS[number](x, y, N, M))
+    simplified = as_symbol(simplify(expression))
+    for box in itertools.product(range(-7, 8), range(-3, 4), range(1, 5), range(1, 5)):
+        values = dict(zip((x, y, N, M), box))
+        expected = expression.evaluate(values)
+        assert simplified.evaluate(values) == expected, (simplified, values)
+        assert on_a_device(simplified, values) == expected, (simplified, values)
+
+
+@settings(max_examples=600)
+@given(expressions(), st.integers(0, 10**6))
+def test_a_simplified_expression_has_the_same_value_on_a_device(expression, seed):
+    simplified = as_symbol(simplify(expression))
+    for number in range(5):
+        values = values_of_leaves(seed + number)
+        assert on_a_device(simplified, values) == expression.evaluate(values), (simplified, values)

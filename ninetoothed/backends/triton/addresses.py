@@ -20,7 +20,7 @@ from ninetoothed.access import (
     sequence_of,
 )
 from ninetoothed.backends.triton import descriptors, folded, hints, keep, offsets, order
-from ninetoothed.expr import Symbol, as_symbol, over
+from ninetoothed.expr import Symbol, as_symbol
 from ninetoothed.program import TileRef
 from ninetoothed.simplify import simplify
 
@@ -593,7 +593,7 @@ class _Positions:
             function = "quotient" if op == "//" else "remainder"
             self._emitter.library.add(function)
             return ast.Call(name(function), [*trees, ast.Constant(self._bits[operands[0]])], [])
-        return over(op, trees)
+        return self._emitter.over(expression, trees)
 
     def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
         if leaf in self._programs:

@@ -32,7 +32,7 @@ from ninetoothed.errors import Location
 from ninetoothed.expr import Symbol, as_symbol, over
 from ninetoothed.printer import with_bare_targets
 from ninetoothed.program import SymbolValue, Widened, clone, location
-from ninetoothed.simplify import product
+from ninetoothed.simplify import floors_as_it_truncates, product
 
 if TYPE_CHECKING:
     from ninetoothed.kernel import Kernel
@@ -269,15 +269,36 @@ class _Emitter:
     def tree(self, expression: Any, record: bool = True) -> ast.expr:
         """A symbolic integer as an expression of the kernel's parameters."""
 
-        def name_of(symbol: Symbol) -> ast.expr:
-            name = self._kernel.names[symbol]
-            if not record:
-                return ast.Name(name, ast.Load())
-            if symbol in self._variant.unit_strides:
-                return ast.Constant(1)
-            return self._use(name, "symbol", symbol=symbol, is_constexpr=symbol in self._constexpr)
+        symbol = as_symbol(expression)
+        if not record:
+            return symbol.ast(lambda leaf: ast.Name(self._kernel.names[leaf], ast.Load()))
+        if symbol.op == "leaf":
+            return self._leaf(symbol)
+        if symbol.op == "const":
+            return symbol.ast()
+        return self.over(symbol, [self.tree(operand) for operand in symbol.operands])
 
-        return as_symbol(expression).ast(name_of)
+    def _leaf(self, symbol: Symbol) -> ast.expr:
+        """A size, a stride or a constexpr symbol."""
+        if symbol in self._variant.unit_strides:
+            return ast.Constant(1)
+        is_constexpr = symbol in self._constexpr
+        return self._use(
+            self._kernel.names[symbol], "symbol", symbol=symbol, is_constexpr=is_constexpr
+        )
+
+    def over(self, expression: Symbol, operands: list[ast.expr]) -> ast.expr:
+        """An expression over its operands' trees; division rounds down, as Python's does."""
+        is_division = expression.op in ("//", "%")
+        if not is_division or floors_as_it_truncates(expression) or self._is_known(expression):
+            return over(expression.op, operands)
+        function = "floor_quotient" if expression.op == "//" else "floor_remainder"
+        self.library.add(function)
+        return ast.Call(ast.Name(function, ast.Load()), operands, [])
+
+    def _is_known(self, expression: Symbol) -> bool:
+        """Whether Triton's compiler computes the value, which it does as Python."""
+        return all(leaf in self._constexpr for leaf in expression.leaves())
 
     def inverse(self, wanted: str, value: Symbol) -> ast.expr:
         """A value that is computed from sizes before the launch, under such a name (`order`)."""
@@ -293,7 +314,7 @@ class _Emitter:
             return self._addresses.width(operands[0])
         if op in ("const", "leaf"):
             return self.tree(expression)
-        return over(op, [self.position(operand) for operand in operands])
+        return self.over(expression, [self.position(operand) for operand in operands])
 
     def _use(
         self,

@@ -1,7 +1,7 @@
 """Functions that emitted kernels call, in Triton's language.
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
-kind of reduction in its place. Others are for small quotients (`quotients`), for gathered tiles
+kind of reduction in its place. Others are for divisions that round down, for small quotients (`quotients`), for gathered tiles
 (`folded`), for reductions in several parts (`split`, `shares`), for sums that are completed after a loop
 (`deferred_sums`) and for what is to stay in the cache (`keep`).
 """
@@ -46,6 +46,19 @@ def _constant(value: tl.constexpr, dtype: tl.constexpr):
         return tl.full((), value, tl.float32).to(dtype)
     else:
         return tl.full((), value, dtype)
+
+
+@triton.jit
+def floor_remainder(dividend, divisor):
+    """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
+    remainder = dividend % divisor
+    return remainder + tl.where((remainder != 0) & ((remainder < 0) != (divisor < 0)), divisor, 0)
+
+
+@triton.jit
+def floor_quotient(dividend, divisor):
+    """The quotient of a division that rounds down, as Python's."""
+    return (dividend - floor_remainder(dividend, divisor)) // divisor
 
 
 @triton.jit
