@@ -154,7 +154,7 @@ def test_the_sweep_tells_the_share_of_the_copys_bandwidth() -> None:
     assert row == ["add small", "200.0", "0.800 (0.800–0.800)", "2.00 TB/s", "0.500"]
 
 
-@pytest.mark.parametrize("name", ["sweep", "first_call", "tasks"])
+@pytest.mark.parametrize("name", ["sweep", "first_call", "tasks", "option_trials"])
 def test_what_needs_a_device_says_so(name: str) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")
