@@ -41,22 +41,21 @@ from benchmarks.report import RESULTS, describe, table, write
 from benchmarks.spread import Spread, ratios
 from benchmarks.trial_tasks import BY_NAME, TASKS, Call, Data, Kernels, Operation, Task
 from ninetoothed.backends import base
-from ninetoothed.backends.triton import (
-    divisors,
-    folded,
-    interior,
-    interleave,
-    joined,
-    order,
-    quotients,
-)
-from ninetoothed.backends.triton import ratios as ratios_of_sizes
 from ninetoothed.backends.triton.backend import TritonBackend
-from ninetoothed.backends.triton.options import Options
-from ninetoothed.backends.triton.planning import Planner
-from ninetoothed.backends.triton.specialize import specialize
-from ninetoothed.kernel import Kernel
-from ninetoothed.tuning import Config
+from ninetoothed.backends.triton.options import (
+    folded_gather,
+    full_tile_versioning,
+    interleaved_pairs,
+    swizzle,
+)
+from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.planning.planner import Planner
+from ninetoothed.backends.triton.printers import joined
+from ninetoothed.backends.triton.specialization import divisors, magic_division
+from ninetoothed.backends.triton.specialization import size_ratios as ratios_of_sizes
+from ninetoothed.backends.triton.translation import specialize
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.tuning.space import Config
 from tests.examples.maker import Maker
 
 #: The settings, in the order of the tables, and what they are called there.
@@ -71,11 +70,11 @@ GAIN, LOSS = 1.01, 0.99
 #: Steps that are no options: the module and the name of what decides, and what decides otherwise.
 STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "joined": (joined, "join", lambda first, second, known, needed: [first, second]),
-    "by_inverses": (order, "are_inverses_exact", lambda grid: False),
-    "interior": (interior, "conditions", lambda *_: frozenset()),
-    "interleave": (interleave, "run", lambda program, accesses, variant: program),
-    "folded": (folded, "folds", lambda *_: frozenset()),
-    "quotients": (quotients, "bounded", lambda *_: iter(())),
+    "by_inverses": (swizzle, "are_inverses_exact", lambda grid: False),
+    "interior": (full_tile_versioning, "conditions", lambda *_: frozenset()),
+    "interleave": (interleaved_pairs, "run", lambda program, accesses, variant: program),
+    "folded": (folded_gather, "folds", lambda *_: frozenset()),
+    "quotients": (magic_division, "bounded", lambda *_: iter(())),
     "ratios": (ratios_of_sizes, "known", lambda *_: iter(())),
     # What Triton asks of its own accord.
     "divisors": (divisors, "divisor", lambda number: 1 if number % divisors.MOST else 16),

@@ -170,7 +170,7 @@ def geometric_means(results: list[dict[str, Any]]) -> dict[str, float]:
 
 def found(most: int = 10) -> dict[str, dict[str, Any]]:
     """What our tuner chose, and the milliseconds of the fastest that it measured."""
-    from ninetoothed import results as tuned
+    from ninetoothed.tuning import results as tuned
 
     return {
         f"{entry.subject.kernel}: {entry.subject.arguments}": {

@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.inputs import BUILDERS, ELEMENTS, Builder, normal
 from benchmarks.measure import num_turns
-from ninetoothed.kernel import Kernel
+from ninetoothed.launch.kernel import Kernel
 from tests.examples.maker import Maker
 
 Call = Callable[[], object]

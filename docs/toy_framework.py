@@ -44,10 +44,10 @@ class Array:
 
 import contextlib
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 
 NINETOOTHED_CONTRACT = 1
 

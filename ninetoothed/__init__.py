@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ninetoothed import debugging as debugging
     from ninetoothed import language as language
-    from ninetoothed.dtypes import (
+    from ninetoothed.language.dtypes import (
         bfloat16,
         bool,
         float8_e4m3,
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
-    from ninetoothed.evaluate import eval, subs
-    from ninetoothed.expr import Symbol, block_size
-    from ninetoothed.kernel import jit, make
-    from ninetoothed.tensor import Tensor
-    from ninetoothed.tuned import tune
+    from ninetoothed.launch.kernel import jit, make
+    from ninetoothed.launch.tune import tune
+    from ninetoothed.symbols.expr import Symbol, block_size
+    from ninetoothed.tensors.evaluate import eval, subs
+    from ninetoothed.tensors.tensor import Tensor
 
 __version__ = "0.1.0"
 
@@ -43,15 +43,15 @@ _DTYPES = (
 
 #: name -> the module that has it
 _HOME = {
-    "Symbol": "expr",
-    "Tensor": "tensor",
-    "block_size": "expr",
-    "eval": "evaluate",
-    "jit": "kernel",
-    "make": "kernel",
-    "subs": "evaluate",
-    "tune": "tuned",
-    **dict.fromkeys(_DTYPES, "dtypes"),
+    "Symbol": "symbols.expr",
+    "Tensor": "tensors.tensor",
+    "block_size": "symbols.expr",
+    "eval": "tensors.evaluate",
+    "jit": "launch.kernel",
+    "make": "launch.kernel",
+    "subs": "tensors.evaluate",
+    "tune": "launch.tune",
+    **dict.fromkeys(_DTYPES, "language.dtypes"),
 }
 _MODULES = ("debugging", "language")
 

@@ -86,7 +86,7 @@ def _add_tuning(commands: Any) -> None:
 
 def _plugins(options: argparse.Namespace) -> int:
     from ninetoothed import plugins
-    from ninetoothed.hookspecs import CONTRACT_VERSION
+    from ninetoothed.plugins.hookspecs import CONTRACT_VERSION
 
     found = _listing(plugins.MANAGER)
     broken = [listed for listed in found if listed.why]
@@ -169,7 +169,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _list_tuning(options: argparse.Namespace) -> int:
-    from ninetoothed import results
+    from ninetoothed.tuning import results
 
     entries = sorted(results.entries().values(), key=lambda entry: str(entry.subject))
     rows = []
@@ -196,7 +196,7 @@ def _list_tuning(options: argparse.Namespace) -> int:
 
 
 def _export_tuning(options: argparse.Namespace) -> int:
-    from ninetoothed.results import export_results
+    from ninetoothed.tuning.results import export_results
 
     count = export_results(options.file, options.device)
     print(f"{count} {'entry' if count == 1 else 'entries'} written to {options.file}")
@@ -204,7 +204,7 @@ def _export_tuning(options: argparse.Namespace) -> int:
 
 
 def _import_tuning(options: argparse.Namespace) -> int:
-    from ninetoothed.results import import_results
+    from ninetoothed.tuning.results import import_results
 
     count = import_results(options.file)
     print(f"{count} {'entry' if count == 1 else 'entries'} taken in from {options.file}")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ninetoothed.arrange import arranged_by
-from ninetoothed.evaluate import eval
-from ninetoothed.expr import Symbol
-from ninetoothed.tensor import Tensor
+from ninetoothed.symbols.expr import Symbol
+from ninetoothed.tensors.arrange import arranged_by
+from ninetoothed.tensors.evaluate import eval
+from ninetoothed.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.numpy.checking import check
+    from ninetoothed.backends.numpy.execution.checking import check
 
 __all__ = ["Simulation", "check", "simulate_arrangement"]
 
@@ -74,7 +74,7 @@ def _symbolic(value: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     if name == "check":
-        from ninetoothed.backends.numpy.checking import check
+        from ninetoothed.backends.numpy.execution.checking import check
 
         return check
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

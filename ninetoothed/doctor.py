@@ -161,7 +161,7 @@ def _compiler() -> Finding:
 
 def _devices() -> Iterator[Finding]:
     """The GPUs, as their own driver tells of them."""
-    from ninetoothed.backends.triton.runtime import runtime
+    from ninetoothed.backends.triton.runtime.device_api import runtime
 
     for kind in ("cuda", "hip"):
         try:

@@ -9,10 +9,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ninetoothed.errors import NineToothedError, near
-from ninetoothed.metaops import shape_text
+from ninetoothed.tensors.metaops import shape_text
 
 if TYPE_CHECKING:
-    from ninetoothed.kernel import Kernel
+    from ninetoothed.launch.kernel import Kernel
 
 
 class InspectionError(NineToothedError, LookupError):
@@ -42,7 +42,7 @@ class Inspected(NamedTuple):
 def inspect_kernel(kernel: Kernel, frontend: str) -> Inspected:
     """What there is to see of a kernel, with its launch function for the frontend of this name."""
     from ninetoothed import plugins
-    from ninetoothed.launch import source_of
+    from ninetoothed.launch.generate import source_of
 
     chosen = plugins.frontend_named(frontend)
     parameters = [
@@ -68,7 +68,7 @@ def inspect_kernel(kernel: Kernel, frontend: str) -> Inspected:
 
 def load_kernel(place: str) -> Kernel:
     """The kernel at ``FILE:NAME``; `InspectionError` where there is none."""
-    from ninetoothed.kernel import Kernel
+    from ninetoothed.launch.kernel import Kernel
 
     file, _, name = place.rpartition(":")
     if not file or not name:

@@ -78,18 +78,18 @@ def fixed_option(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def counted_option(request: pytest.FixtureRequest, fixed_option: str) -> Iterator[None]:
     """Tells how many choices of options were made, and in how many of them the value was taken."""
-    from ninetoothed.backends.triton import options
+    from ninetoothed.backends.triton.options import registry
 
-    choices, found = options.choices, Counter[bool]()
+    choices, found = registry.choices, Counter[bool]()
 
     def counting(*arguments: Any, **keywords: Any) -> Any:
         chosen = choices(*arguments, **keywords)
-        first = vars(options.Options(**dict(chosen[0])))
-        found[all(first[name] == value for name, value in options.fixed().items())] += 1
+        first = vars(registry.Options(**dict(chosen[0])))
+        found[all(first[name] == value for name, value in registry.fixed().items())] += 1
         return chosen
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(options, "choices", counting)
+        patch.setattr(registry, "choices", counting)
         yield
     request.node.user_properties.append(("chosen", [found[True], found.total()]))
 

@@ -16,8 +16,8 @@ import sys
 import time
 from dataclasses import fields
 
-from ninetoothed.backends.triton.options import Options
-from ninetoothed.backends.triton.runtime import runtime
+from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.errors import DeviceError
 
 #: What options are fixed at that are not just on or off; one of the values is the plain translation.

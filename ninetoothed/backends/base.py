@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.errors import DeviceError
 
 if TYPE_CHECKING:
-    from ninetoothed.dtypes import DType
     from ninetoothed.frontends.base import Frontend
-    from ninetoothed.kernel import Kernel
-    from ninetoothed.tuned import Tuned
-    from ninetoothed.tuning import Effort
+    from ninetoothed.language.dtypes import DType
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.launch.tune import Tuned
+    from ninetoothed.tuning.space import Effort
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.dtypes import DType
 from ninetoothed.errors import ArgumentError, PluginError
+from ninetoothed.language.dtypes import DType
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Device
-    from ninetoothed.kernel import Kernel
+    from ninetoothed.launch.kernel import Kernel
 
 
 def _no_names() -> Mapping[str, object]:

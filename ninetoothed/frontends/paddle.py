@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends import paddle_native
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.frontends.paddle_guard import Keys, guard
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Device

@@ -230,6 +230,6 @@ def _on_device(
     (index, *others) = indices
     if index is None or others:
         return None
-    from ninetoothed.backends.triton.memory import on_device
+    from ninetoothed.backends.triton.runtime.memory import on_device
 
     return on_device(index, addresses)

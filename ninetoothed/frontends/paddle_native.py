@@ -25,7 +25,7 @@ def functions() -> Any:
     stream's handle: ``stream_of(index)`` is the stream, and ``with_handle(stream)``, both of them,
     is asked where it is another than at the last call.
     """
-    from ninetoothed.backends.triton import versions
+    from ninetoothed.backends.triton.compiler import versions
 
     try:
         from triton.runtime.build import compile_module_from_src

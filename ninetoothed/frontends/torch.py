@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Device

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ninetoothed.effects import names_read, reads_memory
 from ninetoothed.parsing.calls import CallFrame
 from ninetoothed.parsing.objects import language_member
 from ninetoothed.parsing.values import (
@@ -18,6 +17,7 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
 )
+from ninetoothed.program.effects import names_read, reads_memory
 
 
 class AssignmentFrame(CallFrame):

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.constancy import is_constant_symbol
-from ninetoothed.effects import conflicts, has_effect, reads_memory
 from ninetoothed.parsing.frames import Frame
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.values import (
@@ -22,7 +20,9 @@ from ninetoothed.parsing.values import (
     copy_of,
     same,
 )
-from ninetoothed.program import SymbolValue
+from ninetoothed.program.constancy import is_constant_symbol
+from ninetoothed.program.effects import conflicts, has_effect, reads_memory
+from ninetoothed.program.nodes import SymbolValue
 
 
 class BindingFrame(Frame):

@@ -8,9 +8,10 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import dtypes, language
-from ninetoothed.dtypes import DType
+from ninetoothed import language
 from ninetoothed.errors import ApplicationError
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.objects import comes_from
 from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value
 

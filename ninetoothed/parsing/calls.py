@@ -6,11 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed import source
-from ninetoothed.dtypes import DType
-from ninetoothed.effects import is_effect
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import LanguageFunction
+from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
 from ninetoothed.parsing.objects import (
@@ -34,7 +32,9 @@ from ninetoothed.parsing.values import (
     copy_of,
     same,
 )
-from ninetoothed.program import ExternRef, LanguageRef, SequenceLength, Widened
+from ninetoothed.program import source
+from ninetoothed.program.effects import is_effect
+from ninetoothed.program.nodes import ExternRef, LanguageRef, SequenceLength, Widened
 
 #: Functions that take a shape, and the first argument of it: all from there on, or a tuple.
 _SHAPES = {"zeros": 0, "full": 0, "broadcast_to": 1, "reshape": 1, "view": 1}

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed.constancy import is_constant
-from ninetoothed.dtypes import NAMES, DType
 from ninetoothed.errors import ApplicationError, near
 from ninetoothed.language import LanguageFunction
+from ninetoothed.language.dtypes import NAMES, DType
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.parsing.values import (
     Cell,
@@ -31,7 +30,8 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
 )
-from ninetoothed.program import (
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
     ExternRef,
@@ -43,7 +43,7 @@ from ninetoothed.program import (
     at,
     clone,
 )
-from ninetoothed.source import location_of
+from ninetoothed.program.source import location_of
 
 #: Names that the Program itself may use for Python's own functions.
 RESERVED = frozenset({"float", "len", "range"})

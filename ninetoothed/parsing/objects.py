@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ninetoothed import dtypes, language
-from ninetoothed.dtypes import DType
-from ninetoothed.expr import Symbol
-from ninetoothed.language import LanguageFunction, LanguageNamespace
+from ninetoothed import language
+from ninetoothed.language import LanguageFunction, LanguageNamespace, dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.values import Group, Known, Symbolic, Value
+from ninetoothed.symbols.expr import Symbol
 
 #: Where Triton's language keeps its functions, and our prefix for them. Searched in order.
 _TRITON_MODULES = {

@@ -21,7 +21,7 @@ from ninetoothed.parsing.values import (
     Value,
     same,
 )
-from ninetoothed.program import clone
+from ninetoothed.program.nodes import clone
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

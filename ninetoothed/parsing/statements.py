@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ninetoothed.effects import reads_memory
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.values import (
     Cell,
@@ -18,7 +17,8 @@ from ninetoothed.parsing.values import (
     Value,
     same,
 )
-from ninetoothed.program import LanguageRef
+from ninetoothed.program.effects import reads_memory
+from ninetoothed.program.nodes import LanguageRef
 
 _ADVICE = {
     ast.Break: "`break` is not supported: put the rest of the body under an `if`, or use `while`",

@@ -20,7 +20,7 @@ from ninetoothed.parsing.values import (
     Tile,
     Value,
 )
-from ninetoothed.program import (
+from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
     SourceLoad,

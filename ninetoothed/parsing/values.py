@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed.program import clone
+from ninetoothed.program.nodes import clone
 
 
 class Value:

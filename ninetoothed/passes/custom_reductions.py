@@ -10,10 +10,10 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ninetoothed import dtypes
+from ninetoothed.language import dtypes
 from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
 from ninetoothed.passes.rewriting import assign, language, read
-from ninetoothed.program import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
+from ninetoothed.program.nodes import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
 
 if TYPE_CHECKING:
     from ninetoothed.passes.padding_calls import Arguments

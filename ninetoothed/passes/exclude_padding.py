@@ -21,12 +21,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from ninetoothed.constancy import is_constant
-from ninetoothed.effects import names_assigned, names_read
 from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Mark, Marked, joined, met
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft, index_names, key_of
-from ninetoothed.program import LanguageRef, Mask, Program, SourceStore, at, clone
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.nodes import LanguageRef, Mask, Program, SourceStore, at, clone
 
 
 def run(program: Program) -> Program:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.effects import names_assigned, writes_memory
 from ninetoothed.passes.rewriting import (
     Draft,
     assign,
@@ -20,7 +19,8 @@ from ninetoothed.passes.rewriting import (
     read,
     stored_and_loaded,
 )
-from ninetoothed.program import Forwarded, Program, Store, at, clone
+from ninetoothed.program.effects import names_assigned, writes_memory
+from ninetoothed.program.nodes import Forwarded, Program, Store, at, clone
 
 
 class _Stored:

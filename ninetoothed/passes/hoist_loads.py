@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.effects import names_assigned, reads_memory, writes_memory
 from ninetoothed.passes.rewriting import (
     Draft,
     Site,
@@ -19,7 +18,8 @@ from ninetoothed.passes.rewriting import (
     load_sites,
     read,
 )
-from ninetoothed.program import Program
+from ninetoothed.program.effects import names_assigned, reads_memory, writes_memory
+from ninetoothed.program.nodes import Program
 
 
 def run(program: Program) -> Program:

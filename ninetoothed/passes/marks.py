@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ninetoothed.expr import Symbol
-from ninetoothed.program import SymbolValue, TileRef, Widened
+from ninetoothed.program.nodes import SymbolValue, TileRef, Widened
+from ninetoothed.symbols.expr import Symbol
 
 #: A dimension: an int or a symbol; None where it is not known.
 Shape = tuple[Any, ...]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.effects import names_assigned
 from ninetoothed.passes.rewriting import (
     Draft,
     index_names,
@@ -18,7 +17,8 @@ from ninetoothed.passes.rewriting import (
     own_expressions,
     stored_and_loaded,
 )
-from ninetoothed.program import Load, Program, SourceLoad, SourceStore, Store, at, walk
+from ninetoothed.program.effects import names_assigned
+from ninetoothed.program.nodes import Load, Program, SourceLoad, SourceStore, Store, at, walk
 
 #: What was stored and not waited for yet: parameter and tile; None for elements of the source.
 Pending = set[tuple[str, object]]

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.effects import called_name
 from ninetoothed.passes import custom_reductions
 from ninetoothed.passes.marks import (
     SCALAR,
@@ -21,7 +20,8 @@ from ninetoothed.passes.marks import (
     size_of,
     with_rank,
 )
-from ninetoothed.program import Excluded, ExternRef, LanguageRef, Widened, at, clone
+from ninetoothed.program.effects import called_name
+from ninetoothed.program.nodes import Excluded, ExternRef, LanguageRef, Widened, at, clone
 
 if TYPE_CHECKING:
     from ninetoothed.passes.padding_values import Values

@@ -22,7 +22,7 @@ from ninetoothed.passes.marks import (
 )
 from ninetoothed.passes.padding_calls import visit_call
 from ninetoothed.passes.rewriting import Draft, assign, key_of, language, read
-from ninetoothed.program import (
+from ninetoothed.program.nodes import (
     ElementType,
     Excluded,
     Forwarded,

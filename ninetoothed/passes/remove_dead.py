@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.effects import has_effect, names_read, targets_of
 from ninetoothed.passes.rewriting import Draft, blocks_of
-from ninetoothed.program import Program, at
+from ninetoothed.program.effects import has_effect, names_read, targets_of
+from ninetoothed.program.nodes import Program, at
 
 
 def run(program: Program) -> Program:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ninetoothed.effects import names_assigned, writes_memory
 from ninetoothed.passes.rewriting import (
     Draft,
     Site,
@@ -16,7 +15,8 @@ from ninetoothed.passes.rewriting import (
     load_sites,
     read,
 )
-from ninetoothed.program import Program
+from ninetoothed.program.effects import names_assigned, writes_memory
+from ninetoothed.program.nodes import Program
 
 
 @dataclass

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ninetoothed.effects import is_write, names_read, statements_of, targets_of
-from ninetoothed.program import (
+from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
+from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
     Program,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy
 import pytest
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
+from ninetoothed.language import dtypes
 from ninetoothed.testing.kernels import Kernels
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
-from ninetoothed import dtypes
 from ninetoothed.errors import ArgumentError, NineToothedError
+from ninetoothed.language import dtypes
 from ninetoothed.testing.expectations import ConformanceError, Expectations, expect
 from ninetoothed.testing.kernels import TASKS, Task
 

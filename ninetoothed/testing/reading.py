@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ninetoothed import dtypes
+from ninetoothed.language import dtypes
 from ninetoothed.testing.expectations import ConformanceError, Expectations, Skipped, expect
 
 SHAPES = ((), (5,), (2, 3), (4, 1, 3), (1, 1))

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import DeviceError
 from ninetoothed.frontends.base import Frontend, guard_by, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import cupy

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, guard_by, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import numpy

@@ -20,12 +20,13 @@ from benchmarks.inputs import normal  # noqa: E402
 from benchmarks.option_trials import GROUPS, STEPS, TRIALS, Contender, Summary  # noqa: E402
 from benchmarks.trial_tasks import BY_NAME, TASKS, Data, Kernels, Step, Task  # noqa: E402
 from ninetoothed.backends.base import Device  # noqa: E402
-from ninetoothed.backends.triton import planning, trials  # noqa: E402
-from ninetoothed.backends.triton.options import Options  # noqa: E402
-from ninetoothed.backends.triton.planning import Planner  # noqa: E402
-from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options  # noqa: E402
+from ninetoothed.backends.triton.planning import planner as planning  # noqa: E402
+from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
+from ninetoothed.backends.triton.runtime import benchmark  # noqa: E402
+from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.frontends.torch import FRONTEND  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 from tests.unit.machines import H200  # noqa: E402
 
@@ -48,9 +49,9 @@ class Machine:
         patch.setattr(planning.driver, "device_limits", lambda *_: H200)
         patch.setattr(planning.driver, "is_capturing", lambda *_: False)
         patch.setattr(planning, "runtime", lambda _: self)
-        patch.setattr(trials, "runtime", lambda _: self)
-        patch.setattr(trials.driver, "flush_bytes", lambda *_: 0)
-        patch.setattr(trials.driver, "measure", lambda launch, *_, **__: launch())
+        patch.setattr(benchmark, "runtime", lambda _: self)
+        patch.setattr(benchmark.driver, "flush_bytes", lambda *_: 0)
+        patch.setattr(benchmark.driver, "measure", lambda launch, *_, **__: launch())
         machine = self
         patch.setattr(Planner, "_candidate", lambda *given, **_: machine.candidate(*given[:2]))
         frontend = vars(FRONTEND)

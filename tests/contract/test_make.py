@@ -96,7 +96,7 @@ def test_num_warps_and_num_stages_take_an_int_or_several(fixed):
 def test_what_the_tuner_may_choose_from():
     """`num_warps` and `num_stages` …, `max_num_configs`"""
     pytest.importorskip("triton")
-    from ninetoothed.backends.triton.choosing import configurations
+    from ninetoothed.backends.triton.planning.space import configurations
 
     def chosen(**options):
         def arrangement(*tensors, BLOCK=block_size(32, 128)):

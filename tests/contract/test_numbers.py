@@ -74,7 +74,7 @@ def emitted_for(*arguments, application=copied, arrangement=None):
     """The Triton source for float16 matrices of these shapes and strides; no memory is needed."""
     pytest.importorskip("triton")
     from ninetoothed.backends.base import Argument, Call, Device
-    from ninetoothed.backends.triton.specialize import specialize
+    from ninetoothed.backends.triton.translation import specialize
 
     def in_blocks(x, y):
         return x.tile((16, 16)), y.tile((16, 16))
@@ -127,7 +127,7 @@ def test_the_width_is_decided_from_the_arguments_of_each_call():
     """decided from the arguments of each call"""
     pytest.importorskip("triton")
     from ninetoothed.backends.base import Argument, Call
-    from ninetoothed.backends.triton.specialize import specialize
+    from ninetoothed.backends.triton.translation import specialize
 
     kernel = ninetoothed.make(
         lambda x, y: (x.tile((16, 16)), y.tile((16, 16))), copied, matrices(2)

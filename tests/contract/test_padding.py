@@ -355,7 +355,7 @@ def test_nor_where_the_sizes_of_a_call_do(size, masks):
     """Sizes that are not known at `make` are looked at in each call."""
     pytest.importorskip("triton")
     from ninetoothed.backends.base import Argument, Call, Device
-    from ninetoothed.backends.triton.specialize import specialize
+    from ninetoothed.backends.triton.translation import specialize
 
     def application(x, y):
         y = ntl.exp(x)  # noqa: F841

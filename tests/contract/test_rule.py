@@ -7,8 +7,8 @@ import torch
 
 import ninetoothed
 from ninetoothed import Tensor
-from ninetoothed.arrange import Arrangement
 from ninetoothed.errors import ArrangementError
+from ninetoothed.tensors.arrange import Arrangement
 from tests.contract.kernels import arange, empty
 
 

@@ -10,7 +10,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError
-from ninetoothed.simplify import simplify
+from ninetoothed.symbols.simplify import simplify
 from tests.contract.kernels import B, arange, empty, rows, run, tiles, vectors
 
 

@@ -11,16 +11,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.backends.triton import choosing, options, versions
-from ninetoothed.backends.triton.facts import Estimator
-from ninetoothed.backends.triton.options import Options
-from ninetoothed.backends.triton.specialize import Specialized, environment_of, specialize
-from ninetoothed.costs import DeviceLimits
+from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.options import registry
+from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.planning import space as choosing
+from ninetoothed.backends.triton.planning.cost_features import Estimator
+from ninetoothed.backends.triton.translation import Specialized, environment_of, specialize
 from ninetoothed.errors import NineToothedError
-from ninetoothed.kernel import Kernel
-from ninetoothed.tuning import Config
+from ninetoothed.language import dtypes
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.tuning.estimate import DeviceLimits
+from ninetoothed.tuning.space import Config
 from tests.unit.machines import H200
 
 __all__ = [
@@ -115,7 +117,7 @@ def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) 
     """The sets of options that are tried for a call on a device, in order."""
     environment = environment_of(kernel, call, config_of(values, 4, 3, {}))
     with _gluon():
-        found = options.choices(kernel, call, environment, DEVICES[device], given={})
+        found = registry.choices(kernel, call, environment, DEVICES[device], given={})
     return [" ".join(f"{name}={value}" for name, value in chosen) for chosen in found]
 
 

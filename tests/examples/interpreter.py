@@ -21,15 +21,15 @@ import triton.language as tl
 
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
-from ninetoothed.backends.numpy.planning import choose_meta
-from ninetoothed.backends.triton import options
-from ninetoothed.backends.triton.compile import Target, load
-from ninetoothed.backends.triton.descriptors import Description
-from ninetoothed.backends.triton.emit import Emitted, KernelParameter, emit
-from ninetoothed.backends.triton.specialize import Specialized, specialize
-from ninetoothed.backends.triton.variant import Variant, variant_of
+from ninetoothed.backends.numpy.execution.planning import choose_meta
+from ninetoothed.backends.triton.compiler.compile import Target, load
+from ninetoothed.backends.triton.options import registry
+from ninetoothed.backends.triton.options.descriptors import Description
+from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
+from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
+from ninetoothed.backends.triton.translation import Specialized, specialize
 from ninetoothed.cache import write_source
-from ninetoothed.tuning import Config
+from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
 from tests.examples.checking import check
 
@@ -101,8 +101,8 @@ class Interpreter(Backend):
         """The source, the number of its programs, and what else a launch is given."""
         if self._is_specialised:
             # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
-            given = {**options.fixed(), **_LEFT_OUT}
-            first, *_ = options.choices(kernel, call, environment, _DEVICE, given)
+            given = {**registry.fixed(), **_LEFT_OUT}
+            first, *_ = registry.choices(kernel, call, environment, _DEVICE, given)
             values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
             specialized = specialize(kernel, call, Config(values, 4, 3, first))
             launched = specialized.num_programs

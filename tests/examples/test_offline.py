@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from ninetoothed.kernel import Kernel
+from ninetoothed.launch.kernel import Kernel
 from tests.examples.cases import BY_NAME, EXAMPLES, Maker
 
 pytest.importorskip("triton", reason="needs Triton")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.frontends.base import guard_by
+from ninetoothed.language import dtypes
 from tests.frontends import toy_framework as toy
 
 

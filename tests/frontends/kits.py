@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
+from ninetoothed.language import dtypes
 from ninetoothed.testing import FrontendConformance
 
 

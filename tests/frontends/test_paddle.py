@@ -12,10 +12,11 @@ import pytest
 
 import ninetoothed
 from benchmarks.fresh import figures
-from ninetoothed import dtypes, plugins
+from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.backends.numpy.backend import NumpyBackend
 from ninetoothed.errors import ArgumentError, DeviceError
+from ninetoothed.language import dtypes
 
 paddle = pytest.importorskip("paddle", reason="needs PaddlePaddle")
 

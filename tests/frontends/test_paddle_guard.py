@@ -86,7 +86,7 @@ def test_on_a_gpu_one_function_in_c_compares_and_asks_the_driver(monkeypatch):
     pytest.importorskip("triton", reason="needs Triton, which compiles the C functions")
     if paddle_native.functions() is None:
         pytest.skip("needs a C compiler")
-    from ninetoothed.backends.triton import memory
+    from ninetoothed.backends.triton.runtime import memory
     from ninetoothed.frontends import paddle as frontend
 
     x, y, other, elsewhere = (ones(8, 4) for _ in range(4))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ninetoothed import dtypes, plugins
+from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
+from ninetoothed.language import dtypes
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 

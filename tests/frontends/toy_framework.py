@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Backend, Call, Device, Plan
 from ninetoothed.backends.numpy.backend import BACKEND as NUMPY_BACKEND
 from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 
 DEVICE = Device("toy", 0)
 

@@ -27,8 +27,9 @@ import cupy  # noqa: E402
 import numpy as np  # noqa: E402
 import triton  # noqa: E402
 
-from ninetoothed import dtypes, plugins  # noqa: E402
+from ninetoothed import plugins  # noqa: E402
 from ninetoothed.errors import ArgumentError  # noqa: E402
+from ninetoothed.language import dtypes  # noqa: E402
 from tests.gpu.ten_kernels import TOLERANCE, InOut, Output, Task, tasks  # noqa: E402
 
 #: Keeps one stream of the device busy for so many clock ticks.

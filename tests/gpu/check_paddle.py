@@ -31,7 +31,7 @@ import ninetoothed  # noqa: E402
 from ninetoothed import plugins  # noqa: E402
 from ninetoothed.backends.base import Device  # noqa: E402
 from ninetoothed.backends.triton.backend import TritonBackend  # noqa: E402
-from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
+from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
 from ninetoothed.testing import failures  # noqa: E402
 from tests.frontends.kits import PaddleGpuKit  # noqa: E402

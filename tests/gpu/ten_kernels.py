@@ -21,7 +21,7 @@ from examples import (
     silu,
     softmax,
 )
-from ninetoothed.results import entries
+from ninetoothed.tuning.results import entries
 
 #: The largest error, over the largest element of what is expected.
 TOLERANCE = 5e-3

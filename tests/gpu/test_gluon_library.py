@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from ninetoothed.backends.triton import versions  # noqa: E402
+from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("its kernel is written by hand")
 

@@ -10,14 +10,15 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
 from examples import sdpa  # noqa: E402
-from ninetoothed.backends.triton import rings, versions  # noqa: E402
+from ninetoothed.backends.triton.compiler import versions  # noqa: E402
+from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests is about rings")
 
 
-@pytest.fixture(params=rings.SIZES, autouse=True)
+@pytest.fixture(params=tma_pipeline.SIZES, autouse=True)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     if torch.cuda.get_device_capability() != (9, 0) or not versions.has_gluon():
         pytest.skip("needs Hopper and Triton 3.6's Gluon")

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
 from examples import addmm, bmm, conv2d, mm  # noqa: E402
-from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
-from ninetoothed.backends.triton.workspace import COUNTER_BYTES, workspaces  # noqa: E402
+from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
+from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 

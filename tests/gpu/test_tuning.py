@@ -80,7 +80,7 @@ def test_tuning_ahead_is_used_by_later_calls() -> None:
     kernel(x, y, output)
     assert_matches(output, x.double() @ y.double(), 512)
 
-    from ninetoothed.backends.triton.planning import Planner
+    from ninetoothed.backends.triton.planning.planner import Planner
 
     plan = Planner(kernel, kernel.call_of(x, y, output)).plan(None)
     assert plan.details["config"] == tuned.config
@@ -101,7 +101,7 @@ def test_what_a_tuned_kernel_overwrites_is_as_after_one_call(monkeypatch, is_ali
 @SEARCHES
 def test_nothing_is_tuned_in_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "quick")
-    from ninetoothed.results import entries
+    from ninetoothed.tuning.results import entries
 
     kernel = ninetoothed.make(softmax.arrangement, softmax.application, softmax.tensors)
     x = Maker(torch.float32, "cuda")(64, 1000)

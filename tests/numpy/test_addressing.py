@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ninetoothed import Tensor
-from ninetoothed.access import access_of
-from ninetoothed.backends.numpy.addressing import Addressing
+from ninetoothed.backends.numpy.execution.addressing import Addressing
+from ninetoothed.tensors.access import access_of
 
 ARRANGEMENTS = {
     "tile": ((10,), lambda t: t.tile((4,))),

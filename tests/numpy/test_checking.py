@@ -7,7 +7,7 @@ import pytest
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from ninetoothed.backends.numpy.checking import check
+from ninetoothed.backends.numpy.execution.checking import check
 from ninetoothed.errors import ConflictingStoreError, OutOfBoundsError, UnwrittenOutputError
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")

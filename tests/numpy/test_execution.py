@@ -14,17 +14,18 @@ import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import dtypes, expr
-from ninetoothed import source as sources
-from ninetoothed.backends.numpy.addressing import Addressing
-from ninetoothed.backends.numpy.execute import Launch, Tensor, TensorPlan
-from ninetoothed.backends.numpy.tile import SeveralElementsError, Tile
+from ninetoothed.backends.numpy.execution.addressing import Addressing
+from ninetoothed.backends.numpy.execution.execute import Launch, Tensor, TensorPlan
+from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile
 from ninetoothed.errors import (
     ApplicationError,
     ArgumentError,
     CompilationError,
     OutOfBoundsError,
 )
+from ninetoothed.language import dtypes
+from ninetoothed.program import source as sources
+from ninetoothed.symbols import expr
 
 
 def tiled(array, block, middle=(), grid=None, other=None):

@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.memory import Memory, element_indices, reach
+from ninetoothed.backends.numpy.values.memory import Memory, element_indices, reach
 from ninetoothed.errors import OutOfBoundsError
+from ninetoothed.language import dtypes
 
 
 def memory_of(view):

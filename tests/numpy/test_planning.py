@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ninetoothed import Symbol, Tensor, block_size, dtypes
-from ninetoothed.backends.numpy.addressing import Sequences, next_power_of_two
-from ninetoothed.backends.numpy.planning import choose_meta, scalar
+from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed.backends.numpy.execution.addressing import Sequences, next_power_of_two
+from ninetoothed.backends.numpy.execution.planning import choose_meta, scalar
+from ninetoothed.language import dtypes
 
 
 def chosen(arranged, symbols, sizes):

@@ -15,15 +15,15 @@ for _framework in ("torch", "paddle", "cupy", "jax"):
     sys.modules[_framework] = None  # type: ignore[assignment]
 
 from examples import mm  # noqa: E402
-from ninetoothed import dtypes  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
-from ninetoothed.backends.triton import driver  # noqa: E402
-from ninetoothed.backends.triton.compile import Target, compile_source  # noqa: E402
-from ninetoothed.backends.triton.planning import Planner  # noqa: E402
-from ninetoothed.backends.triton.recipes import Described, recipe_of  # noqa: E402
-from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
+from ninetoothed.backends.triton.runtime import driver  # noqa: E402
+from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
+from ninetoothed.backends.triton.runtime.launch_record import Described, recipe_of  # noqa: E402
 from ninetoothed.errors import DeviceError  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.language import dtypes  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 
 FAKE = ctypes.CDLL("libcuda.so.1")
 

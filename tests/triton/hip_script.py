@@ -9,9 +9,9 @@ import sys
 for _framework in ("torch", "paddle", "cupy", "jax"):
     sys.modules[_framework] = None  # type: ignore[assignment]
 
-from ninetoothed.backends.triton import driver  # noqa: E402
-from ninetoothed.backends.triton.compile import Target, compile_source  # noqa: E402
-from ninetoothed.backends.triton.runtime import runtime  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.runtime import driver  # noqa: E402
+from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
 
 FAKE = ctypes.CDLL(os.environ["TRITON_LIBHIP_PATH"])
 

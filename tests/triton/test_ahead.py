@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from examples import conv2d  # noqa: E402
-from ninetoothed.backends.triton import ahead  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.options import register_prefetch  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
@@ -36,7 +36,7 @@ def product(m, k, n):
 
 def is_tried(name, *shapes, dtype=torch.float16):
     call = call_of(name, *shapes, dtype=dtype)
-    return ahead.is_worth_it(TEN[name], call, environment_of(TEN[name], call, config()))
+    return register_prefetch.is_worth_it(TEN[name], call, environment_of(TEN[name], call, config()))
 
 
 def test_the_gathered_windows_of_a_convolution_are_loaded_ahead():
@@ -49,7 +49,9 @@ def test_so_are_windows_that_are_two_apart():
     shapes = ((4, 64, 28, 28), (128, 64, 3, 3), (4, 128, 14, 14))
     call = kernel.call_of(*(torch.empty(shape, dtype=torch.float16) for shape in shapes))
 
-    assert ahead.narrow(kernel, call, environment_of(kernel, call, config())) == {"input"}
+    assert register_prefetch.narrow(kernel, call, environment_of(kernel, call, config())) == {
+        "input"
+    }
 
 
 def test_what_is_copied_in_the_background_is_not():

@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("triton")
 
-from ninetoothed.backends.triton import binaries, versions
-from ninetoothed.backends.triton.binaries import Binaries
-from ninetoothed.backends.triton.compile import Target
-from ninetoothed.backends.triton.planning import compiled_for
-from ninetoothed.backends.triton.specialize import specialize
+from ninetoothed.backends.triton.compiler import binaries, versions
+from ninetoothed.backends.triton.compiler.binaries import Binaries
+from ninetoothed.backends.triton.compiler.compile import Target
+from ninetoothed.backends.triton.planning.planner import compiled_for
+from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.cache import Cache
 from ninetoothed.errors import CompilationError
-from ninetoothed.tuning import Config
+from ninetoothed.tuning.space import Config
 from tests.golden.kernels import TEN
 from tests.triton.test_planning import product
 

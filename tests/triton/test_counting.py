@@ -7,13 +7,14 @@ from dataclasses import replace
 import ninetoothed
 import ninetoothed.language as ntl
 from examples import addmm, conv2d, jagged_to_padded, mm, rms_norm, sdpa, silu, softmax
-from ninetoothed import Tensor, dtypes
+from ninetoothed import Tensor
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.backends.triton.counting import Counts, count
-from ninetoothed.backends.triton.facts import EFFECTS, Estimator
-from ninetoothed.backends.triton.specialize import environment_of
-from ninetoothed.costs import Product
-from ninetoothed.tuning import Config
+from ninetoothed.backends.triton.analysis.operation_counts import Counts, count
+from ninetoothed.backends.triton.planning.cost_features import EFFECTS, Estimator
+from ninetoothed.backends.triton.translation import environment_of
+from ninetoothed.language import dtypes
+from ninetoothed.tuning.estimate import Product
+from ninetoothed.tuning.space import Config
 from tests.unit.machines import H200
 
 

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from examples import sdpa  # noqa: E402
-from ninetoothed.backends.triton.deferred_sums import applies, run  # noqa: E402
-from ninetoothed.backends.triton.emit import emit  # noqa: E402
-from ninetoothed.backends.triton.options import Options  # noqa: E402
+from ninetoothed.backends.triton.options.partial_reduction_sinking import applies, run  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options  # noqa: E402
+from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.deferred_sums_cases import KERNELS  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402

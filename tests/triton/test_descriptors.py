@@ -10,14 +10,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton import descriptors  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.emit import emit  # noqa: E402
-from ninetoothed.backends.triton.options import choices  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.backends.triton.variant import Variant  # noqa: E402
-from ninetoothed.dtypes import float16  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import descriptors  # noqa: E402
+from ninetoothed.backends.triton.options.registry import choices  # noqa: E402
+from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
+from ninetoothed.backends.triton.specialization.call_facts import Variant  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.language.dtypes import float16  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 

@@ -7,14 +7,14 @@ import re
 import pytest
 
 from examples import add, mm, softmax
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call
-from ninetoothed.backends.triton import divisors
-from ninetoothed.backends.triton.compile import Target
-from ninetoothed.backends.triton.planning import compiled_for
-from ninetoothed.backends.triton.specialize import specialize
-from ninetoothed.kernel import Kernel
-from ninetoothed.tuning import Config
+from ninetoothed.backends.triton.compiler.compile import Target
+from ninetoothed.backends.triton.planning.planner import compiled_for
+from ninetoothed.backends.triton.specialization import divisors
+from ninetoothed.backends.triton.translation import specialize
+from ninetoothed.language import dtypes
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.tuning.space import Config
 
 pytest.importorskip("triton", reason="needs Triton")
 

@@ -83,7 +83,7 @@ def test_on_a_fake_amd_driver(claim: str, directory: Path) -> None:
 
 def test_without_a_c_compiler_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
-    from ninetoothed.backends.triton import versions
+    from ninetoothed.backends.triton.compiler import versions
     from ninetoothed.errors import DeviceError
 
     def refuse() -> None:
@@ -96,7 +96,7 @@ def test_without_a_c_compiler_the_error_says_so(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_driver_the_error_says_where_kernels_run() -> None:
-    from ninetoothed.backends.triton.runtime import runtime
+    from ninetoothed.backends.triton.runtime.device_api import runtime
     from ninetoothed.errors import DeviceError
 
     if shutil.which("nvidia-smi"):

@@ -11,12 +11,12 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.early_loads import applies, run  # noqa: E402
-from ninetoothed.backends.triton.emit import emit  # noqa: E402
-from ninetoothed.backends.triton.options import Options, choices  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options.load_scheduling import applies, run  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options, choices  # noqa: E402
+from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 

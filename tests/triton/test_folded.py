@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton import folded  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.options import folded_gather  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.folded_cases import SWAPPED  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
@@ -34,7 +34,7 @@ def config(**blocks: int) -> Config:
 def folds(kernel, *tensors, **blocks):
     call = kernel.call_of(*tensors)
     names = [parameter.name for parameter in kernel.tensor_parameters]
-    return dict(folded.folds(kernel, names, environment_of(kernel, call, config(**blocks))))
+    return dict(folded_gather.folds(kernel, names, environment_of(kernel, call, config(**blocks))))
 
 
 def test_a_warp_follows_a_row_of_windows():

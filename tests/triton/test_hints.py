@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from examples import rope_in_place
-from ninetoothed.backends.triton.emit import emit
-from ninetoothed.backends.triton.hints import streamed
-from ninetoothed.backends.triton.options import Options
+from ninetoothed.backends.triton.options.eviction_policy import streamed
+from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.printers.triton import emit
 from tests.golden.kernels import TEN
 
 

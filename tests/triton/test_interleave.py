@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from examples import rope  # noqa: E402
-from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
+from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from tests.triton.interleave_cases import KERNELS  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton.joined import join  # noqa: E402
+from ninetoothed.backends.triton.printers.joined import join  # noqa: E402
 
 
 def joined(first: str, second: str, known=("x", "y"), needed=("x",)) -> str:

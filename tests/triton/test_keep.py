@@ -14,15 +14,25 @@ pytest.importorskip("triton", reason="needs Triton")
 import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import add, rope_in_place, silu, softmax  # noqa: E402
-from ninetoothed import Symbol, Tensor, dtypes  # noqa: E402
+from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
-from ninetoothed.backends.triton import keep, options  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.keep import Keeping, _boxes, keeping, results, serves  # noqa: E402
-from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.expr import as_symbol  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import (  # noqa: E402
+    l2_residency,
+    registry,
+)
+from ninetoothed.backends.triton.options.l2_residency import (  # noqa: E402
+    Keeping,
+    _boxes,
+    keeping,
+    results,
+    serves,
+)
+from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.language import dtypes  # noqa: E402
+from ninetoothed.symbols.expr import as_symbol  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton import keep_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
@@ -44,7 +54,7 @@ def sum_of(size: int) -> Call:
 
 def kept(kernel, call: Call, device=H200) -> set[int]:
     """What is tried of the option."""
-    found = options.choices(kernel, call, environment_of(kernel, call, None), device)
+    found = registry.choices(kernel, call, environment_of(kernel, call, None), device)
     return {dict(chosen).get("keep", 0) for chosen in found}
 
 
@@ -199,7 +209,7 @@ def test_kept_results_lie_in_the_lines_and_no_line_beyond_the_tensor(
     arranged, rows, columns, monkeypatch
 ):
     """Of random sizes and strides, with some hundred bytes kept."""
-    monkeypatch.setattr(keep, "_MIB", 256)
+    monkeypatch.setattr(l2_residency, "_MIB", 256)
 
     def arrangement(x, y):
         return arranged(x, y, rows, columns)

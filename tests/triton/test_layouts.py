@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from ninetoothed.backends.triton.layouts import Layouts, NotPossibleError, text
+from ninetoothed.backends.triton.printers.layouts import Layouts, NotPossibleError, text
 
 
 def written(*lines: str, products: dict[str, tuple[str, str]] | None = None) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from ninetoothed.backends.triton.compile import Target, as_text, compile_source
+from ninetoothed.backends.triton.compiler.compile import Target, as_text, compile_source
 from ninetoothed.errors import CompilationError
 
 SOURCE = """import triton

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from ninetoothed.backends.triton import memory
+from ninetoothed.backends.triton.runtime import memory
 from ninetoothed.errors import DeviceError
 
 pytest.importorskip("triton", reason="needs Triton, which compiles the C functions")

@@ -9,9 +9,14 @@ import pytest
 import torch
 
 from examples import conv2d, mm
-from ninetoothed.backends.triton.offsets import adjacent, by_lanes, joined, without_remainders
-from ninetoothed.backends.triton.specialize import environment_of
-from ninetoothed.tuning import Config
+from ninetoothed.backends.triton.specialization.offsets import (
+    adjacent,
+    by_lanes,
+    joined,
+    without_remainders,
+)
+from ninetoothed.backends.triton.translation import environment_of
+from ninetoothed.tuning.space import Config
 from tests.golden.kernels import TEN
 
 BLOCKS = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}

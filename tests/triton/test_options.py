@@ -4,11 +4,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options import Options, choices  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options, choices  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")

@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.emit import emit  # noqa: E402
-from ninetoothed.backends.triton.options import Options  # noqa: E402
-from ninetoothed.backends.triton.overlap import WAIT, is_in, serves  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options.dependent_launch import WAIT, is_in, serves  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options  # noqa: E402
+from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.test_descriptors import BLOCKS  # noqa: E402
 

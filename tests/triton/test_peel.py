@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from examples import mm, sdpa  # noqa: E402
-from ninetoothed.backends.triton import options  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.options import registry  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.triton import peel_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
@@ -41,7 +41,7 @@ def source(kernel, call, chosen=PEELED):
 
 def tried(kernel, call):
     environment = environment_of(kernel, call, Config(TILES[kernel.name], 4, 3))
-    return {dict(chosen).get("peel", 0) for chosen in options.choices(kernel, call, environment)}
+    return {dict(chosen).get("peel", 0) for chosen in registry.choices(kernel, call, environment)}
 
 
 def loops(text):

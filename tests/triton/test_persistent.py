@@ -11,11 +11,11 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import mm  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
-from ninetoothed.backends.triton import persistent  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options import choices  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import persistent  # noqa: E402
+from ninetoothed.backends.triton.options.registry import choices  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.test_descriptors import BLOCKS, HOPPER, compiled  # noqa: E402

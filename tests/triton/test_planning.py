@@ -15,14 +15,16 @@ import pytest
 pytest.importorskip("triton")
 
 from examples import mm, silu, softmax
-from ninetoothed import dtypes, tuning
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.backends.triton import planning, trials
-from ninetoothed.backends.triton.planning import Planner
+from ninetoothed.backends.triton.planning import planner as planning
+from ninetoothed.backends.triton.planning.planner import Planner
+from ninetoothed.backends.triton.runtime import benchmark
 from ninetoothed.errors import CompilationError, DeviceError
-from ninetoothed.results import Results, entries
-from ninetoothed.search import Purse
-from ninetoothed.tuning import Config
+from ninetoothed.language import dtypes
+from ninetoothed.tuning import space as tuning
+from ninetoothed.tuning.results import Results, entries
+from ninetoothed.tuning.search import Purse
+from ninetoothed.tuning.space import Config
 from tests.unit.machines import H200
 
 pytestmark = pytest.mark.fixes_options("its tests fix what is tried")
@@ -65,10 +67,10 @@ class Machine:
         monkeypatch.setattr(planning.driver, "device_limits", lambda *_: self.limits)
         monkeypatch.setattr(planning.driver, "is_capturing", lambda *_: self.capturing)
         monkeypatch.setattr(planning, "runtime", lambda backend: self)
-        monkeypatch.setattr(trials, "runtime", lambda backend: self)
+        monkeypatch.setattr(benchmark, "runtime", lambda backend: self)
         monkeypatch.setattr(planning, "_PURSE", Purse())
         monkeypatch.setattr(Planner, "_candidate", self._candidate)
-        monkeypatch.setattr(trials.driver, "measure", self._measure)
+        monkeypatch.setattr(benchmark.driver, "measure", self._measure)
 
     def _candidate(self, config: Config, is_kept: bool = True) -> SimpleNamespace:
         if self.fails(config):

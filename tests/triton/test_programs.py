@@ -17,12 +17,15 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import dropout, jagged_to_padded, rms_norm, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor, block_size  # noqa: E402
-from ninetoothed.backends.triton import options, programs  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
-from ninetoothed.verify import verify  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import (  # noqa: E402
+    program_coarsening,
+    registry,
+)
+from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.program.verify import verify  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import ROOT, failures  # noqa: E402
 from tests.triton.programs_cases import KERNELS, ROPE, rows  # noqa: E402
@@ -42,7 +45,7 @@ def rope_call(batch=4, length=1024, heads=48):
 
 
 def choices(kernel, call):
-    return programs.choices(kernel, call, environment_of(kernel, call, None))
+    return program_coarsening.choices(kernel, call, environment_of(kernel, call, None))
 
 
 def joined(kernel, call, count):
@@ -55,7 +58,7 @@ def made(application, *tensors, arrangement=rows):
 
 
 def lifted(kernel):
-    return [programs._lifted(kernel, dim) is not None for dim in range(len(kernel.grid))]
+    return [program_coarsening._lifted(kernel, dim) is not None for dim in range(len(kernel.grid))]
 
 
 # Where it is offered.
@@ -85,10 +88,12 @@ def test_what_no_program_could_hold_is_not_joined_by_force(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=16")
     short, long = (softmax.kernel.call_of(half(64, n), half(64, n)) for n in (2048, 4096))
 
-    assert options.choices(softmax.kernel, short, environment_of(softmax.kernel, short, None)) == [
+    assert registry.choices(softmax.kernel, short, environment_of(softmax.kernel, short, None)) == [
         (("programs", 16),)
     ]
-    assert options.choices(softmax.kernel, long, environment_of(softmax.kernel, long, None)) == [()]
+    assert registry.choices(softmax.kernel, long, environment_of(softmax.kernel, long, None)) == [
+        ()
+    ]
 
 
 def test_what_the_tuner_chooses_is_not_multiplied():
@@ -103,7 +108,7 @@ def test_what_the_tuner_chooses_is_not_multiplied():
     call = kernel.call_of(vector, vector)
     environment = environment_of(kernel, call, Config((("size", 32),), 4, 3))
 
-    assert programs.choices(kernel, call, environment) == ()
+    assert program_coarsening.choices(kernel, call, environment) == ()
 
 
 def test_the_innermost_dimension_that_is_long_enough_is_joined():
@@ -211,7 +216,7 @@ def test_one_program_is_the_plain_kernel():
 
 @pytest.mark.parametrize("kernel", [*KERNELS.values(), *ROPE.values()], ids=lambda k: k.name)
 def test_the_joined_program_is_well_formed(kernel):
-    verify(programs._Joined(kernel, 0, 8).program)
+    verify(program_coarsening._Joined(kernel, 0, 8).program)
 
 
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)

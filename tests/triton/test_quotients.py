@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from examples import conv2d  # noqa: E402
-from ninetoothed.backends.triton.quotients import multiplier  # noqa: E402
-from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.specialization.magic_division import multiplier  # noqa: E402
+from ninetoothed.backends.triton.translation import specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 
 DIVISORS = [*range(1, 70), 121, 127, 128, 129, 147, 1000, 4095, 4096, 65537]

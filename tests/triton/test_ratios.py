@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from examples import sdpa  # noqa: E402
-from ninetoothed.backends.triton.ratios import divisors  # noqa: E402
-from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.specialization.size_ratios import divisors  # noqa: E402
+from ninetoothed.backends.triton.translation import specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 
 

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from ninetoothed.backends.triton.recipes import Described, Given, Recipe, packed
+from ninetoothed.backends.triton.runtime.launch_record import Described, Given, Recipe, packed
 
 
 @pytest.mark.parametrize(

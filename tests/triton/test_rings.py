@@ -12,13 +12,14 @@ pytest.importorskip("triton", reason="needs Triton")
 import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
-from ninetoothed.backends.triton import rings, versions  # noqa: E402
-from ninetoothed.backends.triton.choosing import configurations, settled, space_of  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options import choices  # noqa: E402
-from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.compiler import versions  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
+from ninetoothed.backends.triton.options.registry import choices  # noqa: E402
+from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.planning.space import configurations, settled, space_of  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.unit.machines import H200  # noqa: E402
 
@@ -71,8 +72,11 @@ def frame_bytes(machine_code):
 
 
 def test_attention_is_loaded_to_rings():
-    assert tried(*attention()) == {0, *rings.SIZES}
-    assert tried(*attention(is_causal=True, dtype=torch.bfloat16, width=128)) == {0, *rings.SIZES}
+    assert tried(*attention()) == {0, *tma_pipeline.SIZES}
+    assert tried(*attention(is_causal=True, dtype=torch.bfloat16, width=128)) == {
+        0,
+        *tma_pipeline.SIZES,
+    }
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_what_the_hardware_does_not_take(call, blocks):
 
 @pytest.mark.parametrize("name", ["mm", "bmm", "addmm", "conv2d", "softmax"])
 def test_nothing_else_of_the_ten_has_several_products(name):
-    assert not rings.is_worth_it(TEN[name])
+    assert not tma_pipeline.is_worth_it(TEN[name])
 
 
 def test_a_person_may_do_without():
@@ -141,7 +145,7 @@ def test_four_warps_whatever_was_asked_for():
     kernel, call = attention()
     found = [c for c in configurations(kernel, call, HOPPER) if dict(c.options).get("ring")]
 
-    assert found and {config.num_warps for config in found} == {rings.WARPS}
+    assert found and {config.num_warps for config in found} == {tma_pipeline.WARPS}
     assert len(found) == len(set(found))
 
 
@@ -262,7 +266,7 @@ def test_the_compiler_is_told_how_many_registers_programs_share():
     assert most(128, 64, 64) == 128
     assert most(64, 64, 64) == 96
     assert most(128, 64, 128) == 168
-    assert rings.most_registers([128 * 128, 128 * 128]) is None
+    assert tma_pipeline.most_registers([128 * 128, 128 * 128]) is None
 
 
 def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
@@ -277,7 +281,7 @@ def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
 @pytest.mark.parametrize("is_causal", [False, True], ids=["", "causal"])
 @pytest.mark.parametrize("width", [64, 128, 80])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("size", rings.SIZES)
+@pytest.mark.parametrize("size", tma_pipeline.SIZES)
 def test_machine_code(is_causal, width, dtype, size):
     kernel, call = attention(width=width, dtype=dtype, is_causal=is_causal, keys=777)
     found, config = specialized(kernel, call, ring=size, peel=int(is_causal))
@@ -285,7 +289,7 @@ def test_machine_code(is_causal, width, dtype, size):
 
     assert "wgmma.mma_async" in compiled.asm["ptx"]
     assert "cp.async.bulk.tensor.4d.shared" in compiled.asm["ptx"]
-    assert compiled.metadata.num_warps == rings.WARPS
+    assert compiled.metadata.num_warps == tma_pipeline.WARPS
 
 
 def test_a_kernel_is_compiled_ahead(monkeypatch):
@@ -406,7 +410,7 @@ def made(application):
 
 
 def test_the_one_that_the_others_are_changes_of():
-    assert tried(*attention(made(looped))) == {0, *rings.SIZES}
+    assert tried(*attention(made(looped))) == {0, *tma_pipeline.SIZES}
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ pytest.importorskip("triton", reason="needs Triton")
 import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
-from ninetoothed.backends.triton.specialize import specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.translation import specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 

@@ -13,12 +13,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton import library, shares  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options import Options, are_right, choices  # noqa: E402
-from ninetoothed.backends.triton.planning import compiled_for  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton import library  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import cooperative_reduction as shares  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options, are_right, choices  # noqa: E402
+from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.shares_cases import KERNELS, SHARED, WHOLE  # noqa: E402

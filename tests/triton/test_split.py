@@ -7,11 +7,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton import split  # noqa: E402
-from ninetoothed.backends.triton.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options import Options, are_right, choices  # noqa: E402
-from ninetoothed.backends.triton.specialize import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning import Config  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.options import split_k  # noqa: E402
+from ninetoothed.backends.triton.options.registry import Options, are_right, choices  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.split_cases import CUT, KERNELS, WHOLE  # noqa: E402
@@ -39,24 +39,24 @@ def config(**options):
 
 
 def tried(kernel, call, multiprocessors=132):
-    return split.choices(kernel, environment_of(kernel, call, config()), multiprocessors)
+    return split_k.choices(kernel, environment_of(kernel, call, config()), multiprocessors)
 
 
 @pytest.mark.parametrize("name", CUT)
 def test_a_loop_that_only_adds_may_be_cut(name):
-    assert split.form_of(KERNELS[name]) is not None
+    assert split_k.form_of(KERNELS[name]) is not None
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_any_other_loop_may_not(name):
-    assert split.form_of(KERNELS[name]) is None
+    assert split_k.form_of(KERNELS[name]) is None
 
 
 @pytest.mark.parametrize("name", TEN)
 def test_of_the_ten_kernels_the_products_may_be_cut(name):
     is_product = name in ("mm", "addmm", "bmm", "conv2d")
 
-    assert (split.form_of(TEN[name]) is not None) is is_product
+    assert (split_k.form_of(TEN[name]) is not None) is is_product
 
 
 def test_a_grid_that_is_too_small_is_tried_in_parts():

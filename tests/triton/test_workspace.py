@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton.workspace import COUNTER_BYTES, MOST_STREAMS, Workspaces  # noqa: E402
+from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, MOST_STREAMS, Workspaces  # noqa: E402
 
 
 class FakeRuntime:

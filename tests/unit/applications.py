@@ -14,11 +14,11 @@ from __future__ import annotations
 import inspect
 import textwrap
 
-from ninetoothed.arrange import Parameter
-from ninetoothed.expr import Symbol
 from ninetoothed.parsing import parse
-from ninetoothed.tensor import Tensor
-from ninetoothed.verify import verify
+from ninetoothed.program.verify import verify
+from ninetoothed.symbols.expr import Symbol
+from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.tensor import Tensor
 
 M = Symbol("M", constexpr=True)
 N = Symbol("N", constexpr=True)

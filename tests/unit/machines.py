@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ninetoothed.costs import DeviceLimits
+from ninetoothed.tuning.estimate import DeviceLimits
 
 H200 = DeviceLimits(
     name="NVIDIA H200",

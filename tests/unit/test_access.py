@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ninetoothed import Symbol, Tensor, block_size
-from ninetoothed.access import access_of, is_power_of_two, offset_of, positions
 from ninetoothed.errors import ArrangementError
+from ninetoothed.tensors.access import access_of, is_power_of_two, offset_of, positions
 
 B = Symbol("B", constexpr=True)
 BLOCK = block_size()

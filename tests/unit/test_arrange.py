@@ -7,9 +7,9 @@ import functools
 import pytest
 
 from ninetoothed import Symbol, Tensor
-from ninetoothed.arrange import NO_VALUE, arrange, pair, symbols_of
 from ninetoothed.errors import ArrangementError
-from ninetoothed.expr import as_symbol
+from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.tensors.arrange import NO_VALUE, arrange, pair, symbols_of
 
 B = Symbol("B", constexpr=True)
 

@@ -13,8 +13,8 @@ import pytest
 from ninetoothed import doctor, plugins
 from ninetoothed.__main__ import main, table
 from ninetoothed.errors import DeviceError
-from ninetoothed.hookspecs import CONTRACT_VERSION
 from ninetoothed.plugins import Listing, PluginManager
+from ninetoothed.plugins.hookspecs import CONTRACT_VERSION
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MM = REPOSITORY / "examples" / "mm.py"
@@ -118,18 +118,18 @@ def test_doctor_wants_a_new_enough_triton(monkeypatch):
 
 
 def test_doctor_tells_why_there_is_no_gpu(monkeypatch):
-    from ninetoothed.backends.triton import runtime
+    from ninetoothed.backends.triton.runtime import device_api
 
     def none(kind):
         raise DeviceError(f"There is no {kind} driver on this machine.")
 
-    monkeypatch.setattr(runtime, "runtime", none)
+    monkeypatch.setattr(device_api, "runtime", none)
     assert found((), "GPU") == ("GPU", "missing", "There is no cuda driver on this machine.", "")
 
 
 def test_doctor_describes_the_gpus_and_who_can_use_them(monkeypatch):
-    from ninetoothed.backends.triton import runtime
-    from ninetoothed.costs import DeviceLimits
+    from ninetoothed.backends.triton.runtime import device_api
+    from ninetoothed.tuning.estimate import DeviceLimits
 
     class Library:
         def device_count(self):
@@ -143,7 +143,7 @@ def test_doctor_describes_the_gpus_and_who_can_use_them(monkeypatch):
             raise DeviceError("none")
         return Library()
 
-    monkeypatch.setattr(runtime, "runtime", of)
+    monkeypatch.setattr(device_api, "runtime", of)
     monkeypatch.setattr(doctor, "_compiler", lambda: doctor.Finding("C compiler", "ok", "cc"))
     listing = [Listing("torch", "built in", ("torch",), (), "")]
     monkeypatch.setattr(doctor, "_version", {"triton": "3.6.0", "torch": "2.11"}.get)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ninetoothed.costs import DeviceLimits, Facts, Product, estimate, resident_programs
+from ninetoothed.tuning.estimate import DeviceLimits, Facts, Product, estimate, resident_programs
 from tests.unit.machines import H200
 
 

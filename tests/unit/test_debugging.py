@@ -80,7 +80,7 @@ def test_a_size_that_is_not_known_is_an_error_that_names_it():
 
 
 def test_the_debug_mode_is_here_too():
-    from ninetoothed.backends.numpy import checking
+    from ninetoothed.backends.numpy.execution import checking
 
     assert debugging.check is checking.check
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ninetoothed.backends.triton.options import Options
+from ninetoothed.backends.triton.options.registry import Options
 from tests.with_each_option import all_values
 
 pytest.importorskip("torch", reason="needs PyTorch")
@@ -24,7 +24,7 @@ import sys
 import pytest
 import torch
 
-from ninetoothed.backends.triton import options
+from ninetoothed.backends.triton.options import registry as options
 from tests.golden.kernels import TEN
 
 def test_the_variable_is_set():

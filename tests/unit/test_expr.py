@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ninetoothed import Symbol, Tensor, block_size
-from ninetoothed.expr import (
+from ninetoothed.symbols.expr import (
     as_expression,
     as_symbol,
     constant,
@@ -289,7 +289,7 @@ def test_survives_copying_and_pickling():
 
 
 def test_unused_symbols_are_forgotten():
-    from ninetoothed.expr import _interned
+    from ninetoothed.symbols.expr import _interned
 
     gc.collect()
     before = len(_interned)

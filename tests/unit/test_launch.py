@@ -13,13 +13,16 @@ import pluggy
 import pytest
 
 import ninetoothed
-from ninetoothed import Symbol, Tensor, checks, dtypes, launch, plugins
-from ninetoothed import kernel as kernel_module
+from ninetoothed import Symbol, Tensor, plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.hookspecs import CONTRACT_VERSION, hookimpl
-from ninetoothed.kernel import Kernel
+from ninetoothed.language import dtypes
+from ninetoothed.launch import checks
+from ninetoothed.launch import generate as launch
+from ninetoothed.launch import kernel as kernel_module
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.plugins.hookspecs import CONTRACT_VERSION, hookimpl
 
 B = Symbol("B", constexpr=True)
 

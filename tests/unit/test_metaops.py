@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ninetoothed import Symbol, Tensor
-from ninetoothed.arrange import arrange
 from ninetoothed.errors import ArrangementError
+from ninetoothed.tensors.arrange import arrange
 
 B = Symbol("B", constexpr=True)
 S = Symbol("S", constexpr=True)

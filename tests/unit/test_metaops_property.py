@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ninetoothed import Symbol, Tensor
-from ninetoothed.access import access_of
+from ninetoothed.tensors.access import access_of
 from tests.unit.gather import random_chain
 
 CHAINS = 2000

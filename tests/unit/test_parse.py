@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
+from ninetoothed.language import dtypes
 from tests.unit.applications import M, expected, parsed, program_of
 
 FACTOR = 3

@@ -6,7 +6,7 @@ import pytest
 
 import ninetoothed.language as ntl
 from ninetoothed.errors import ApplicationError, UnresolvedNameError
-from ninetoothed.tensor import Tensor
+from ninetoothed.tensors.tensor import Tensor
 from tests.unit.applications import program_of
 
 whole = Tensor(2, name="whole")

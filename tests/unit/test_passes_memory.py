@@ -5,7 +5,7 @@ import pytest
 import ninetoothed.language as ntl
 from ninetoothed import passes
 from ninetoothed.passes import forward_stores, hoist_loads, order_memory, remove_dead, reuse_loads
-from ninetoothed.verify import verify
+from ninetoothed.program.verify import verify
 from tests.unit.applications import body_of, expected, program_of
 
 

@@ -11,12 +11,13 @@ import warnings
 
 import pytest
 
-from ninetoothed import dtypes, plugins
+from ninetoothed import plugins
 from ninetoothed.backends.base import Backend, Device
 from ninetoothed.errors import ArgumentError, DeviceError, PluginError
 from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.hookspecs import CONTRACT_VERSION, hookimpl
+from ninetoothed.language import dtypes
 from ninetoothed.plugins import PluginManager
+from ninetoothed.plugins.hookspecs import CONTRACT_VERSION, hookimpl
 
 
 class Toy:

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ninetoothed import dtypes
-from ninetoothed.program import (
+from ninetoothed.language import dtypes
+from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
     Excluded,
@@ -28,7 +28,7 @@ from ninetoothed.program import (
     at,
     clone,
 )
-from ninetoothed.verify import MalformedProgramError, verify
+from ninetoothed.program.verify import MalformedProgramError, verify
 
 
 def tensor(name, *levels, ndim=2):

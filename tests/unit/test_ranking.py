@@ -16,13 +16,13 @@ import pytest
 
 pytest.importorskip("triton")
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.backends.triton.facts import Estimator
+from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.cache import Cache
-from ninetoothed.results import Results
-from ninetoothed.search import Search
-from ninetoothed.tuning import Config, Space, effort
+from ninetoothed.language import dtypes
+from ninetoothed.tuning.results import Results
+from ninetoothed.tuning.search import Search
+from ninetoothed.tuning.space import Config, Space, effort
 from tests.golden.kernels import TEN
 from tests.unit.machines import H200
 

@@ -14,8 +14,8 @@ import pytest
 from ninetoothed import cache
 from ninetoothed.cache import Cache
 from ninetoothed.errors import NineToothedError
-from ninetoothed.results import Results, Subject, entries, export_results, import_results
-from ninetoothed.tuning import Config
+from ninetoothed.tuning.results import Results, Subject, entries, export_results, import_results
+from ninetoothed.tuning.space import Config
 
 SUBJECT = Subject("mm", "NVIDIA H200", "triton 3.6", "input 4096x4096 float16")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ninetoothed import search as search_module
 from ninetoothed.cache import Cache
 from ninetoothed.errors import CompilationError, DeviceError
-from ninetoothed.results import Results
-from ninetoothed.search import Purse, Search, first_working
-from ninetoothed.tuning import Config, Effort, Space
+from ninetoothed.tuning import search as search_module
+from ninetoothed.tuning.results import Results
+from ninetoothed.tuning.search import Purse, Search, first_working
+from ninetoothed.tuning.space import Config, Effort, Space
 
 FULL = Effort("full", math.inf, sys.maxsize)
 QUICK = Effort("quick", math.inf, 4)

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ninetoothed import Symbol, Tensor
-from ninetoothed.access import needed
-from ninetoothed.expr import as_symbol, index, make, maximum, minimum, widened
-from ninetoothed.simplify import (
+from ninetoothed.symbols.expr import as_symbol, index, make, maximum, minimum, widened
+from ninetoothed.symbols.simplify import (
     difference,
     floors_as_it_truncates,
     interval,
@@ -21,6 +20,7 @@ from ninetoothed.simplify import (
     product,
     simplify,
 )
+from ninetoothed.tensors.access import needed
 
 X, Y = Tensor(2, name="x").shape
 N, M = Symbol("n", constexpr=True), Symbol("m", constexpr=True)

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from ninetoothed import source
 from ninetoothed.errors import ApplicationError, UnresolvedNameError
+from ninetoothed.program import source
 
 FACTOR = 3
 

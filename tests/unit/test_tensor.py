@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import ninetoothed
-from ninetoothed import Symbol, Tensor, dtypes
+from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArrangementError
-from ninetoothed.tensor import owner_of
+from ninetoothed.language import dtypes
+from ninetoothed.tensors.tensor import owner_of
 
 
 def texts(values):

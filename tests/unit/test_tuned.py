@@ -11,9 +11,9 @@ import pytest
 import ninetoothed
 from ninetoothed.__main__ import main
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError
-from ninetoothed.results import Results, Subject
-from ninetoothed.tuned import Tuned
-from ninetoothed.tuning import Config
+from ninetoothed.launch.tune import Tuned
+from ninetoothed.tuning.results import Results, Subject
+from ninetoothed.tuning.space import Config
 
 
 def arrangement(input, output):

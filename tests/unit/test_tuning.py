@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ninetoothed import tuning
 from ninetoothed.errors import NineToothedError
-from ninetoothed.tuning import Config, Space, space, thin
+from ninetoothed.tuning import space as tuning
+from ninetoothed.tuning.space import Config, Space, space, thin
 
 
 def symbol(name: str, lower=None, upper=None, power_of_two=None) -> SimpleNamespace:

@@ -7,7 +7,7 @@ import pytest
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from ninetoothed.written import written
+from ninetoothed.program.written import written
 
 
 def kernel_of(application, count=2):

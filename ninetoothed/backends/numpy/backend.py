@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.kernel import Kernel
+    from ninetoothed.launch.kernel import Kernel
 
 NINETOOTHED_CONTRACT = 1
 
@@ -22,7 +22,7 @@ class NumpyBackend(Backend):
 
     def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; nothing is tuned."""
-        from ninetoothed.backends.numpy.planning import plan_for
+        from ninetoothed.backends.numpy.execution.planning import plan_for
 
         plan = plan_for(kernel, call)
         return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})

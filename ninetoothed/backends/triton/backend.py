@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.kernel import Kernel
-    from ninetoothed.tuned import Tuned
-    from ninetoothed.tuning import Effort
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.launch.tune import Tuned
+    from ninetoothed.tuning.space import Effort
 
 NINETOOTHED_CONTRACT = 1
 
@@ -24,13 +24,13 @@ class TritonBackend(Backend):
 
     def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; see `Backend.plan`."""
-        from ninetoothed.backends.triton.planning import Planner
+        from ninetoothed.backends.triton.planning.planner import Planner
 
         return Planner(kernel, call).plan(values)
 
     def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
         """Searches for the fastest configuration of a call; see `ninetoothed.tune`."""
-        from ninetoothed.backends.triton.planning import Planner
+        from ninetoothed.backends.triton.planning.planner import Planner
 
         return Planner(kernel, call).tune(values, effort)
 

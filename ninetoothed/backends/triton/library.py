@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ninetoothed.backends.triton import quotients
+from ninetoothed.backends.triton.specialization import magic_division
 
 
 @triton.constexpr_function
@@ -91,7 +91,7 @@ def exclude_all_ones(value, mask):
     return tl.where(mask, value, _constant(_all_ones(value.dtype), value.dtype))
 
 
-_multiplier = triton.constexpr_function(quotients.multiplier)
+_multiplier = triton.constexpr_function(magic_division.multiplier)
 
 
 @triton.jit

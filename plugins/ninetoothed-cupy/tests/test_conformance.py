@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
+from ninetoothed.language import dtypes
 from ninetoothed.testing import FrontendConformance
 
 

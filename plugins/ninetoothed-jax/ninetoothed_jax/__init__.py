@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.hookspecs import hookimpl
+from ninetoothed.language import dtypes
+from ninetoothed.plugins.hookspecs import hookimpl
 from ninetoothed_jax.buffers import BUFFERS, KINDS, device_of, known_dtypes
 
 if TYPE_CHECKING:
-    from ninetoothed.kernel import Kernel
+    from ninetoothed.launch.kernel import Kernel
 
 NINETOOTHED_CONTRACT = 1
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ninetoothed import dtypes
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.language import dtypes
 
 
 class Buffer:
@@ -80,7 +80,7 @@ def _device_guard(index: int) -> AbstractContextManager[Any]:
 
 
 def _synchronize(index: int) -> None:
-    from ninetoothed.backends.triton.runtime import runtime
+    from ninetoothed.backends.triton.runtime.device_api import runtime
 
     runtime("cuda").synchronize(CURRENT.stream)
 

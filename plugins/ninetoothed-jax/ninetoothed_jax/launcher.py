@@ -20,14 +20,14 @@ import numpy
 from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
-from ninetoothed.exact import PLAIN, exact
-from ninetoothed.launch import described
-from ninetoothed.written import written
+from ninetoothed.kernels.exact import PLAIN, exact
+from ninetoothed.launch.generate import described
+from ninetoothed.program.written import written
 from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
 from ninetoothed_jax.ffi import Invocation, handler
 
 if TYPE_CHECKING:
-    from ninetoothed.kernel import Kernel
+    from ninetoothed.launch.kernel import Kernel
     from ninetoothed_jax.native import Native
 
 _TARGET = "ninetoothed_launch"
@@ -339,7 +339,7 @@ def _value(address: int, dtype: numpy.dtype, stream: int, device: Device) -> Any
 
         data = ctypes.string_at(address, dtype.itemsize)
     else:
-        from ninetoothed.backends.triton.runtime import runtime
+        from ninetoothed.backends.triton.runtime.device_api import runtime
 
         library = runtime(device.kind)
         library.synchronize(stream)

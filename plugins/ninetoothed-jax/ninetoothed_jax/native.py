@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ninetoothed.backends.triton import versions
-from ninetoothed.backends.triton.recipes import Described, Recipe, packed
-from ninetoothed.backends.triton.runtime import runtime
+from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.runtime.device_api import runtime
+from ninetoothed.backends.triton.runtime.launch_record import Described, Recipe, packed
 from ninetoothed.cache import Cache, digest
 from ninetoothed.errors import DeviceError
 

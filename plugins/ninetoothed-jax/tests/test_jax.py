@@ -11,9 +11,10 @@ import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Symbol, Tensor, block_size, dtypes, plugins
+from ninetoothed import Symbol, Tensor, block_size, plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.language import dtypes
 
 jax = pytest.importorskip("jax", reason="needs JAX")
 

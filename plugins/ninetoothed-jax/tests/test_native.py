@@ -27,7 +27,7 @@ if shutil.which("gcc") is None and shutil.which("clang") is None:
 
 import jax.numpy as jnp  # noqa: E402
 
-from ninetoothed.backends.triton.recipes import Described, Given, Recipe  # noqa: E402
+from ninetoothed.backends.triton.runtime.launch_record import Described, Given, Recipe  # noqa: E402
 from ninetoothed_jax import ffi, launcher, native  # noqa: E402
 
 STREAM, FUNCTION = 0x7F00_1234_5678, 4711

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import ninetoothed
-from ninetoothed import Symbol, Tensor, dtypes, plugins
+from ninetoothed import Symbol, Tensor, plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, DeviceError
+from ninetoothed.language import dtypes
 
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
 

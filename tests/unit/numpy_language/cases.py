@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy import context
-from ninetoothed.backends.numpy.pointer import PointerTile
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.values import context
+from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import dtypes
 
 needs_triton = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="the interpreter needs Triton installed"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import dtypes
 from tests.unit.numpy_language.cases import random_array
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.language_combining import _TRITONS
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.language.combining import _TRITONS
+from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import NineToothedError
+from ninetoothed.language import dtypes
 
 needs_triton = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="needs Triton to make a jit function"

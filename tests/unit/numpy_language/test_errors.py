@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.pointer import PointerTile
-from ninetoothed.backends.numpy.tile import SeveralElementsError, Tile
+from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile
 from ninetoothed.errors import CompilationError, NineToothedError, OutOfBoundsError
+from ninetoothed.language import dtypes
 from tests.unit.numpy_language.cases import FlatMemory, random_array
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy import context
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.values import context
+from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import NineToothedError
+from ninetoothed.language import dtypes
 
 
 @pytest.fixture

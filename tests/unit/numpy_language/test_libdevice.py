@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.libdevice import FUNCTIONS
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.language.libdevice import FUNCTIONS
+from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import NineToothedError
+from ninetoothed.language import dtypes
 
 _ANY = np.array([-3.7, -1.5, -0.8, -0.25, -1e-3, 0.0, 1e-5, 0.3, 0.5, 1.0, 2.5, 7.0])
 _UNIT = np.array([-0.99, -0.5, -1e-3, 0.0, 1e-6, 0.25, 0.75, 0.999])

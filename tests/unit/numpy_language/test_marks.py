@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.identities import IDENTITIES
-from ninetoothed.backends.numpy.tile import Tile, lasting
+from ninetoothed.backends.numpy.language.identities import IDENTITIES
+from ninetoothed.backends.numpy.values.tile import Tile, lasting
+from ninetoothed.language import dtypes
 from ninetoothed.passes import padding_calls
 from tests.unit.numpy_language.cases import random_array
 

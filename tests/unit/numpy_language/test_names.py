@@ -12,11 +12,11 @@ import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import dtypes
-from ninetoothed.backends.numpy.language import FUNCTIONS, TILE_MEMBERS
-from ninetoothed.backends.numpy.libdevice import FUNCTIONS as LIBDEVICE
-from ninetoothed.backends.numpy.tile import Tile
+from ninetoothed.backends.numpy.language.libdevice import FUNCTIONS as LIBDEVICE
+from ninetoothed.backends.numpy.language.table import FUNCTIONS, TILE_MEMBERS
+from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import NineToothedError
+from ninetoothed.language import dtypes
 
 #: What the NumPy backend has no use for or no way to do. Anything missing must stand here.
 _NOT_ON_NUMPY = {
@@ -180,10 +180,10 @@ def test_the_parameters_are_called_as_tritons_are(name):
 def test_a_tile_has_its_members_before_the_language_is_imported():
     code = (
         "import numpy, sys\n"
-        "from ninetoothed import dtypes\n"
-        "from ninetoothed.backends.numpy.tile import Tile\n"
+        "from ninetoothed.language import dtypes\n"
+        "from ninetoothed.backends.numpy.values.tile import Tile\n"
         "x = Tile(numpy.ones(4, numpy.float32), dtypes.float32)\n"
-        "print('ninetoothed.backends.numpy.language' in sys.modules, float((x + x).sum()))"
+        "print('ninetoothed.backends.numpy.language.table' in sys.modules, float((x + x).sum()))"
     )
 
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

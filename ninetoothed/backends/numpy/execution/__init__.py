@@ -1,0 +1,1 @@
+"""An application run as Python, a program at a time."""

@@ -1,0 +1,142 @@
+"""Where the elements of a parameter's tiles lie in its source, in numbers.
+
+The access's expressions are compiled once a plan to a Python function of the program's index, the
+selected indices and the lanes, with all sizes put in. It gives arrays that broadcast to the tile.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.simplify import simplify
+
+Shape = tuple[int, ...]
+
+
+def concrete(value: Expression, environment: Mapping[Symbol, int]) -> int:
+    """The number that an expression of sizes and constants is."""
+    return int(as_symbol(value).evaluate(environment))
+
+
+def next_power_of_two(size: int) -> int:
+    """The least power of two that is no less than ``size``; 1 for 0."""
+    return 1 << max(size - 1, 0).bit_length()
+
+
+class Addressing:
+    """The access of one tensor parameter in one plan.
+
+    Args:
+        parameter: the arranged parameter.
+        access: its `ninetoothed.tensors.access.Access`.
+        environment: the value of each size and constant.
+
+    Attributes:
+        levels: the shapes of all levels but the outermost, in numbers; the last is the tile's.
+        selectable: the sizes of all dimensions that ``x[...]`` selects in, outer first.
+        widened: the tile's shape with each size widened to a power of two.
+        dependences: for each source dimension, the tile's dimensions that its index depends on.
+    """
+
+    def __init__(self, parameter: Any, access: Any, environment: Mapping[Symbol, int]) -> None:
+        shapes = parameter.levels[1:] or ((),)
+        self.levels: tuple[Shape, ...] = tuple(
+            tuple(concrete(size, environment) for size in shape) for shape in shapes
+        )
+        self.selectable: Shape = tuple(size for level in self.levels[:-1] for size in level)
+        self.tile: Shape = self.levels[-1]
+        self.widened: Shape = tuple(next_power_of_two(size) for size in self.tile)
+        self._lanes = tuple(
+            _along(np.arange(size), dim, len(self.tile)) for dim, size in enumerate(self.widened)
+        )
+        lanes = tuple(access.lanes)
+        self.dependences = tuple(
+            tuple(dim for dim, lane in enumerate(lanes) if lane in set(as_symbol(index).leaves()))
+            for index in access.indices
+        )
+        self._indices = _compiled(access.indices, access, environment)
+        self._conditions = _compiled(access.conditions, access, environment)
+
+    def indices(self, sequences: Any, program: Shape, selection: Sequence[int]) -> tuple[Any, ...]:
+        """The index of each lane's element along each source dimension."""
+        return self._indices(sequences, *program, *selection, *self._lanes)
+
+    def masks(self, sequences: Any, program: Shape, selection: Sequence[int]) -> tuple[Any, ...]:
+        """Conditions that must all hold for a lane to be real, those that hold for all left out.
+
+        Each has as many dimensions as the tile.
+        """
+        conditions = self._conditions(sequences, *program, *selection, *self._lanes)
+        masks = []
+        for condition in conditions:
+            if np.ndim(condition) == 0:
+                if not condition:
+                    masks.append(np.zeros((1,) * len(self.tile), dtype=bool))
+            elif not condition.all():
+                masks.append(condition)
+        return tuple(masks)
+
+
+class Sequences:
+    """The sequences of a jagged tensor: where each starts, and how long it is."""
+
+    def __init__(self, offsets: np.ndarray) -> None:
+        self.offsets = offsets
+        self.count = len(offsets) - 1
+
+    def start(self, number: Any) -> Any:
+        """The position of the first element of a sequence; 0 for one that is not there."""
+        return self.offsets[self._known(number)]
+
+    def length(self, number: Any) -> Any:
+        """The length of a sequence; 0 for one that is not there."""
+        known = self._known(number)
+        lengths = self.offsets[np.minimum(known + 1, self.count)] - self.offsets[known]
+        return np.where((np.asarray(number) == known), lengths, 0)
+
+    def _known(self, number: Any) -> Any:
+        return np.clip(number, 0, max(self.count - 1, 0))
+
+
+def _along(lane: np.ndarray, dim: int, ndim: int) -> np.ndarray:
+    shape = [1] * ndim
+    shape[dim] = lane.size
+    return lane.reshape(shape)
+
+
+_OPAQUE = {"sequence_start": "start", "sequence_length": "length"}
+
+
+def _compiled(
+    expressions: Iterable[Expression], access: Any, environment: Mapping[Symbol, int]
+) -> Any:
+    """A function of (sequences, programs…, selections…, lanes…) that gives all expressions."""
+    arguments = [*access.programs, *access.selections, *access.lanes]
+    names = {symbol: f"a{place}" for place, symbol in enumerate(arguments)}
+
+    def name_of(symbol: Symbol) -> ast.expr:
+        if symbol in names:
+            return ast.Name(names[symbol], ast.Load())
+        if symbol.op in _OPAQUE:
+            sequences = ast.Name("sequences", ast.Load())
+            function = ast.Attribute(sequences, _OPAQUE[symbol.op], ast.Load())
+            return ast.Call(function, [symbol.operands[1].ast(name_of)], [])
+        raise KeyError(symbol)
+
+    def tree_of(expression: Expression) -> ast.expr:
+        leaves = (leaf for leaf in as_symbol(expression).leaves() if leaf not in names)
+        known = {leaf: environment[leaf] for leaf in leaves}
+        return as_symbol(simplify(as_symbol(expression).substitute(known))).ast(name_of)
+
+    parameters = [ast.arg(name) for name in ("sequences", *names.values())]
+    function = ast.Lambda(
+        ast.arguments([], parameters, None, [], [], None, []),
+        ast.Tuple([tree_of(expression) for expression in expressions], ast.Load()),
+    )
+    tree = ast.fix_missing_locations(ast.Expression(function))
+    return eval(compile(tree, "<access>", "eval"), {"min": np.minimum, "max": np.maximum})

@@ -1,0 +1,232 @@
+"""What the hooks that `ninetoothed.backends.numpy.execution.rewrite` puts into an application do."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import threading
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ninetoothed.backends.numpy.execution.functions import is_user_function, own_name
+from ninetoothed.backends.numpy.execution.reference import TileReference, position
+from ninetoothed.backends.numpy.execution.rewrite import rewrite
+from ninetoothed.backends.numpy.values.tile import Tile, lasting
+from ninetoothed.errors import ApplicationError, caller_location
+from ninetoothed.language import dtypes
+from ninetoothed.parsing.objects import is_triton_function
+from ninetoothed.symbols.expr import Symbol
+
+
+class _Running(threading.local):
+    #: What a symbol in the application stands for in the launch that runs on this thread.
+    value_of: Callable[[Symbol], Any] | None = None
+
+
+_running = _Running()
+
+
+def enter(value_of: Callable[[Symbol], Any]) -> Callable[[Symbol], Any] | None:
+    """Begin a launch on this thread; returns what `leave` needs."""
+    previous = _running.value_of
+    _running.value_of = value_of
+    return previous
+
+
+def leave(previous: Callable[[Symbol], Any] | None) -> None:
+    """End a launch on this thread."""
+    _running.value_of = previous
+
+
+def read(value: Any) -> Any:
+    """The value of a tile or of a symbol; anything else is its own value."""
+    kind = type(value)
+    if kind is TileReference:
+        return value._value()
+    if kind in (tuple, list) and _has_reference(value):
+        return kind(map(read, value))
+    if kind is Symbol:
+        if _running.value_of is None:
+            raise ApplicationError(
+                f"{value} has a value only in a running kernel.", caller_location()
+            )
+        return _running.value_of(value)
+    return value
+
+
+def _has_reference(value: Any) -> bool:
+    if type(value) in (tuple, list):
+        return any(map(_has_reference, value))
+    return type(value) is TileReference
+
+
+def assign(current: Any, value: Any) -> Any:
+    """What a parameter stands for after ``parameter = value``: a tile is stored to and stays."""
+    if type(current) is TileReference:
+        current._store(value)
+        return current
+    return value
+
+
+class Outcome(NamedTuple):
+    """What a helper returned, and what it assigned to its parameters last."""
+
+    result: Any
+    assigned: Mapping[str, Any]
+    names: tuple[str, ...] = ()
+
+    def last(self, key: int | str, value: Any) -> Any:
+        """The last value of the parameter handed over at ``key``; ``value`` if never assigned."""
+        if isinstance(key, int):
+            if key >= len(self.names):
+                return value
+            key = self.names[key]
+        return self.assigned.get(key, value)
+
+
+def invoke(function: Any) -> Callable[..., Outcome]:
+    """``function`` in the form that rewritten code calls: on tiles themselves, with an `Outcome`."""
+    if isinstance(function, functools.partial):
+        bound = functools.partial(invoke(function.func), *function.args, **function.keywords)
+        return _shifted(bound, len(function.args))
+    if is_triton_function(function):
+        return _on_values(own_name(function) or rewritten(function.fn))
+    if not is_user_function(function):
+        return _on_values(function)
+    if isinstance(function, types.MethodType):
+        return _shifted(functools.partial(invoke(function.__func__), function.__self__), 1)
+    return rewritten(function)
+
+
+def _shifted(function: Callable[..., Outcome], count: int) -> Callable[..., Outcome]:
+    """``function``, whose first ``count`` parameters are not the caller's to give."""
+
+    def call(*arguments: Any, **keywords: Any) -> Outcome:
+        outcome = function(*arguments, **keywords)
+        return outcome._replace(names=outcome.names[count:])
+
+    return call
+
+
+def _on_values(function: Callable[..., Any]) -> Callable[..., Outcome]:
+    """``function``, which knows nothing of tiles that their names stand for."""
+
+    def call(*arguments: Any, **keywords: Any) -> Outcome:
+        result = function(
+            *(read(argument) for argument in arguments),
+            **{name: read(argument) for name, argument in keywords.items()},
+        )
+        return Outcome(result.result if type(result) is Outcome else result, {})
+
+    return call
+
+
+def called_back(function: Any) -> Callable[..., Any]:
+    """A user's function in the form that the language calls: on values, for a value."""
+    invoked = invoke(function)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return invoked(*arguments, **keywords).result
+
+    return call
+
+
+def rewritten(function: Any) -> types.FunctionType:
+    """The rewritten form of a user's function."""
+    plain, code = rewrite(function)
+
+    def outcome(result: Any, assigned: Mapping[str, Any]) -> Outcome:
+        return Outcome(result, assigned, code.parameters)
+
+    return code.bound(plain, {**_HOOKS, "__outcome__": outcome})
+
+
+def _stops(value: Any, on: bool) -> bool:
+    """Whether ``and`` (``on`` is True) or ``or`` ends at ``value``: both sides of a tile count."""
+    return not isinstance(value, Tile) and bool(value) is not on
+
+
+def _decides(value: Any, on: bool) -> bool:
+    """`_stops` where what comes after may do more than give a value: one number is needed."""
+    return bool(value) is not on
+
+
+def _logical(name: str) -> Callable[[Any, Any], Any]:
+    def join(left: Any, right: Any) -> Any:
+        if isinstance(left, Tile) or (isinstance(right, Tile) and isinstance(left, bool)):
+            return _function(name)(left, right)
+        return right
+
+    return join
+
+
+def _not(value: Any) -> Any:
+    return _function("logical_not")(value) if isinstance(value, Tile) else not value
+
+
+def _holds(value: Any) -> bool:
+    """Whether an assertion holds: of a tile, for every element."""
+    return bool(np.all(value.data)) if isinstance(value, Tile) else bool(value)
+
+
+_CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
+
+
+def _builtin(name: str) -> Callable[..., Any]:
+    """Python's ``max``, ``abs``, ``int`` …: of a tile it is what the language has for it."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if not any(isinstance(argument, Tile) for argument in arguments):
+            return getattr(builtins, name)(*arguments, **keywords)
+        if name in _CASTS:
+            return arguments[0].cast(_CASTS[name])
+        return _function("abs" if name == "abs" else f"builtin_{name}")(*arguments, **keywords)
+
+    return call
+
+
+class _Augmented:
+    """What ``x[k] += value`` is done to: ``x[k]`` is loaded before ``value`` is computed."""
+
+    def __init__(self, tiles: TileReference) -> None:
+        self._tiles = tiles
+
+    def __getitem__(self, key: Any) -> Any:
+        return read(self._tiles[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._tiles[key] = value
+
+
+def _augmented(value: Any) -> Any:
+    return _Augmented(value) if type(value) is TileReference else value
+
+
+@functools.cache
+def _function(name: str) -> Callable[..., Any]:
+    from ninetoothed.backends.numpy.language import table as implementations
+
+    return implementations.implementation(name)
+
+
+_HOOKS: dict[str, Any] = {
+    "__read__": read,
+    "__assign__": assign,
+    "__augmented__": _augmented,
+    "__position__": position,
+    "__invoke__": invoke,
+    "__function__": called_back,
+    "__lasting__": lasting,
+    "__locals__": locals,
+    "__value__": dict.get,
+    "__stops__": _stops,
+    "__decides__": _decides,
+    "__and__": _logical("logical_and"),
+    "__or__": _logical("logical_or"),
+    "__not__": _not,
+    "__holds__": _holds,
+    "__builtin__": _builtin,
+}

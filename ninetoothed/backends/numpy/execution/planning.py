@@ -1,0 +1,205 @@
+"""From a kernel and a kind of call to a plan: sizes put in, meta symbols chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.numpy.execution import checking
+from ninetoothed.backends.numpy.execution.addressing import (
+    Addressing,
+    Sequences,
+    Shape,
+    concrete,
+    next_power_of_two,
+)
+from ninetoothed.backends.numpy.execution.execute import Launch, Tensor, TensorPlan
+from ninetoothed.backends.numpy.values.memory import flat_view
+from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.symbols.expr import Expression, Symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.tensors.arrange import Parameter
+
+#: The largest value of a meta symbol where it is the only one, and where there are several.
+_LARGEST_ALONE, _LARGEST_TOGETHER = 1024, 128
+
+#: No tile may have more elements, as in Triton.
+_LARGEST_TILE = 2**20
+
+
+@dataclass(frozen=True)
+class NumpyPlan:
+    """A kernel with everything known but the addresses and the scalars.
+
+    Attributes:
+        kernel: the kernel.
+        grid: the number of programs along each dimension.
+        environment: the value of each size, stride, constant and meta symbol.
+        configuration: the values chosen for meta symbols, by name.
+        tensors: by the name of the parameter.
+        constants: the values of constant and constexpr parameters, by name.
+        scalars: the element types of scalars where they are fixed, by name.
+    """
+
+    kernel: Kernel
+    grid: Shape
+    environment: Mapping[Symbol, int]
+    configuration: Mapping[str, int]
+    tensors: Mapping[str, TensorPlan]
+    constants: Mapping[str, Any]
+    scalars: Mapping[str, DType | None]
+
+    def run(self, stream: int, *values: Any) -> None:
+        """Runs the kernel.
+
+        Args:
+            stream: not used; the CPU has none.
+            values: in the order of the parameters: a pointer for a tensor (for a jagged one that
+                of its values and that of its offsets), a number for a scalar.
+        """
+        launch = Launch(self.kernel.name, self.kernel.application, self.grid, self._value_of)
+        recorder = checking.Recorder(launch) if checking.is_on() else None
+        observers = [launch.observe] + ([recorder.observe] if recorder else [])
+        rest = iter(values)
+        arguments: list[Any] = []
+        for parameter in self.kernel.parameters:
+            if parameter.kind == "tensor":
+                plan = self.tensors[parameter.name]
+                pointer, sequences = next(rest), _sequences(plan, rest)
+                tensor = Tensor(plan, pointer, sequences, launch, recorder is not None)
+                tensor.memory.observers += observers
+                arguments.append(tensor)
+            elif parameter.kind == "scalar":
+                arguments.append(scalar(next(rest), self.scalars[parameter.name]))
+            else:
+                arguments.append(self.constants[parameter.name])
+        launch.run(arguments)
+        if recorder is not None:
+            recorder.finish()
+
+    def _value_of(self, symbol: Symbol) -> int:
+        return concrete(symbol, self.environment)
+
+
+def plan_for(kernel: Kernel, call: Call) -> NumpyPlan:
+    """The plan of ``kernel`` for calls like ``call``."""
+    known = kernel.environment(call)
+    levels = [parameter.levels for parameter in kernel.tensor_parameters]
+    chosen = choose_meta(kernel.meta_symbols, levels, known)
+    environment = known | chosen
+    tensors = {
+        parameter.name: _tensor_plan(kernel, parameter, call, environment)
+        for parameter in kernel.tensor_parameters
+    }
+    constants = {
+        parameter.name: call.constants.get(parameter.name, parameter.value)
+        for parameter in kernel.parameters
+        if parameter.kind in ("constexpr", "constant")
+    }
+    scalars = {
+        parameter.name: parameter.dtype
+        for parameter in kernel.parameters
+        if parameter.kind == "scalar"
+    }
+    return NumpyPlan(
+        kernel,
+        kernel.verified_grid(environment),
+        environment,
+        {kernel.names[symbol]: value for symbol, value in chosen.items()},
+        tensors,
+        constants,
+        scalars,
+    )
+
+
+def scalar(value: Any, dtype: DType | None) -> Tile:
+    """A run-time scalar: of ``dtype``, or of the type that Triton passes such a number as."""
+    if dtype is None:
+        if isinstance(value, bool):
+            dtype = dtypes.bool
+        elif isinstance(value, int):
+            dtype = _integer_dtype(value)
+        else:
+            dtype = dtypes.float32
+    return Tile.of(value, dtype)
+
+
+def _integer_dtype(value: int) -> DType:
+    if -(2**31) <= value < 2**31:
+        return dtypes.int32
+    return dtypes.uint64 if value >= 2**63 else dtypes.int64
+
+
+def _tensor_plan(
+    kernel: Kernel, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
+) -> TensorPlan:
+    argument = call.arguments[parameter.name]
+    return TensorPlan(
+        parameter.name,
+        Addressing(parameter, kernel.arrangement.accesses[parameter.name], environment),
+        tuple(int(size) for size in argument.shape),
+        tuple(int(stride) for stride in argument.strides),
+        argument.dtype,
+        parameter.source.other,
+        parameter.source.jagged_dim,
+    )
+
+
+def _sequences(plan: TensorPlan, values: Iterator[Any]) -> Sequences | None:
+    if plan.jagged_dim is None:
+        return None
+    return Sequences(flat_view(next(values), plan.shape[0] + 1, dtypes.int64))
+
+
+def choose_meta(
+    symbols: Sequence[Symbol],
+    levels: Iterable[tuple[tuple[Expression, ...], ...]],
+    known: Mapping[Symbol, int],
+) -> dict[Symbol, int]:
+    """Values for meta symbols that make few programs, and no tile larger than what it covers."""
+    levels = list(levels)
+    largest = _LARGEST_ALONE if len(symbols) == 1 else _LARGEST_TOGETHER
+    chosen = {symbol: _closest(symbol, largest) for symbol in symbols}
+
+    def sizes(which: slice) -> list[list[int]]:
+        environment = {**known, **chosen}
+        return [
+            [concrete(size, environment) for level in shapes[which] for size in level]
+            for shapes in levels
+        ]
+
+    for symbol in symbols:
+        # A smaller tile that covers as much leaves the numbers of tiles as they are.
+        counts = sizes(slice(None, -1))
+        while (smaller := _closest(symbol, chosen[symbol] // 2)) < chosen[symbol]:
+            before = chosen[symbol]
+            chosen[symbol] = smaller
+            if sizes(slice(None, -1)) != counts:
+                chosen[symbol] = before
+                break
+    while any(
+        prod(map(next_power_of_two, tile)) > _LARGEST_TILE for tile in sizes(slice(-1, None))
+    ):
+        shrinking = [s for s in symbols if _closest(s, chosen[s] // 2) < chosen[s]]
+        if not shrinking:
+            break
+        symbol = max(shrinking, key=lambda s: chosen[s])
+        chosen[symbol] = _closest(symbol, chosen[symbol] // 2)
+    return chosen
+
+
+def _closest(symbol: Symbol, wanted: int) -> int:
+    """The value of a meta symbol that comes nearest to ``wanted`` within its bounds."""
+    low, high = symbol.lower_bound or 1, symbol.upper_bound or wanted
+    value = max(low, min(wanted, high))
+    if not symbol.power_of_two:
+        return value
+    power = next_power_of_two(value)
+    return power if power <= high else power // 2

@@ -1,0 +1,166 @@
+"""The application as Python that NumPy can run: the user's own file and lines, a few hooks added.
+
+A tile's name stands for the tile's value where a value is needed and for the place where it is
+assigned to. So in the tree of the user's function
+
+- a parameter (or ``x[k]``) in a place that needs a value becomes ``__read__(x)``,
+- an assignment to a parameter becomes ``x = __assign__(x, value)``,
+- a call of a user's function becomes ``__invoke__(f)(x, …)``, which is handed the tiles
+  themselves, and gives back what the function assigned to the parameters,
+- the names that a loop or a run-time ``if`` assigns lose the marks of their padding.
+
+What these hooks do is in `ninetoothed.backends.numpy.execution.hooks`. Everything else stays as it is.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import inspect
+import threading
+import types
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed.backends.numpy.execution.functions import own_names
+from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
+from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
+from ninetoothed.backends.numpy.execution.trees import parameter_names
+from ninetoothed.program import source as sources
+from ninetoothed.program.source import FunctionSource
+
+#: The names that a rewritten function takes from its closure.
+HOOKS = (
+    "__read__",
+    "__assign__",
+    "__augmented__",
+    "__position__",
+    "__invoke__",
+    "__function__",
+    "__outcome__",
+    "__lasting__",
+    "__locals__",
+    "__value__",
+    "__stops__",
+    "__decides__",
+    "__and__",
+    "__or__",
+    "__not__",
+    "__holds__",
+    "__builtin__",
+)
+
+_FUTURES = tuple(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+
+#: How many functions' code is kept.
+_CODES_KEPT = 1024
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A function's code, rewritten.
+
+    Attributes:
+        code: runs in the user's file and lines, and returns ``__outcome__(result, {parameter:
+            last value})``.
+        names: the free names that stand for something else than for the user (``tl`` for ``ntl``).
+        namespace: the globals where they differ from the user's, else None.
+        parameters: the names of the parameters.
+    """
+
+    code: types.CodeType
+    names: Mapping[str, Any]
+    namespace: dict[str, Any] | None
+    parameters: tuple[str, ...]
+
+    def bound(self, function: types.FunctionType, hooks: Mapping[str, Any]) -> types.FunctionType:
+        """The code as a function, with the globals, closure and defaults of the user's."""
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        cells |= {name: types.CellType(self.names[name]) for name in cells.keys() & self.names}
+        cells |= {name: types.CellType(hooks[name]) for name in HOOKS}
+        bound = types.FunctionType(
+            self.code,
+            function.__globals__ if self.namespace is None else self.namespace,
+            function.__name__,
+            function.__defaults__,
+            tuple(cells[name] for name in self.code.co_freevars),
+        )
+        bound.__kwdefaults__ = function.__kwdefaults__
+        bound.__qualname__ = function.__qualname__
+        return bound
+
+
+_codes: OrderedDict[Any, Rewritten] = OrderedDict()
+_lock = threading.Lock()
+
+
+def rewrite(function: Any) -> tuple[types.FunctionType, Rewritten]:
+    """A user's function, unwrapped, and its code rewritten, which is made once.
+
+    Raises:
+        ApplicationError: the source is not found, or it uses what cannot run.
+    """
+    plain = inspect.unwrap(function)
+    key = _key(plain)
+    with _lock:
+        found = _codes.get(key)
+        if found is not None:
+            _codes.move_to_end(key)
+            return plain, found
+    made = _rewritten(sources.read(plain))
+    with _lock:
+        _codes[key] = made
+        while len(_codes) > _CODES_KEPT:
+            _codes.popitem(last=False)
+    return plain, made
+
+
+def _key(function: types.FunctionType) -> tuple[Any, ...]:
+    """What the rewritten code depends on: the code, and what of the closure it looks at."""
+    called: list[Any] = [function.__code__, id(function.__globals__)]
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            value = None
+        if isinstance(value, types.FunctionType):
+            called.append(value.__code__)
+        else:
+            called.append(value if isinstance(value, FIXED) else type(value))
+    return tuple(called)
+
+
+def _rewritten(source: FunctionSource) -> Rewritten:
+    function = source.function
+    names = own_names(function)
+    tree = Rewriter(source, names).function(copy.deepcopy(source.tree))
+    return Rewritten(
+        _compiled(tree, [*HOOKS, *function.__code__.co_freevars], source),
+        names,
+        {**function.__globals__, **names} if names else None,
+        tuple(parameter_names(source.tree.args)),
+    )
+
+
+def _compiled(tree: ast.FunctionDef, free: Iterable[str], source: FunctionSource) -> types.CodeType:
+    """The function's code, compiled within one that makes the names ``free`` free variables."""
+    arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
+    around = ast.FunctionDef(
+        name="__around__", args=arguments, body=[tree], decorator_list=[], returns=None
+    )
+    if "type_params" in ast.FunctionDef._fields:
+        setattr(around, "type_params", [])  # noqa: B010 - a field since Python 3.12
+    module = ast.Module(body=[ast.copy_location(around, tree)], type_ignores=[])
+    ast.fix_missing_locations(module)
+    flags = sum(flag for flag in _FUTURES if source.function.__code__.co_flags & flag)
+    code = compile(module, source.file, "exec", flags=flags, dont_inherit=True)
+    (outer,) = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    (inner,) = (
+        const
+        for const in outer.co_consts
+        if isinstance(const, types.CodeType) and const.co_name == tree.name
+    )
+    return inner

@@ -1,0 +1,190 @@
+"""The change of an application's calls, see `ninetoothed.backends.numpy.execution.rewrite`."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ninetoothed.backends.numpy.execution.functions import is_direct, is_user_function
+from ninetoothed.backends.numpy.execution.rewrite_expressions import (
+    METADATA,
+    UNKNOWN,
+    ExpressionRewriter,
+    is_one_of,
+)
+from ninetoothed.backends.numpy.execution.trees import (
+    hook_call,
+    name_of,
+    parameter_names,
+    placed_at,
+)
+from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.parsing.objects import is_triton_function
+from ninetoothed.program import source as sources
+from ninetoothed.program.source import FunctionSource
+
+#: Of Python's own functions, those that mean something else for tiles.
+_OWN_BUILTINS = (max, min, abs, float, int, bool)
+
+
+class CallRewriter(ExpressionRewriter):
+    """Rewrites calls.
+
+    Args:
+        seen: functions that are being looked at, for what they assign.
+    """
+
+    def __init__(
+        self,
+        source: FunctionSource,
+        names: Mapping[str, Any],
+        seen: frozenset[types.FunctionType] = frozenset(),
+    ) -> None:
+        super().__init__(source, names)
+        self.seen = seen | {source.function}
+        definitions = (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
+        self._defined = {definition.name for definition in definitions} - {source.tree.name}
+
+    @functools.cached_property
+    def assigned(self) -> set[str]:
+        """The parameters that the function assigns."""
+        return self.parameters & self.assigned_in(self.source.tree.body)
+
+    def assigned_in(self, statements: Iterable[ast.AST]) -> set[str]:
+        """The names that statements assign, by calls of helpers too."""
+        names: set[str] = set()
+        pending = list(statements)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+                continue
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            elif isinstance(node, ast.Call):
+                names |= self._known_rebound(node)
+            pending.extend(ast.iter_child_nodes(node))
+        return names
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        function = self.resolved(node.func)
+        if function is UNKNOWN:
+            if isinstance(node.func, ast.Attribute) and _is_of_tiles(node.func.attr):
+                node.func = self.reference(node.func)
+                return self._with_values(node)
+            return self._invoked(node, function)
+        if not is_direct(function):
+            return self._invoked(node, function)
+        if isinstance(node.func, ast.Name) and is_one_of(function, _OWN_BUILTINS):
+            own = hook_call("__builtin__", ast.Constant(node.func.id))
+            node.func = ast.copy_location(own, node.func)
+        return self._with_values(node)
+
+    def _with_values(self, node: ast.Call) -> ast.Call:
+        node.args = [self._argument(argument) for argument in node.args]
+        for keyword in node.keywords:
+            keyword.value = self._argument(keyword.value)
+        return node
+
+    def _argument(self, node: ast.expr) -> ast.expr:
+        """An argument as a value; a user's function as one that the language can call back."""
+        function = self.resolved(node)
+        is_local = isinstance(node, ast.Name) and node.id in self._defined
+        is_function = function is not UNKNOWN and (
+            is_user_function(function) or is_triton_function(function)
+        )
+        if is_local or is_function or isinstance(node, ast.Lambda):
+            return ast.copy_location(hook_call("__function__", node), node)
+        return self.number(node)
+
+    def _invoked(self, node: ast.Call, function: Any) -> ast.expr:
+        """A call of a user's function; local variables that it assigns are bound anew."""
+        rebound = self._rebound(node, function)
+        callee = node.func if function is not UNKNOWN else self.reference(node.func)
+        node.func = ast.copy_location(hook_call("__invoke__", callee), callee)
+        node.args = [
+            self.visit(argument) if isinstance(argument, ast.Starred) else self.reference(argument)
+            for argument in node.args
+        ]
+        for keyword in node.keywords:
+            keyword.value = self.reference(keyword.value)
+        if not rebound:
+            return ast.copy_location(ast.Attribute(node, "result", ast.Load()), node)
+        outcome = self.temporary("outcome")
+        steps: list[ast.expr] = [ast.NamedExpr(name_of(outcome, ast.Store()), node)]
+        for name, key in rebound:
+            last = ast.Attribute(name_of(outcome), "last", ast.Load())
+            value = ast.Call(last, [ast.Constant(key), name_of(name)], [])
+            steps.append(ast.NamedExpr(name_of(name, ast.Store()), value))
+        steps.append(ast.Attribute(name_of(outcome), "result", ast.Load()))
+        result = ast.Subscript(ast.Tuple(steps, ast.Load()), ast.Constant(-1), ast.Load())
+        return placed_at(result, node)
+
+    def _rebound(self, node: ast.Call, function: Any) -> list[tuple[str, int | str]]:
+        """The local names handed over that the function may assign: (name, position or keyword)."""
+        if self.nested:
+            return []
+        assigned = self._assigned_by(function)
+        given: list[tuple[int | str | None, ast.expr]] = []
+        for position, argument in enumerate(node.args):
+            if isinstance(argument, ast.Starred):
+                break
+            given.append((position, argument))
+        given += [(keyword.arg, keyword.value) for keyword in node.keywords]
+        return [
+            (value.id, key)
+            for key, value in given
+            if isinstance(value, ast.Name) and value.id in self.locals
+            if key is not None and (assigned is None or key in assigned)
+        ]
+
+    def does_more(self, node: ast.AST) -> bool:
+        """Whether an expression calls a function of the user's that has statements of its own."""
+        calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+        return any(map(self._has_statements, calls))
+
+    def _has_statements(self, node: ast.expr) -> bool:
+        """Whether what is called does more than return an expression; yes where it is unknown."""
+        function = self.resolved(node)
+        if function is UNKNOWN:
+            return not (isinstance(node, ast.Attribute) and _is_of_tiles(node.attr))
+        if is_direct(function):
+            return False
+        plain = function.fn if is_triton_function(function) else function
+        if not isinstance(plain, types.FunctionType):
+            return True
+        source = sources.read(plain)
+        if source.function in self.seen or len(source.tree.body) != 1:
+            return True
+        (statement,) = source.tree.body
+        inner = type(self)(source, {}, self.seen)
+        return not isinstance(statement, ast.Return) or inner.does_more(statement)
+
+    def _known_rebound(self, node: ast.Call) -> set[str]:
+        """The local names that a call is known to assign."""
+        function = self.resolved(node.func)
+        if function is UNKNOWN or is_direct(function) or self._assigned_by(function) is None:
+            return set()
+        return {name for name, _ in self._rebound(node, function)}
+
+    def _assigned_by(self, function: Any) -> frozenset[int | str] | None:
+        """Positions and names of the parameters that a function assigns; None where unknown."""
+        if is_triton_function(function):
+            return frozenset()
+        if not isinstance(function, types.FunctionType):
+            return None
+        source = sources.read(function)
+        if source.function in self.seen:
+            return frozenset()
+        assigned = type(self)(source, {}, self.seen).assigned
+        names = parameter_names(source.tree.args)
+        return frozenset(
+            key for place, name in enumerate(names) if name in assigned for key in (place, name)
+        )
+
+
+def _is_of_tiles(attribute: str) -> bool:
+    """Whether a method of this name is a tile's, or a parameter's."""
+    return attribute in METADATA or hasattr(Tile, attribute)

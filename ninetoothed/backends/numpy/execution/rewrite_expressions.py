@@ -1,0 +1,233 @@
+"""The change of an application's expressions, see `ninetoothed.backends.numpy.execution.rewrite`."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from ninetoothed.backends.numpy.execution.trees import (
+    hook_call,
+    iterated_names,
+    name_of,
+    parameter_names,
+    placed_at,
+    stored_names,
+)
+from ninetoothed.errors import UnresolvedNameError
+from ninetoothed.language import LanguageFunction, LanguageNamespace
+from ninetoothed.program.source import FunctionSource
+from ninetoothed.symbols.expr import Symbol
+
+#: What may follow the dot of a parameter without loading it.
+METADATA = frozenset(
+    {"shape", "dtype", "ndim", "offsets", "source", "data_ptr", "stride", "strides"}
+)
+
+#: Of Python's own functions, those that leave what they iterate over as it is.
+_ITERATIONS = (zip, enumerate, reversed, tuple, list)
+
+#: Of what a closure may hold, that which rewriting looks at. The rest is seen when it runs.
+FIXED = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    type,
+    LanguageFunction,
+    LanguageNamespace,
+    Symbol,
+    enum.Enum,
+)
+
+UNKNOWN: Any = object()
+
+
+class ExpressionRewriter(ast.NodeTransformer):
+    """Rewrites expressions: `visit` gives one as a value, `reference` as it is.
+
+    Args:
+        source: the function.
+        names: free names that stand for something else than for the user.
+    """
+
+    def __init__(self, source: FunctionSource, names: Mapping[str, Any]) -> None:
+        self.source = source
+        self.names = names
+        code = source.function.__code__
+        self.parameters = set(parameter_names(source.tree.args))
+        self.locals = {*code.co_varnames, *code.co_cellvars, *stored_names(source.tree)}
+        self.free = set(code.co_freevars)
+        #: Names that may hold a tile without loading it: what is iterated over may be tiles.
+        self.holding = self.parameters | self.free | iterated_names(source.tree)
+        #: Greater than 0 within a scope of its own, where nothing of the function is bound anew.
+        self.nested = 0
+        self._count = 0
+
+    # Names and places.
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if isinstance(node.ctx, ast.Load) and self._may_be_tile(node):
+            return ast.copy_location(hook_call("__read__", node), node)
+        return node
+
+    def _may_be_tile(self, node: ast.Name) -> bool:
+        if node.id in self.holding:
+            return True
+        return node.id not in self.locals and isinstance(self.resolved(node), Symbol)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        return ast.copy_location(hook_call("__read__", self.reference(node)), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        resolved = self.resolved(node)
+        if isinstance(resolved, Symbol):
+            return ast.copy_location(hook_call("__read__", node), node)
+        return self.reference(node) if resolved is UNKNOWN else node
+
+    def reference(self, node: ast.expr) -> ast.expr:
+        """The expression as it is: a tile stays a tile."""
+        if isinstance(node, ast.Name):
+            return node
+        if isinstance(node, ast.Subscript):
+            node.value = self.reference(node.value)
+            node.slice = self.positions(node.slice)
+            return node
+        if isinstance(node, ast.Attribute):
+            # What is no metadata of a tile, the tile itself loads for.
+            node.value = self.reference(node.value)
+            return node
+        return self.visit(node)
+
+    def positions(self, node: ast.expr) -> ast.expr:
+        """Indices; those that depend on variables of the function are seen to."""
+        if isinstance(node, ast.Tuple):
+            node.elts = [self.positions(item) for item in node.elts]
+            return node
+        is_variable = self.has_locals(node)
+        node = self.visit(node)
+        if not is_variable or isinstance(node, (ast.Slice, ast.Starred)):
+            return node
+        return ast.copy_location(hook_call("__position__", node), node)
+
+    def has_locals(self, node: ast.AST) -> bool:
+        """Whether a tree reads variables of the function."""
+        names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+        return any(part.id in self.locals for part in names)
+
+    def held(self, node: ast.expr) -> ast.expr:
+        """What is iterated over: tiles in it stay tiles."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            node.elts = [self.held(item) for item in node.elts]
+            return node
+        if isinstance(node, ast.Call) and is_one_of(self.resolved(node.func), _ITERATIONS):
+            node.args = [self.held(item) for item in node.args]
+            return node
+        return self.reference(node)
+
+    def resolved(self, node: ast.expr) -> Any:
+        """What a name, or a chain of attributes of it, stands for outside of the function."""
+        if isinstance(node, ast.Attribute):
+            base = self.resolved(node.value)
+            return UNKNOWN if base is UNKNOWN else getattr(base, node.attr, UNKNOWN)
+        if not isinstance(node, ast.Name) or node.id in self.locals:
+            return UNKNOWN
+        if node.id in self.names:
+            return self.names[node.id]
+        if node.id not in self.free:
+            try:
+                return self.source.resolve(node.id, node)
+            except UnresolvedNameError:
+                # The parser has refused it already, unless no taken branch reads it.
+                return UNKNOWN
+        value = self.source.closure.get(node.id, UNKNOWN)
+        return value if isinstance(value, FIXED) else UNKNOWN
+
+    # Operators.
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        node.left, node.right = self.number(node.left), self.number(node.right)
+        return node
+
+    def number(self, node: ast.expr) -> ast.expr:
+        """An operand; a member of an enumeration counts as its value."""
+        if isinstance(self.resolved(node), enum.Enum):
+            return ast.copy_location(ast.Attribute(node, "value", ast.Load()), node)
+        return self.visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        node.operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return ast.copy_location(hook_call("__not__", node.operand), node)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        if self.nested:
+            return self.generic_visit(node)
+        # As on a device, an operand that does more than give a value is evaluated only where Python
+        # would evaluate it.
+        does_more = [self.does_more(value) for value in node.values]
+        values = [self.visit(value) for value in node.values]
+        return placed_at(self._joined(values, isinstance(node.op, ast.And), does_more), node)
+
+    def does_more(self, node: ast.AST) -> bool:
+        """Whether an expression does more than give a value."""
+        raise NotImplementedError
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        node.left = self.visit(node.left)
+        node.comparators = [self.visit(item) for item in node.comparators]
+        if len(node.ops) == 1 or self.nested:
+            return node
+        # a < b < c is a < b and b < c, for tiles too, and b is made once.
+        comparisons: list[ast.expr] = []
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            kept = self.temporary("right")
+            named = ast.NamedExpr(name_of(kept, ast.Store()), right)
+            comparisons.append(ast.Compare(left, [operator], [named]))
+            left = name_of(kept)
+        return placed_at(self._joined(comparisons, True, [False] * len(comparisons)), node)
+
+    def _joined(self, values: list[ast.expr], on: bool, does_more: list[bool]) -> ast.expr:
+        """``and`` (``on``) or ``or`` of values, element by element where they are tiles."""
+        result = values[0]
+        for value, is_decided_first in zip(values[1:], does_more[1:], strict=True):
+            left = self.temporary("left")
+            stops = hook_call(
+                "__decides__" if is_decided_first else "__stops__",
+                ast.NamedExpr(name_of(left, ast.Store()), result),
+                ast.Constant(on),
+            )
+            joined = value
+            if not is_decided_first:
+                joined = hook_call("__and__" if on else "__or__", name_of(left), value)
+            result = ast.IfExp(stops, name_of(left), joined)
+        return result
+
+    def _comprehension(self, node: Any) -> Any:
+        self.nested += 1
+        for generator in node.generators:
+            generator.iter = self.held(generator.iter)
+            generator.ifs = [self.visit(condition) for condition in generator.ifs]
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                setattr(node, field, self.visit(getattr(node, field)))
+        self.nested -= 1
+        return node
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node  # Rewritten from its own source when it is called.
+
+    def temporary(self, role: str) -> str:
+        """A name that the function does not have."""
+        self._count += 1
+        return f"__{role}_{self._count}__"
+
+
+def is_one_of(value: Any, candidates: tuple[Any, ...]) -> bool:
+    """Whether ``value`` is one of the candidates, itself: tiles and arrays compare in other ways."""
+    return any(value is candidate for candidate in candidates)

@@ -1,0 +1,211 @@
+"""The change of an application's statements, see `ninetoothed.backends.numpy.execution.rewrite`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from ninetoothed.backends.numpy.execution.rewrite_calls import CallRewriter
+from ninetoothed.backends.numpy.execution.trees import (
+    bare_arguments,
+    hook_call,
+    name_of,
+    placed_at,
+    placed_at_end,
+)
+from ninetoothed.errors import ApplicationError
+from ninetoothed.language import LanguageFunction
+
+
+class Rewriter(CallRewriter):
+    """Rewrites one function."""
+
+    def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
+        """The rewritten definition."""
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)):
+                raise ApplicationError(
+                    "A function that a kernel calls cannot yield or await; it runs through.",
+                    self.source.location(node),
+                )
+        if "type_params" in tree._fields:
+            setattr(tree, "type_params", [])  # noqa: B010 - a field since Python 3.12
+        tree.decorator_list = []
+        tree.returns = None
+        tree.args = bare_arguments(tree.args)
+        tree.body = self._statements(tree.body)
+        if not isinstance(tree.body[-1], ast.Return):
+            tree.body.append(placed_at_end(self._outcome(ast.Constant(None)), tree.body[-1]))
+        return tree
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        holds = hook_call("__holds__", self.visit(node.test))
+        node.test = ast.copy_location(holds, node.test)
+        return node
+
+    def _statements(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in statements:
+            visited = self.visit(statement)
+            result.extend(visited if isinstance(visited, list) else [visited])
+        return result
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        value = ast.Constant(None) if node.value is None else self.visit(node.value)
+        return ast.copy_location(self._outcome(value), node)
+
+    def _outcome(self, value: ast.expr) -> ast.Return:
+        names = sorted(self.assigned)
+        last: ast.expr = ast.Dict(
+            keys=[ast.Constant(name) for name in names], values=[name_of(name) for name in names]
+        )
+        return ast.Return(hook_call("__outcome__", value, last))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return node  # Rewritten from its own source when it is called.
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        node.value = self.visit(node.value)
+        if len(node.targets) == 1 and self._is_parameter(node.targets[0]):
+            node.value = self._assign(node.targets[0].id, node.value)  # type: ignore[attr-defined]
+            return node
+        after: list[ast.stmt] = []
+        node.targets = [self._target(target, after, node) for target in node.targets]
+        return [node, *after]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return node
+        node.value = self.visit(node.value)
+        if self._is_parameter(node.target):
+            value = self._assign(node.target.id, node.value)  # type: ignore[union-attr]
+            return ast.copy_location(ast.Assign([node.target], value), node)
+        node.target = self._target(node.target, [], node)  # type: ignore[assignment]
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        value = self.visit(node.value)
+        if self._is_parameter(node.target):
+            name = node.target.id  # type: ignore[union-attr]
+            read = ast.copy_location(hook_call("__read__", name_of(name)), node.target)
+            value = ast.copy_location(ast.BinOp(read, node.op, value), node)
+            assign = ast.Assign([node.target], self._assign(name, value))
+            return ast.copy_location(assign, node)
+        node.value = value
+        node.target = self._target(node.target, [], node)  # type: ignore[assignment]
+        if isinstance(node.target, ast.Subscript):
+            tiles = node.target.value
+            node.target.value = placed_at(hook_call("__augmented__", tiles), tiles)
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        node.value = self.visit(node.value)
+        if not self._is_parameter(node.target):
+            return node
+        node.value = self._assign(node.target.id, node.value)
+        return ast.copy_location(hook_call("__read__", node), node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        names = set() if self._is_unrolled(node.iter) else self.assigned_in([node])
+        node.iter = self.held(node.iter)
+        first: list[ast.stmt] = []
+        node.target = self._target(node.target, first, node)
+        before = self._before(names)
+        node.body = [*first, *_keep(before, node), *self._statements(node.body)]
+        node.orelse = self._statements(node.orelse)
+        return [*_hold(before, node), node, *_keep(before, node)]
+
+    def _is_unrolled(self, iterated: ast.expr) -> bool:
+        """Whether a loop's rounds are known when a kernel is compiled: it is no loop then."""
+        if not isinstance(iterated, ast.Call):
+            return True
+        function = self.resolved(iterated.func)
+        if isinstance(function, LanguageFunction) and function.name == "static_range":
+            return not any(self.has_locals(argument) for argument in iterated.args)
+        return function is not range and not isinstance(function, LanguageFunction)
+
+    def visit_While(self, node: ast.While) -> Any:
+        names = self.assigned_in([node])
+        before = self._before(names)
+        node.test = _lasting_in(self.visit(node.test), before)
+        node.body = [*_keep(before, node), *self._statements(node.body)]
+        node.orelse = self._statements(node.orelse)
+        return [*_hold(before, node), node, *_keep(before, node)]
+
+    def visit_If(self, node: ast.If) -> Any:
+        node.test = self.visit(node.test)
+        node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
+        return node
+
+    def _before(self, names: set[str]) -> dict[str, str]:
+        """For each name that a loop assigns, one for the value that it has before the loop."""
+        return {name: self.temporary("before") for name in sorted(names)}
+
+    def _target(self, target: ast.expr, after: list[ast.stmt], place: ast.AST) -> ast.expr:
+        """A target; parameters in it are assigned by statements added to ``after``."""
+        if isinstance(target, ast.Name) and target.id in self.parameters:
+            temporary = self.temporary("target")
+            value = self._assign(target.id, name_of(temporary))
+            after.append(placed_at(ast.Assign([name_of(target.id, ast.Store())], value), place))
+            return ast.copy_location(name_of(temporary, ast.Store()), target)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            target.elts = [self._target(item, after, place) for item in target.elts]
+        elif isinstance(target, ast.Starred):
+            target.value = self._target(target.value, after, place)
+        elif isinstance(target, ast.Subscript):
+            target.value = self.reference(target.value)
+            target.slice = self.positions(target.slice)
+        elif isinstance(target, ast.Attribute):
+            target.value = self.visit(target.value)
+        return target
+
+    def _is_parameter(self, target: ast.expr) -> bool:
+        return isinstance(target, ast.Name) and target.id in self.parameters
+
+    def _assign(self, name: str, value: ast.expr) -> ast.expr:
+        return ast.copy_location(hook_call("__assign__", name_of(name), value), value)
+
+
+def _hold(before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+    """Statements that hold the values before a loop, None for a name that has none yet."""
+    values = {
+        held: hook_call("__value__", hook_call("__locals__"), ast.Constant(name))
+        for name, held in before.items()
+    }
+    return [
+        placed_at(ast.Assign([name_of(held, ast.Store())], value), place)
+        for held, value in values.items()
+    ]
+
+
+def _keep(before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+    """Statements by which the names that have a value keep the marks that they had before."""
+    return [
+        placed_at(
+            ast.Try(
+                body=[ast.Assign([name_of(name, ast.Store())], _lasting(name, held))],
+                handlers=[ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])],
+                orelse=[],
+                finalbody=[],
+            ),
+            place,
+        )
+        for name, held in before.items()
+    ]
+
+
+def _lasting(name: str, held: str) -> ast.expr:
+    return hook_call("__lasting__", name_of(name), name_of(held))
+
+
+def _lasting_in(test: ast.expr, before: Mapping[str, str]) -> ast.expr:
+    """A loop's condition, with the names that the loop assigns as `_keep` leaves them."""
+
+    class Lasting(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            if isinstance(node.ctx, ast.Load) and node.id in before:
+                return ast.copy_location(_lasting(node.id, before[node.id]), node)
+            return node
+
+    return Lasting().visit(test)

@@ -1,0 +1,108 @@
+"""Tiles from nothing: ranges, constants; and the running program's index."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.values import context
+from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.backends.numpy.values.tile import Tile, number
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+
+_LARGEST_TILE = 1048576
+
+
+def integer(value: Any, what: str) -> int:
+    """``value`` as a Python int; an error that says ``what`` it is for if it is none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        value = number(value)
+    if not isinstance(value, int):
+        raise refuse(f"{what} must be an integer, but got {value!r}.")
+    return value
+
+
+def widened(size: Any) -> int:
+    """The next power of two: the size that a tile has in a dimension of ``size``."""
+    size = integer(size, "A tile's size")
+    if size < 1:
+        raise refuse(f"A tile's size must be 1 or more, but got {size}.")
+    return 1 << (size - 1).bit_length()
+
+
+def tile_shape(shape: Any) -> tuple[int, ...]:
+    """``shape`` (an int or several) with each dimension widened to the next power of two."""
+    sizes = shape if isinstance(shape, Iterable) else (shape,)
+    result = tuple(widened(size) for size in sizes)
+    elements = 1
+    for size in result:
+        elements *= size
+    if elements > _LARGEST_TILE:
+        raise refuse(f"A tile has at most {_LARGEST_TILE} elements, but {result} has {elements}.")
+    return result
+
+
+def arange(start: Any, end: Any) -> Tile:
+    """The int32 values from ``start`` to ``end``, exclusive; their number is a power of two."""
+    first, last = integer(start, "arange's start"), integer(end, "arange's end")
+    size = last - first
+    if size <= 0:
+        raise refuse(f"arange's end must be greater than its start, but got {first} and {last}.")
+    if size & (size - 1):
+        raise refuse(f"arange makes a power of two of values, but {first} to {last} are {size}.")
+    if not -(2**31) <= first < last <= 2**31:
+        raise refuse(f"arange must fit in int32, but got {first} and {last}.")
+    return Tile(np.arange(first, last, dtype=np.int32), dtypes.int32)
+
+
+def full(shape: Any, value: Any, dtype: DType) -> Tile:
+    """A tile of ``shape`` with ``value``, a number or a one-element tile, in every element."""
+    if not isinstance(dtype, DType):
+        raise refuse(f"A tile's type is an element type such as ntl.float32, but got {dtype!r}.")
+    if isinstance(value, Tile):
+        if value.data.size != 1:
+            raise refuse(f"ntl.full takes one value, but got a tile of shape {value.shape}.")
+        element = value.to(dtype).data.reshape(())[()]
+    else:
+        element = Tile.of(number(value), dtype).data
+    data = np.empty(tile_shape(shape), dtype.numpy)
+    data.fill(element)
+    return Tile(data, dtype)
+
+
+def zeros(shape: Any, dtype: DType) -> Tile:
+    """A tile of ``shape`` with zeros."""
+    if not isinstance(dtype, DType):
+        raise refuse(f"A tile's type is an element type such as ntl.float32, but got {dtype!r}.")
+    return Tile(np.zeros(tile_shape(shape), dtype.numpy), dtype)
+
+
+def zeros_like(input: Tile) -> Tile:
+    """Zeros in the shape and the type of ``input``."""
+    return Tile(np.zeros(input.shape, input.dtype.numpy), input.dtype)
+
+
+def program_id(axis: Any) -> Tile:
+    """The running program's index along ``axis`` of the grid, a 0-d int32 tile."""
+    return Tile(np.int32(context.program_index(integer(axis, "The grid's axis"))), dtypes.int32)
+
+
+def num_programs(axis: Any) -> Tile:
+    """The grid's extent along ``axis``, a 0-d int32 tile."""
+    return Tile(np.int32(context.program_count(integer(axis, "The grid's axis"))), dtypes.int32)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "arange": arange,
+    "full": full,
+    "zeros": zeros,
+    "zeros_like": zeros_like,
+    "program_id": program_id,
+    "num_programs": num_programs,
+}

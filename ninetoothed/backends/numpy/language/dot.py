@@ -1,0 +1,185 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.language.identities import without_padding
+from ninetoothed.backends.numpy.values.casting import Array, cast_array
+from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+
+_OPERAND_TYPES = (
+    dtypes.int8,
+    dtypes.uint8,
+    dtypes.float16,
+    dtypes.bfloat16,
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.float8_e4m3,
+    dtypes.float8_e5m2,
+)
+
+_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+
+
+def _is_float8(dtype: DType) -> bool:
+    return dtype.kind == "float" and dtype.bits == 8
+
+
+def _check_operands(name: str, a: Any, b: Any) -> None:
+    for tile in (a, b):
+        if not isinstance(tile, Tile) or tile.ndim < 2:
+            shown = tile.shape if isinstance(tile, Tile) else repr(tile)
+            raise refuse(f"ntl.{name} needs tiles of two dimensions or more, but got {shown}.")
+    if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise refuse(
+            f"ntl.{name} needs shapes (…, M, K) and (…, K, N), but got {a.shape} and {b.shape}."
+        )
+
+
+def _check_types(a: DType, b: DType, out_dtype: DType) -> None:
+    both_are_float8 = _is_float8(a) and _is_float8(b)
+    if a not in _OPERAND_TYPES or b not in _OPERAND_TYPES or not (a is b or both_are_float8):
+        raise refuse(f"ntl.dot needs two tiles of one type, but got {a} and {b}; cast one.")
+    if a is dtypes.uint8:
+        raise refuse("ntl.dot of integers needs int8, but got uint8.")
+    if out_dtype is dtypes.bfloat16:
+        raise refuse("ntl.dot gives float32 or float16; use `.to(ntl.bfloat16)` on its result.")
+
+
+def _result_dtype(operand: DType, out_dtype: DType) -> DType:
+    if operand is dtypes.int8:
+        return dtypes.int32
+    if operand in (dtypes.float32, dtypes.bfloat16):
+        return dtypes.float32
+    return dtypes.float64 if operand is dtypes.float64 else out_dtype
+
+
+def _product(a: Array, b: Array, operand: DType) -> Array:
+    """The product in float32 or float64, whichever holds it: NumPy is slow with other types."""
+    # A sum of products of two int8 is exact in float64.
+    between = np.float64 if operand in (dtypes.int8, dtypes.float64) else np.float32
+    return np.matmul(a.astype(between, copy=False), b.astype(between, copy=False))
+
+
+def dot(
+    input: Any,
+    other: Any,
+    acc: Any = None,
+    input_precision: Any = None,
+    allow_tf32: Any = None,
+    max_num_imprecise_acc: Any = None,
+    out_dtype: DType = dtypes.float32,
+) -> Tile:
+    """The matrix product over the last two dimensions, accumulated in float32, plus ``acc``.
+
+    Args:
+        input: of shape (…, M, K).
+        other: of shape (…, K, N).
+        acc: of shape (…, M, N) and the result's type, or None.
+        input_precision: checked only: products are exact in IEEE precision here.
+        allow_tf32: as ``input_precision``.
+        max_num_imprecise_acc: of no consequence here.
+        out_dtype: float32 or float16; int8 gives int32 and float64 gives float64.
+    """
+    _check_operands("dot", input, other)
+    _check_types(input.dtype, other.dtype, out_dtype)
+    if input_precision is not None and str(input_precision).lower() not in _PRECISIONS:
+        raise refuse(f"input_precision is one of {_PRECISIONS}, but got {input_precision!r}.")
+    dtype = _result_dtype(input.dtype, out_dtype)
+    product = _product(without_padding(input, "dot"), without_padding(other, "dot"), input.dtype)
+    return _accumulated(product, acc, dtype)
+
+
+def _accumulated(product: Array, acc: Any, dtype: DType) -> Tile:
+    if acc is not None:
+        if not isinstance(acc, Tile) or acc.shape != product.shape or acc.dtype is not dtype:
+            found = f"{acc.dtype}{list(acc.shape)}" if isinstance(acc, Tile) else repr(acc)
+            raise refuse(
+                f"The accumulator must be {dtype}{list(product.shape)} as the product is, but got "
+                f"{found}."
+            )
+        product = product + acc.data.astype(product.dtype, copy=False)
+    return Tile(product.astype(dtype.numpy, copy=False), dtype)
+
+
+_FORMATS = {
+    "e4m3": dtypes.float8_e4m3,
+    "e5m2": dtypes.float8_e5m2,
+    "bf16": dtypes.bfloat16,
+    "fp16": dtypes.float16,
+}
+
+#: The sixteen values of the 4-bit float with two bits of exponent and one of mantissa.
+_E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def _decoded(tile: Tile, number_format: str, axis: int) -> Array:
+    """``tile`` in float32; of a 4-bit format, two of an element along ``axis``, low bits first."""
+    if number_format == "e2m1":
+        if tile.dtype is not dtypes.uint8:
+            raise refuse(f"The e2m1 format is packed as uint8, but got {tile.dtype}.")
+        pairs = np.stack((_E2M1[tile.data & 15], _E2M1[tile.data >> 4]), axis=axis % tile.ndim + 1)
+        shape = list(tile.shape)
+        shape[axis] *= 2
+        return pairs.reshape(shape)
+    if number_format not in _FORMATS:
+        raise refuse(
+            f"A scaled product's format is one of {('e2m1', *_FORMATS)}, but got {number_format!r}."
+        )
+    dtype = _FORMATS[number_format]
+    return cast_array(tile.to(dtype, bitcast=True).data, dtype, dtypes.float32)
+
+
+def _scale(scale: Any, rows: int, depth: int) -> Array:
+    """The scales, one for each of ``rows`` and group along ``depth``, one for each element."""
+    if scale is None:
+        return np.float32(1)
+    if scale.dtype is dtypes.float8_e4m3:
+        group, factors = 16, scale.data.astype(np.float32)
+    else:
+        group = 32
+        exponents = scale.data.astype(np.float32) - np.float32(127)
+        factors = np.where(scale.data == 255, np.float32(np.nan), np.exp2(exponents))
+    if scale.shape[-2:] != (rows, depth // group):
+        raise refuse(f"A scale must be shaped {(rows, depth // group)}, but got {scale.shape}.")
+    return np.repeat(factors, group, axis=-1)
+
+
+def dot_scaled(
+    lhs: Tile,
+    lhs_scale: Any,
+    lhs_format: Any,
+    rhs: Tile,
+    rhs_scale: Any,
+    rhs_format: Any,
+    acc: Any = None,
+    fast_math: bool = False,
+    lhs_k_pack: bool = True,
+    rhs_k_pack: bool = True,
+    out_dtype: DType = dtypes.float32,
+) -> Tile:
+    """The matrix product of two tiles in a microscaling format, in float32, plus ``acc``.
+
+    Source: OCP Microscaling Formats (MX) Specification 1.0. ``lhs_scale`` is shaped (M, K // 32),
+    ``rhs_scale`` (N, K // 32), of uint8 exponents; None for none.
+    """
+    if out_dtype is not dtypes.float32:
+        raise refuse(f"ntl.dot_scaled gives float32, but out_dtype is {out_dtype}.")
+    left = _decoded(lhs, str(lhs_format), -1 if lhs_k_pack else -2)
+    right = _decoded(rhs, str(rhs_format), -2 if rhs_k_pack else -1)
+    _check_operands("dot_scaled", Tile(left, dtypes.float32), Tile(right, dtypes.float32))
+    depth = left.shape[-1]
+    left = left * _scale(lhs_scale, left.shape[-2], depth)
+    right_scale = _scale(rhs_scale, right.shape[-1], depth)
+    right = right * (right_scale.swapaxes(-1, -2) if right_scale.ndim else right_scale)
+    return _accumulated(np.matmul(left, right), acc, dtypes.float32)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {"dot": dot, "dot_scaled": dot_scaled}

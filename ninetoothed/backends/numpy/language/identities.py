@@ -1,0 +1,70 @@
+"""What stands in the lanes that are not real when a tile is reduced: the one place for it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.values.casting import Array
+from ninetoothed.backends.numpy.values.promotion import integer_bounds
+from ninetoothed.backends.numpy.values.tile import Marks, Tile
+from ninetoothed.language.dtypes import DType
+
+#: function of the language -> the name of the value that does not change its result.
+IDENTITIES = {
+    "sum": "zero",
+    "xor_sum": "zero",
+    "reduce_or": "zero",
+    "cumsum": "zero",
+    "cumprod": "one",
+    "dot": "zero",
+    "max": "lowest",
+    "argmax": "lowest",
+    "min": "highest",
+    "argmin": "highest",
+    "sort": "highest",
+    "sort_descending": "lowest",
+    "topk": "lowest",
+    "device_assert": "one",
+}
+
+
+@functools.cache
+def identity_value(identity: str, dtype: DType) -> Any:
+    """``identity`` ("zero", "one", "lowest", "highest", "all_ones") as a NumPy scalar of a type."""
+    if identity in ("zero", "one"):
+        return dtype.numpy.type(identity == "one")
+    if identity == "all_ones":
+        return np.invert(dtype.numpy.type(0))
+    is_highest = identity == "highest"
+    if dtype.kind != "float":
+        return dtype.numpy.type(integer_bounds(dtype)[is_highest])
+    if dtype.name == "float8_e4m3":  # has no infinity
+        return dtype.numpy.type(448.0 if is_highest else -448.0)
+    return dtype.numpy.type(np.inf if is_highest else -np.inf)
+
+
+def all_of(marks: Marks) -> Array:
+    """The lanes where every mark holds; ``marks`` must not be empty."""
+    condition = marks[0]
+    for mark in marks[1:]:
+        condition = condition & mark
+    return condition
+
+
+def without_padding(tile: Tile, function: str) -> Array:
+    """The tile's elements, with ``function``'s identity in the lanes that are not real."""
+    if not tile.marks:
+        return tile.data
+    value = identity_value(IDENTITIES[function], tile.dtype)
+    return np.where(all_of(tile.marks), tile.data, value)
+
+
+def marks_after_reduction(marks: Marks, axis: int | None, keep_dims: bool) -> Marks:
+    """What remains of ``marks``: those that do not depend on ``axis`` (None: on any dimension)."""
+    if axis is None:
+        return ()
+    kept = tuple(mark for mark in marks if mark.shape[axis] == 1)
+    return kept if keep_dims else tuple(mark.squeeze(axis) for mark in kept)

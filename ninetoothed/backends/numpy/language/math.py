@@ -1,0 +1,338 @@
+"""Element-wise functions: arithmetic by name, choices, and mathematics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed import language
+from ninetoothed.backends.numpy.values.casting import Array, cast_array
+from ninetoothed.backends.numpy.values.operators import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    divide,
+    elementwise,
+    floor_divide,
+    multiply,
+    operands,
+    remainder,
+    subtract,
+    unyielding,
+)
+from ninetoothed.backends.numpy.values.promotion import common_dtype, refuse
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile, joined_marks, number
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+
+_SINGLE_OR_DOUBLE = (dtypes.float32, dtypes.float64)
+_SINGLE = (dtypes.float32,)
+_WIDE_INTEGERS = (dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64)
+
+
+def checked(name: str, tile: Tile, allowed: tuple[DType, ...]) -> Tile:
+    """``tile``, if it is of a type that the function ``name`` takes."""
+    if tile.dtype not in allowed:
+        names = " or ".join(str(dtype) for dtype in allowed)
+        raise refuse(
+            f"ntl.{name} takes {names}, but got {tile.dtype}; cast it first: "
+            f"`.to(ntl.{allowed[0].triton_name})`."
+        )
+    return tile
+
+
+def in_one_type(*tiles: Tile) -> tuple[list[Array], DType, Marks]:
+    """The elements of several tiles in their common type, that type, and the result's marks."""
+    dtype = tiles[0].dtype
+    for tile in tiles[1:]:
+        dtype = dtype if tile.dtype is dtype else common_dtype(dtype, tile.dtype)
+    return [cast_array(tile.data, tile.dtype, dtype) for tile in tiles], dtype, joined_marks(*tiles)
+
+
+def _unary(
+    name: str, function: Callable[[Array], Array], allowed: tuple[DType, ...] = _SINGLE_OR_DOUBLE
+) -> Callable[[Any], Tile]:
+    def operate(x: Any) -> Tile:
+        tile = checked(name, as_tile(x), allowed)
+        return Tile(function(tile.data), tile.dtype, tile.marks)
+
+    operate.__name__ = operate.__qualname__ = name
+    return operate
+
+
+def _reciprocal_root(data: Array) -> Array:
+    return data.dtype.type(1) / np.sqrt(data)
+
+
+def in_double(function: Callable[..., Array]) -> Callable[..., Array]:
+    """``function``, computed in float64 and rounded to the first argument's type."""
+    return lambda x, *others: function(np.asarray(x, np.float64), *others).astype(x.dtype)[()]
+
+
+exp = _unary("exp", np.exp)
+log = _unary("log", np.log)
+sqrt = _unary("sqrt", np.sqrt)
+sin = _unary("sin", np.sin)
+cos = _unary("cos", np.cos)
+
+
+def each(function: Callable[..., float]) -> Callable[..., Array]:
+    """A function of Python floats, on arrays: NumPy has no error function, no gamma function."""
+
+    def operate(*arrays: Array) -> Array:
+        spread = np.broadcast_arrays(*arrays)
+        lists = [array.reshape(-1).tolist() for array in spread]
+        results = np.fromiter(map(function, *lists), np.float64, spread[0].size)
+        return results.reshape(spread[0].shape).astype(arrays[0].dtype)[()]
+
+    return operate
+
+
+def abs(x: Any) -> Tile:
+    """The absolute value; an unsigned tile is its own."""
+    tile = as_tile(x)
+    if tile.dtype.kind in ("bool", "uint"):
+        return tile
+    return Tile(np.abs(tile.data), tile.dtype, tile.marks)
+
+
+def fdiv(x: Any, y: Any, ieee_rounding: bool = False) -> Tile:
+    """The quotient of floats, in their own type."""
+    left, right = as_tile(x), as_tile(y)
+    if left.dtype.kind != "float" or right.dtype.kind != "float":
+        raise refuse(f"ntl.fdiv needs floats, but got {left.dtype} and {right.dtype}.")
+    (a, b), dtype, marks = in_one_type(left, right)
+    return Tile(elementwise(np.true_divide, "ntl.fdiv", a, b), dtype, marks)
+
+
+def div_rn(x: Any, y: Any) -> Tile:
+    """The quotient of float32 tiles, rounded to nearest."""
+    left, right = checked("div_rn", as_tile(x), _SINGLE), checked("div_rn", as_tile(y), _SINGLE)
+    return fdiv(left, right)
+
+
+def umulhi(x: Any, y: Any) -> Tile:
+    """The upper half of the bits of the product, taken as unsigned."""
+    left = checked("umulhi", as_tile(x), _WIDE_INTEGERS)
+    right = checked("umulhi", as_tile(y), _WIDE_INTEGERS)
+    (a, b), dtype, marks = in_one_type(left, right)
+    unsigned = np.dtype(f"uint{dtype.bits}")
+    high = elementwise(HIGH_HALF[dtype.bits], "ntl.umulhi", a.view(unsigned), b.view(unsigned))
+    return Tile(high.view(dtype.numpy), dtype, marks)
+
+
+def _high_half_32(a: Array, b: Array) -> Array:
+    product = a.astype(np.uint64) * b.astype(np.uint64)
+    return (product >> np.uint64(32)).astype(np.uint32)
+
+
+def _high_half_64(a: Array, b: Array) -> Array:
+    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
+    # The product of the halves, added up from the lowest 32 bits to the highest.
+    middle = a_high * b_low + ((a_low * b_low) >> half)
+    other = a_low * b_high + (middle & mask)
+    return a_high * b_high + (middle >> half) + (other >> half)
+
+
+HIGH_HALF = {32: _high_half_32, 64: _high_half_64}
+
+
+def fma(x: Any, y: Any, z: Any) -> Tile:
+    """``x * y + z``, rounded once for the types up to float32."""
+    (a, b, c), dtype, marks = in_one_type(as_tile(x), as_tile(y), as_tile(z))
+    is_narrow_float = dtype.kind == "float" and dtype is not dtypes.float64
+    if is_narrow_float:
+        a, b, c = a.astype(np.float64), b.astype(np.float64), c.astype(np.float64)
+    data = elementwise(np.add, "ntl.fma", elementwise(np.multiply, "ntl.fma", a, b), c)
+    if is_narrow_float:
+        data = cast_array(data, dtypes.float64, dtype)
+    return Tile(data, dtype, marks)
+
+
+def promoted(x: Any) -> Tile:
+    """``x`` as a tile; bfloat16 as float32, since no hardware compares bfloat16."""
+    tile = as_tile(x)
+    return tile.to(dtypes.float32) if tile.dtype is dtypes.bfloat16 else tile
+
+
+def _compared(x: Any, y: Any) -> tuple[Array, Array, DType, Marks]:
+    """The operands of a maximum or a minimum; a number counts as a 0-d tile."""
+    left = promoted(x) if isinstance(x, Tile) else x
+    right = promoted(y) if isinstance(y, Tile) else y
+    return operands(left, right, scalar=unyielding)
+
+
+def _propagates(propagate_nan: Any) -> bool:
+    if propagate_nan is language.PropagateNan.NONE:
+        return False
+    if propagate_nan is language.PropagateNan.ALL:
+        return True
+    name = getattr(propagate_nan, "name", None)  # Triton's own, which prints the same
+    if name in ("ALL", "NONE"):
+        return name == "ALL"
+    raise refuse(
+        "propagate_nan is ntl.PropagateNan.ALL or ntl.PropagateNan.NONE, but got "
+        f"{propagate_nan!r}."
+    )
+
+
+def maximum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
+    """The greater element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
+    function = np.maximum if _propagates(propagate_nan) else np.fmax
+    a, b, dtype, marks = _compared(x, y)
+    return Tile(elementwise(function, "ntl.maximum", a, b), dtype, marks)
+
+
+def minimum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
+    """The lesser element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
+    function = np.minimum if _propagates(propagate_nan) else np.fmin
+    a, b, dtype, marks = _compared(x, y)
+    return Tile(elementwise(function, "ntl.minimum", a, b), dtype, marks)
+
+
+def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
+    """``x``, no less than ``min`` and no greater than ``max``; floats only."""
+    (a, low, high), dtype, marks = in_one_type(promoted(x), promoted(min), promoted(max))
+    if dtype.kind != "float":
+        raise refuse(f"ntl.clamp takes floats, but the operands meet in {dtype}.")
+    if _propagates(propagate_nan):
+        data = elementwise(
+            np.minimum, "ntl.clamp", elementwise(np.maximum, "ntl.clamp", a, low), high
+        )
+    else:
+        data = elementwise(np.fmin, "ntl.clamp", elementwise(np.fmax, "ntl.clamp", a, low), high)
+    return Tile(data, dtype, marks)
+
+
+def builtin_max(*values: Any) -> Any:
+    """What Python's ``max(a, b, …)`` means where a tile is among the arguments."""
+    return _folded("max", maximum, values)
+
+
+def builtin_min(*values: Any) -> Any:
+    """What Python's ``min(a, b, …)`` means where a tile is among the arguments."""
+    return _folded("min", minimum, values)
+
+
+def _folded(name: str, function: Callable[[Any, Any], Tile], values: tuple[Any, ...]) -> Any:
+    if len(values) < 2:
+        raise refuse(f"{name} of tiles needs two values or more; ntl.{name} reduces one tile.")
+    result = values[0]
+    for value in values[1:]:
+        result = function(result, value)
+    return result
+
+
+def where(condition: Any, x: Any, y: Any) -> Tile:
+    """``x`` where ``condition`` holds, else ``y``; both are evaluated."""
+    chosen = as_tile(condition).to(dtypes.bool)
+    a, b, dtype, marks = operands(x, y)
+    try:
+        data = np.where(chosen.data, a, b)
+    except ValueError as error:
+        raise refuse(
+            f"ntl.where needs shapes that match, but got {chosen.shape}, {a.shape} and {b.shape}."
+        ) from error
+    if chosen.marks:
+        marks = joined_marks(chosen, Tile(data, dtype, _of_rank(marks, data.ndim)))
+    elif marks:
+        marks = _of_rank(marks, data.ndim)
+    return Tile(data[()], dtype, marks)
+
+
+def _of_rank(marks: Marks, ndim: int) -> Marks:
+    return tuple(mark[(None,) * (ndim - mark.ndim)] for mark in marks)
+
+
+def sigmoid(x: Any) -> Tile:
+    """``1 / (1 + exp(-x))``."""
+    tile = checked("sigmoid", as_tile(x), _SINGLE_OR_DOUBLE)
+    one = tile.data.dtype.type(1)
+    return Tile(one / (one + np.exp(-tile.data)), tile.dtype, tile.marks)
+
+
+def cdiv(x: Any, div: Any) -> Any:
+    """``x / div`` rounded up; of two Python numbers a Python number."""
+    if not isinstance(x, Tile) and not isinstance(div, Tile):
+        numerator, denominator = number(x), number(div)
+        return (numerator + denominator - 1) // denominator
+    return floor_divide(add(x, subtract(div, 1) if isinstance(div, Tile) else div - 1), div)
+
+
+def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
+    """A row-major index of a matrix, to the one that goes down columns in groups of rows."""
+    linear = as_tile(add(multiply(i, size_j), j))
+    in_group = multiply(size_g, size_j)
+    first_row = multiply(floor_divide(linear, in_group), size_g)
+    rows = minimum(subtract(size_i, first_row), size_g)
+    linear = remainder(linear, in_group)
+    return add(first_row, remainder(linear, rows)), floor_divide(linear, rows)
+
+
+def logical_and(left: Any, right: Any) -> Tile:
+    """Both are true, element by element; numbers are compared with 0."""
+    return bitwise_and(as_tile(left).to(dtypes.bool), as_tile(right).to(dtypes.bool))
+
+
+def logical_or(left: Any, right: Any) -> Tile:
+    """One of both is true, element by element; numbers are compared with 0."""
+    return bitwise_or(as_tile(left).to(dtypes.bool), as_tile(right).to(dtypes.bool))
+
+
+def logical_not(value: Any) -> Tile:
+    """It is not true, element by element; numbers are compared with 0."""
+    return ~as_tile(value).to(dtypes.bool)
+
+
+def cast(
+    input: Any, dtype: DType, fp_downcast_rounding: str | None = None, bitcast: bool = False
+) -> Tile:
+    """``input`` as another type; see `Tile.to`."""
+    return as_tile(input).to(dtype, fp_downcast_rounding, bitcast)
+
+
+def _with_sanitizing(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """A sum, difference or product by name; overflow wraps around with and without the check."""
+    return lambda x, y, sanitize_overflow=True: function(x, y)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "add": _with_sanitizing(add),
+    "builtin_max": builtin_max,
+    "builtin_min": builtin_min,
+    "cast": cast,
+    "cdiv": cdiv,
+    "ceil": _unary("ceil", np.ceil),
+    "clamp": clamp,
+    "cos": cos,
+    "div_rn": div_rn,
+    "erf": _unary("erf", each(math.erf)),
+    "exp": exp,
+    "exp2": _unary("exp2", np.exp2),
+    "fdiv": fdiv,
+    "floor": _unary("floor", np.floor),
+    "fma": fma,
+    "log": log,
+    "log2": _unary("log2", np.log2),
+    "logical_and": logical_and,
+    "logical_not": logical_not,
+    "logical_or": logical_or,
+    "maximum": maximum,
+    "minimum": minimum,
+    "mul": _with_sanitizing(multiply),
+    "rsqrt": _unary("rsqrt", _reciprocal_root),
+    "sigmoid": sigmoid,
+    "sin": sin,
+    "sqrt": sqrt,
+    "sqrt_rn": _unary("sqrt_rn", np.sqrt, _SINGLE),
+    "sub": _with_sanitizing(subtract),
+    "swizzle2d": swizzle2d,
+    "truediv": divide,
+    "umulhi": umulhi,
+    "where": where,
+}

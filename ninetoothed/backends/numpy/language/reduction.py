@@ -1,0 +1,138 @@
+"""Reductions. Lanes that are not real are left out; the result's type is Triton's.
+
+Adjacent halves are combined, as a GPU does it, where the user gives the function, which therefore
+need be associative only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.language.identities import marks_after_reduction, without_padding
+from ninetoothed.backends.numpy.language.math import exp, fdiv, promoted
+from ninetoothed.backends.numpy.language.shape import wrapped_axis
+from ninetoothed.backends.numpy.values.casting import cast_array
+from ninetoothed.backends.numpy.values.operators import subtract
+from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.backends.numpy.values.tile import Tile, as_tile
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+
+
+def sum_dtype(dtype: DType, wanted: DType | None) -> DType:
+    """The type that a sum of ``dtype`` has: what is ``wanted``, else at least 32 bits if integer."""
+    if wanted is not None:
+        return wanted
+    if dtype.kind == "float" or dtype.bits >= 32:
+        return dtype
+    return dtypes.int32 if dtype.kind == "int" else dtypes.uint32
+
+
+def accumulator(dtype: DType) -> DType:
+    """The type in which values of ``dtype`` are added up before they are rounded to it."""
+    return dtypes.float32 if dtype.kind == "float" and dtype.bits < 32 else dtype
+
+
+def _axis_of(tile: Tile, axis: Any) -> int | None:
+    return None if axis is None else wrapped_axis(axis, tile.ndim)
+
+
+def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool) -> Tile:
+    if tile.ndim == 0:
+        raise refuse(f"ntl.{name} takes a tile, but got one number. Use it as it is.")
+    place = _axis_of(tile, axis)
+    data = without_padding(tile, name)
+    between = accumulator(tile.dtype)
+    data = cast_array(data, tile.dtype, between)
+    data = ufunc.reduce(data, axis=place, keepdims=keep_dims, dtype=between.numpy)
+    marks = marks_after_reduction(tile.marks, place, keep_dims)
+    return Tile(cast_array(data, between, tile.dtype), tile.dtype, marks)
+
+
+def sum(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tile:
+    """The sum along ``axis``, or of everything; narrow integers in 32 bits."""
+    tile = as_tile(input)
+    return _reduced("sum", np.add, tile.to(sum_dtype(tile.dtype, dtype)), axis, keep_dims)
+
+
+def _bitwise(name: str, ufunc: np.ufunc) -> Callable[..., Tile]:
+    def reduce_bits(input: Any, axis: Any = None, keep_dims: bool = False) -> Tile:
+        tile = as_tile(input)
+        if tile.dtype.kind == "float":
+            raise refuse(f"ntl.{name} takes integers, but got {tile.dtype}.")
+        return _reduced(name, ufunc, tile, axis, keep_dims)
+
+    reduce_bits.__name__ = reduce_bits.__qualname__ = name
+    return reduce_bits
+
+
+def in_at_least_32_bits(tile: Tile) -> Tile:
+    if tile.dtype.bits >= 32:
+        return tile
+    return tile.to(dtypes.float32 if tile.dtype.kind == "float" else dtypes.int32)
+
+
+def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Callable[..., Any]:
+    def extremum(
+        input: Any,
+        axis: Any = None,
+        return_indices: bool = False,
+        return_indices_tie_break_left: bool = True,
+        keep_dims: bool = False,
+    ) -> Any:
+        tile = promoted(input)
+        if not return_indices:
+            return _reduced(name, ufunc, in_at_least_32_bits(tile), axis, keep_dims)
+        if axis is None:
+            raise refuse(f"ntl.{name} needs an axis to return indices.")
+        place = wrapped_axis(axis, tile.ndim)
+        data = without_padding(tile, name)
+        indices = np.expand_dims(index_of(data, axis=place), place)
+        values = np.take_along_axis(data, indices, place)
+        if not keep_dims:
+            indices, values = indices.squeeze(place), values.squeeze(place)
+        marks = marks_after_reduction(tile.marks, place, keep_dims)
+        return (
+            Tile(values[()], tile.dtype, marks),
+            Tile(indices.astype(np.int32)[()], dtypes.int32, marks),
+        )
+
+    extremum.__name__ = extremum.__qualname__ = name
+    return extremum
+
+
+max = _extremum("max", np.fmax, np.argmax)
+min = _extremum("min", np.fmin, np.argmin)
+
+
+def argmax(input: Any, axis: Any, tie_break_left: bool = True, keep_dims: bool = False) -> Tile:
+    """The index of the greatest element along ``axis``, the first of several."""
+    return max(input, axis, True, tie_break_left, keep_dims)[1]
+
+
+def argmin(input: Any, axis: Any, tie_break_left: bool = True, keep_dims: bool = False) -> Tile:
+    """The index of the least element along ``axis``, the first of several."""
+    return min(input, axis, True, tie_break_left, keep_dims)[1]
+
+
+def softmax(x: Any, dim: Any = None, keep_dims: bool = False, ieee_rounding: bool = False) -> Tile:
+    """The exponentials along ``dim``, by default the first, divided by their sum."""
+    axis = 0 if dim is None else dim
+    shifted = subtract(x, max(x, axis, keep_dims=keep_dims))
+    numerator = exp(shifted)
+    return fdiv(numerator, sum(numerator, axis, keep_dims=keep_dims))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "argmax": argmax,
+    "argmin": argmin,
+    "max": max,
+    "min": min,
+    "reduce_or": _bitwise("reduce_or", np.bitwise_or),
+    "softmax": softmax,
+    "sum": sum,
+    "xor_sum": _bitwise("xor_sum", np.bitwise_xor),
+}

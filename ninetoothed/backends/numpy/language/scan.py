@@ -1,0 +1,122 @@
+"""Scans, sorting and counting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.language.creation import integer, widened
+from ninetoothed.backends.numpy.language.identities import all_of, without_padding
+from ninetoothed.backends.numpy.language.math import promoted
+from ninetoothed.backends.numpy.language.reduction import (
+    accumulator,
+    in_at_least_32_bits,
+    sum_dtype,
+)
+from ninetoothed.backends.numpy.language.shape import wrapped_axis
+from ninetoothed.backends.numpy.values.casting import cast_array
+from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+
+
+def _scanned(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, reverse: bool) -> Tile:
+    place = wrapped_axis(axis, tile.ndim)
+    between = accumulator(tile.dtype)
+    data = cast_array(without_padding(tile, name), tile.dtype, between)
+    if reverse:
+        data = np.flip(data, place)
+    data = ufunc.accumulate(data, axis=place, dtype=between.numpy)
+    if reverse:
+        data = np.flip(data, place)
+    return Tile(cast_array(data, between, tile.dtype), tile.dtype, tile.marks)
+
+
+def cumsum(input: Any, axis: Any = 0, reverse: bool = False, dtype: DType | None = None) -> Tile:
+    """The sums of the elements up to each one along ``axis``; narrow integers in 32 bits."""
+    tile = promoted(input)
+    return _scanned("cumsum", np.add, tile.to(sum_dtype(tile.dtype, dtype)), axis, reverse)
+
+
+def cumprod(input: Any, axis: Any = 0, reverse: bool = False) -> Tile:
+    """The products of the elements up to each one along ``axis``."""
+    return _scanned("cumprod", np.multiply, promoted(input), axis, reverse)
+
+
+def _check_last(name: str, tile: Tile, dim: Any) -> None:
+    if not tile.ndim:
+        raise refuse(f"ntl.{name} needs a tile with a dimension, but got a scalar.")
+    if dim is not None and wrapped_axis(dim, tile.ndim) != tile.ndim - 1:
+        raise refuse(
+            f"ntl.{name} works along the last dimension only, but got dim={dim} for {tile.ndim} "
+            "dimensions; transpose the tile first."
+        )
+
+
+def _marks_after_sorting(tile: Tile) -> Marks:
+    """Padding comes last. What is reduced after that is no longer told from it, on any backend."""
+    return tuple(mark for mark in tile.marks if mark.shape[-1] == 1)
+
+
+def _sorted(tile: Tile, identity: str, is_descending: bool) -> np.ndarray:
+    data = np.sort(without_padding(tile, identity), axis=-1)
+    return np.flip(data, -1) if is_descending else data
+
+
+def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
+    """``x`` sorted along its last dimension; padding comes last."""
+    tile = as_tile(x)
+    _check_last("sort", tile, dim)
+    is_descending = bool(descending)
+    data = _sorted(tile, "sort_descending" if is_descending else "sort", is_descending)
+    return Tile(data, tile.dtype, _marks_after_sorting(tile))
+
+
+def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
+    """A bitonic sequence along the last dimension of ``x``, sorted."""
+    return sort(x, dim, descending)
+
+
+def topk(x: Any, k: Any, dim: Any = None) -> Tile:
+    """The ``k`` greatest elements along the last dimension, the greatest first."""
+    tile = as_tile(x)
+    _check_last("topk", tile, dim)
+    count, size = integer(k, "topk's k"), tile.shape[-1]
+    if not 1 <= count <= size or count & (count - 1):
+        raise refuse(f"ntl.topk needs a power of two from 1 to {size}, but got {count}.")
+    if count < size:
+        # Triton reduces with `max` here, which widens.
+        tile = in_at_least_32_bits(promoted(tile))
+    data = _sorted(tile, "topk", True)[..., :count]
+    return Tile(data, tile.dtype, _marks_after_sorting(tile))
+
+
+def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:
+    """How often each of 0 … ``num_bins`` - 1 is in the one-dimensional ``input``, in int32."""
+    if input.ndim != 1 or input.dtype.kind == "float":
+        raise refuse(
+            f"ntl.histogram takes one dimension of integers, but got {input.shape} of "
+            f"{input.dtype}."
+        )
+    bins = widened(num_bins)
+    values = input.data.astype(np.int64)
+    is_counted = (values >= 0) & (values < bins)
+    if mask is not None:
+        is_counted = is_counted & as_tile(mask).data
+    if input.marks:
+        is_counted = is_counted & all_of(input.marks)
+    counts = np.bincount(values[is_counted], minlength=bins)
+    return Tile(counts.astype(np.int32), dtypes.int32)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "bitonic_merge": bitonic_merge,
+    "cumprod": cumprod,
+    "cumsum": cumsum,
+    "histogram": histogram,
+    "sort": sort,
+    "topk": topk,
+}

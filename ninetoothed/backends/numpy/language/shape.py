@@ -1,0 +1,223 @@
+"""Functions that move elements and compute none: reshape, transpose, join, gather …
+
+Where every element keeps its place along a dimension, the marks follow; a function that mixes
+dimensions or operands (``join``, ``cat``, ``flip``, a reshape that splits one) drops them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.language.creation import integer, tile_shape
+from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
+from ninetoothed.language.dtypes import DType
+
+
+def _listed(values: tuple[Any, ...]) -> list[Any]:
+    """A shape or dimensions, given as one sequence or one by one."""
+    is_one_sequence = len(values) == 1 and isinstance(values[0], Iterable)
+    return list(values[0]) if is_one_sequence else list(values)
+
+
+def wrapped_axis(axis: Any, ndim: int) -> int:
+    """``axis`` counted from the front; an error if a tile of ``ndim`` dimensions has none such."""
+    axis = integer(axis, "An axis")
+    if not -ndim <= axis < ndim:
+        raise refuse(f"Axis {axis} is out of range for a tile of {ndim} dimensions.")
+    return axis % ndim
+
+
+def broadcast(input: Any, other: Any) -> tuple[Tile, Tile]:
+    """Both tiles in their common shape."""
+    left, right = as_tile(input), as_tile(other)
+    try:
+        shape = np.broadcast_shapes(left.shape, right.shape)
+    except ValueError as error:
+        raise refuse(f"Shapes {left.shape} and {right.shape} do not broadcast.") from error
+    return _in_shape(left, shape), _in_shape(right, shape)
+
+
+def _in_shape(tile: Tile, shape: tuple[int, ...]) -> Tile:
+    if tile.shape == shape:
+        return tile
+    missing = len(shape) - tile.ndim
+    marks = tuple(mark[(None,) * missing] for mark in tile.marks) if missing else tile.marks
+    return Tile(np.broadcast_to(tile.data, shape), tile.dtype, marks)
+
+
+def broadcast_to(input: Any, *shape: Any) -> Tile:
+    """``input`` repeated along its dimensions of size 1 to ``shape``; a scalar fits any shape."""
+    tile, target = as_tile(input), tile_shape(_listed(shape))
+    fits = tile.ndim == len(target) and all(
+        size in (1, wanted) for size, wanted in zip(tile.shape, target, strict=True)
+    )
+    if tile.ndim and not fits:
+        raise refuse(f"A tile of shape {tile.shape} does not broadcast to {target}.")
+    return _in_shape(tile, target)
+
+
+def expand_dims(input: Any, axis: Any) -> Tile:
+    """``input`` with a dimension of size 1 at ``axis``, or at each of several, of the result."""
+    tile = as_tile(input)
+    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    ndim = tile.ndim + len(axes)
+    places = sorted(wrapped_axis(place, ndim) for place in axes)
+    if len(set(places)) != len(places):
+        raise refuse(f"expand_dims was given an axis twice: {places}.")
+    key = tuple(None if place in places else slice(None) for place in range(ndim))
+    return tile[key]
+
+
+def permute(input: Tile, *dims: Any) -> Tile:
+    """``input`` with its dimensions in the order ``dims``."""
+    order = [integer(dim, "A dimension") for dim in _listed(dims)]
+    if sorted(order) != list(range(input.ndim)):
+        raise refuse(
+            f"permute needs each of {input.ndim} dimensions of shape {input.shape} once, "
+            f"but got {tuple(order)}."
+        )
+    marks = tuple(mark.transpose(order) for mark in input.marks)
+    return Tile(np.transpose(input.data, order), input.dtype, marks)
+
+
+def trans(input: Tile, *dims: Any) -> Tile:
+    """``input`` with its dimensions in the order ``dims``; by default the last two exchanged."""
+    return permute(input, *dims) if _listed(dims) else input.T
+
+
+def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> Tile:
+    """``input``'s elements, in their order, in ``shape``."""
+    return _reshaped(as_tile(input), tile_shape(_listed(shape)))
+
+
+def _reshaped(tile: Tile, shape: tuple[int, ...]) -> Tile:
+    if math.prod(shape) != tile.data.size:
+        raise refuse(
+            f"A tile of shape {tile.shape} has {tile.data.size} elements and cannot become "
+            f"{shape}, which has {math.prod(shape)}."
+        )
+    return Tile(tile.data.reshape(shape), tile.dtype, _reshaped_marks(tile, shape))
+
+
+def _reshaped_marks(tile: Tile, shape: tuple[int, ...]) -> Marks:
+    if not tile.marks:
+        return ()
+    kept = [dim for dim, size in enumerate(tile.shape) if size != 1]
+    if [tile.shape[dim] for dim in kept] != [size for size in shape if size != 1]:
+        return ()
+    source = iter(kept)
+    places = [next(source) if size != 1 else None for size in shape]
+    return tuple(
+        mark.reshape([1 if dim is None else mark.shape[dim] for dim in places])
+        for mark in tile.marks
+    )
+
+
+def view(input: Any, *shape: Any) -> Tile:
+    """``input``'s elements in ``shape``."""
+    return reshape(input, *shape)
+
+
+def ravel(x: Any, can_reorder: bool = False) -> Tile:
+    """``x``'s elements in one dimension."""
+    tile = as_tile(x)
+    return _reshaped(tile, (tile.numel,))
+
+
+def item(input: Any) -> Tile:
+    """A one-element tile as a scalar."""
+    tile = as_tile(input)
+    return _reshaped(tile, ()) if tile.ndim else tile
+
+
+def _of_one_type(function: str, a: Tile, b: Tile) -> DType:
+    if a.dtype is not b.dtype:
+        raise refuse(f"ntl.{function} needs tiles of one type, but got {a.dtype} and {b.dtype}.")
+    return a.dtype
+
+
+def cat(input: Tile, other: Tile, can_reorder: bool = False) -> Tile:
+    """Two one-dimensional tiles, one after the other; as in Triton, ``can_reorder`` must be set."""
+    if not can_reorder:
+        raise refuse("ntl.cat may reorder elements: it needs can_reorder=True.")
+    if input.ndim != 1 or input.shape != other.shape:
+        raise refuse(
+            f"ntl.cat takes two one-dimensional tiles of one shape, but got {input.shape} and "
+            f"{other.shape}."
+        )
+    dtype = _of_one_type("cat", input, other)
+    return Tile(np.concatenate((input.data, other.data)), dtype)
+
+
+def join(a: Any, b: Any) -> Tile:
+    """Both tiles side by side in a new last dimension of size 2."""
+    left, right = broadcast(a, b)
+    return Tile(np.stack((left.data, right.data), axis=-1), _of_one_type("join", left, right))
+
+
+def split(a: Tile) -> tuple[Tile, Tile]:
+    """The two halves along the last dimension, which has size 2: what `join` joined."""
+    if not a.ndim or a.shape[-1] != 2:
+        raise refuse(f"ntl.split needs a last dimension of size 2, but the shape is {a.shape}.")
+    return Tile(a.data[..., 0], a.dtype), Tile(a.data[..., 1], a.dtype)
+
+
+def interleave(a: Any, b: Any) -> Tile:
+    """The elements of both tiles in turn along the last dimension."""
+    joined = join(a, b)
+    if joined.ndim == 1:
+        return joined
+    return _reshaped(joined, (*joined.shape[:-2], 2 * joined.shape[-2]))
+
+
+def flip(x: Tile, dim: Any = None) -> Tile:
+    """``x`` with dimension ``dim``, by default the last, reversed."""
+    axis = wrapped_axis(-1 if dim is None else dim, x.ndim)
+    return Tile(np.flip(x.data, axis), x.dtype)
+
+
+def gather(src: Tile, index: Tile, axis: Any) -> Tile:
+    """``src``'s elements at ``index`` along ``axis``; the shape is ``index``'s."""
+    if index.dtype.kind == "float":
+        raise refuse(f"ntl.gather needs an integer index, but got {index.dtype}.")
+    if src.ndim != index.ndim:
+        raise refuse(
+            f"ntl.gather needs an index of the source's rank, but got {index.shape} for {src.shape}."
+        )
+    place = wrapped_axis(axis, src.ndim)
+    for dim, (size, wanted) in enumerate(zip(src.shape, index.shape, strict=True)):
+        if dim != place and size != wanted:
+            raise refuse(
+                f"ntl.gather needs an index like the source but in axis {place}, yet got "
+                f"{index.shape} for {src.shape}."
+            )
+    try:
+        return Tile(np.take_along_axis(src.data, index.data, place), src.dtype)
+    except IndexError as error:
+        raise refuse(
+            f"ntl.gather's index leaves axis {place} of the source, of size {src.shape[place]}."
+        ) from error
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "broadcast": broadcast,
+    "broadcast_to": broadcast_to,
+    "cat": cat,
+    "expand_dims": expand_dims,
+    "flip": flip,
+    "gather": gather,
+    "interleave": interleave,
+    "item": item,
+    "join": join,
+    "permute": permute,
+    "ravel": ravel,
+    "reshape": reshape,
+    "split": split,
+    "trans": trans,
+    "view": view,
+}

@@ -1,0 +1,1 @@
+"""Tiles as NumPy arrays, with Triton's types."""

@@ -1,0 +1,264 @@
+"""What ``+``, ``<``, ``>>`` and the others do to tiles, with Triton's types and signs.
+
+The operators are functions of tiles and numbers; at the end they become `Tile`'s.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.values.casting import Array, cast_array
+from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.values.promotion import (
+    common_dtype,
+    dtype_with_scalar,
+    is_signed,
+    refuse,
+    scalar_dtype,
+)
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, constant, joined_marks, number
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+
+_LARGEST_CACHE = 4096
+
+
+@functools.lru_cache(maxsize=_LARGEST_CACHE, typed=True)
+def _yielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
+    """The type for a tile and a number that yields to it, and the number in that type."""
+    dtype = dtype_with_scalar(tile, value, division)
+    return dtype, constant(value, dtype)
+
+
+@functools.lru_cache(maxsize=_LARGEST_CACHE, typed=True)
+def unyielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
+    """The same for a number that counts as a 0-d tile, as it does in comparisons."""
+    own = scalar_dtype(value)
+    dtype = common_dtype(tile, own, division)
+    return dtype, cast_array(constant(value, own), own, dtype)
+
+
+def operands(
+    left: Any, right: Any, division: bool = False, scalar: Callable[..., Any] = _yielding
+) -> tuple[Array, Array, DType, Marks]:
+    """Both operands' elements in their common type, that type, and the result's marks."""
+    if not isinstance(left, Tile):
+        if not isinstance(right, Tile):
+            left = Tile.of(number(left))
+        else:
+            y, x, dtype, marks = _with_number(right, left, division, scalar)
+            return x, y, dtype, marks
+    if not isinstance(right, Tile):
+        return _with_number(left, right, division, scalar)
+    x, y, dtype = left.data, right.data, left.dtype
+    if dtype is not right.dtype or division:
+        dtype = common_dtype(dtype, right.dtype, division)
+        x, y = cast_array(x, left.dtype, dtype), cast_array(y, right.dtype, dtype)
+    if not left.marks and not right.marks:
+        return x, y, dtype, ()
+    if left.marks is right.marks and x.ndim == y.ndim:
+        return x, y, dtype, left.marks
+    return x, y, dtype, joined_marks(left, right)
+
+
+def _with_number(
+    tile: Tile, value: Any, division: bool, scalar: Callable[..., Any]
+) -> tuple[Array, Array, DType, Marks]:
+    if type(value) not in (int, bool, float):
+        value = number(value)
+    if type(value) is float and value == 0 and math.copysign(1, value) < 0:
+        scalar = scalar.__wrapped__  # type: ignore[attr-defined]  # -0.0 is the same key as 0.0
+    dtype, constant = scalar(value, tile.dtype, division)
+    x = tile.data
+    return (
+        (x if dtype is tile.dtype else cast_array(x, tile.dtype, dtype)),
+        constant,
+        dtype,
+        tile.marks,
+    )
+
+
+def elementwise(ufunc: Callable[..., Any], symbol: str, x: Array, y: Array) -> Array:
+    """``ufunc(x, y)``, with an error that shows the shapes where they do not fit."""
+    try:
+        return ufunc(x, y)
+    except ValueError as error:
+        raise refuse(
+            f"{symbol} needs tiles whose shapes match or are 1, but got {x.shape} and {y.shape}."
+        ) from error
+
+
+#: Arithmetic on one bit wraps around as on any other width: 1 + 1 is 0.
+_ON_ONE_BIT = {np.add: np.logical_xor, np.subtract: np.logical_xor, np.multiply: np.logical_and}
+
+
+def _arithmetic(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
+    on_one_bit = _ON_ONE_BIT[ufunc]
+
+    def operate(left: Any, right: Any) -> Tile:
+        x, y, dtype, marks = operands(left, right)
+        function = on_one_bit if dtype is dtypes.bool else ufunc
+        return Tile(elementwise(function, symbol, x, y), dtype, marks)
+
+    return operate
+
+
+_add_tiles = _arithmetic("+", np.add)
+_subtract_tiles = _arithmetic("-", np.subtract)
+multiply = _arithmetic("*", np.multiply)
+
+
+def add(left: Any, right: Any) -> Any:
+    """``left + right``, of tiles and numbers, or a pointer and integers."""
+    if isinstance(left, PointerTile):
+        return left + right
+    return right + left if isinstance(right, PointerTile) else _add_tiles(left, right)
+
+
+def subtract(left: Any, right: Any) -> Any:
+    """``left - right``, of tiles and numbers, or a pointer and integers."""
+    return left - right if isinstance(left, PointerTile) else _subtract_tiles(left, right)
+
+
+def divide(left: Any, right: Any) -> Tile:
+    """``left / right``: of integers in float32, of 16-bit floats in float32."""
+    x, y, dtype, marks = operands(left, right, True)
+    if dtype.kind != "float":
+        x, y = x.astype(np.float32), y.astype(np.float32)
+        dtype = dtypes.float32
+    return Tile(elementwise(np.true_divide, "/", x, y), dtype, marks)
+
+
+def floor_divide(left: Any, right: Any) -> Tile:
+    """``left // right`` of integers, rounded toward zero as in C."""
+    x, y, dtype, marks = operands(left, right, True)
+    if dtype.kind == "float":
+        raise refuse(f"// needs integers, but the operands meet in {dtype}; use ntl.floor(x / y).")
+    return Tile(elementwise(_quotient, "//", x, y), dtype, marks)
+
+
+def _quotient(x: Array, y: Array) -> Array:
+    if x.dtype.kind != "i":
+        return np.floor_divide(x, y)
+    return np.floor_divide(x - np.fmod(x, y), y)
+
+
+def remainder(left: Any, right: Any) -> Tile:
+    """``left % right``, with the sign of ``left`` as in C."""
+    x, y, dtype, marks = operands(left, right, True)
+    return Tile(elementwise(np.fmod, "%", x, y), dtype, marks)
+
+
+def _bitwise(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
+    def operate(left: Any, right: Any) -> Tile:
+        x, y, dtype, marks = integer_operands(symbol, left, right)
+        return Tile(elementwise(ufunc, symbol, x, y), dtype, marks)
+
+    return operate
+
+
+def integer_operands(symbol: str, left: Any, right: Any) -> tuple[Array, Array, DType, Marks]:
+    """`operands` that must be integers."""
+    x, y, dtype, marks = operands(left, right)
+    if dtype.kind == "float":
+        raise refuse(f"{symbol} needs integers, but the operands meet in {dtype}.")
+    return x, y, dtype, marks
+
+
+bitwise_and = _bitwise("&", np.bitwise_and)
+bitwise_or = _bitwise("|", np.bitwise_or)
+bitwise_xor = _bitwise("^", np.bitwise_xor)
+
+
+def shift_left(left: Any, right: Any) -> Tile:
+    """``left << right``."""
+    x, y, dtype, marks = integer_operands("<<", left, right)
+    return Tile(elementwise(np.left_shift, "<<", x, y).astype(dtype.numpy), dtype, marks)
+
+
+def shift_right(left: Any, right: Any) -> Tile:
+    """``left >> right``, arithmetic where the tile is signed, else logical."""
+    tile = left if isinstance(left, Tile) else right
+    x, y, dtype, marks = integer_operands(">>", left, right)
+    if is_signed(tile.dtype) and not is_signed(dtype):
+        # The operands met in an unsigned type, but the shift still copies the sign.
+        signed = np.dtype(f"int{dtype.bits}")
+        shifted = elementwise(np.right_shift, ">>", x.view(signed), y.view(signed))
+        return Tile(shifted.view(dtype.numpy), dtype, marks)
+    return Tile(elementwise(np.right_shift, ">>", x, y).astype(dtype.numpy), dtype, marks)
+
+
+def _comparison(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
+    def operate(left: Any, right: Any) -> Tile:
+        x, y, _, marks = operands(left, right, scalar=unyielding)
+        return Tile(elementwise(ufunc, symbol, x, y), dtypes.bool, marks)
+
+    return operate
+
+
+less = _comparison("<", np.less)
+less_equal = _comparison("<=", np.less_equal)
+greater = _comparison(">", np.greater)
+greater_equal = _comparison(">=", np.greater_equal)
+_equal_tiles = _comparison("==", np.equal)
+_not_equal_tiles = _comparison("!=", np.not_equal)
+
+
+def equal(left: Any, right: Any) -> Any:
+    """``left == right``, element by element; False for what is neither tile nor number."""
+    return _equal_tiles(left, right) if _is_comparable(right) else False
+
+
+def not_equal(left: Any, right: Any) -> Any:
+    """``left != right``, element by element; True for what is neither tile nor number."""
+    return _not_equal_tiles(left, right) if _is_comparable(right) else True
+
+
+def _is_comparable(value: Any) -> bool:
+    return isinstance(value, (Tile, int, float, np.generic)) or type(value).__name__ == "constexpr"
+
+
+def negate(tile: Tile) -> Tile:
+    """``-tile``, which is ``0 - tile``, so that ``-0.0`` is ``0.0``."""
+    return subtract(Tile(tile.dtype.numpy.type(0), tile.dtype), tile)
+
+
+_OPERATORS = {
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "truediv": divide,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": shift_left,
+    "rshift": shift_right,
+}
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "neg": negate,
+    "lt": less,
+    "le": less_equal,
+    "gt": greater,
+    "ge": greater_equal,
+    "eq": equal,
+    "ne": not_equal,
+}
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: function(other, self)
+
+
+for _name, _function in _OPERATORS.items():
+    setattr(Tile, f"__{_name}__", _function)
+    setattr(Tile, f"__r{_name}__", _reflected(_function))
+for _name, _function in _OTHERS.items():
+    setattr(Tile, f"__{_name}__", _function)

@@ -1,0 +1,117 @@
+"""Tiles of pointers, and what they need of the memory they point into.
+
+The executor gives each tensor's storage as a `Memory`; `x.data_ptr()` is then
+``PointerTile(memory, 0)``, and `ntl.load`, `ntl.store` and the atomics work on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.language.dtypes import DType
+
+
+class Memory(Protocol):
+    """The storage behind a pointer.
+
+    Attributes:
+        dtype: the type of its elements.
+        array: a flat, one-dimensional NumPy view of the whole storage, writable where stores are
+            to work, of ``dtype.numpy``.
+    """
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def array(self) -> np.ndarray: ...
+
+    def locate(self, offsets: np.ndarray, mask: np.ndarray | None, access: str) -> np.ndarray:
+        """Indices into `array` of the elements ``offsets`` elements away from the base pointer.
+
+        Called once an access, before it happens, so that a debug mode may keep its records here.
+
+        Args:
+            offsets: int64, any shape.
+            mask: boolean, of the same shape, or None for "all lanes".
+            access: ``"load"``, ``"store"`` or ``"atomic"``.
+
+        Returns:
+            Integers, of the same shape. In lanes where ``mask`` is False: anything; they are
+            not used.
+
+        Raises:
+            OutOfBoundsError: a lane whose mask holds leaves the storage.
+        """
+        ...
+
+
+class PointerTile:
+    """Pointers into one memory: ``offsets`` counts elements from its base pointer."""
+
+    __slots__ = ("memory", "offsets")
+
+    # NumPy must not take over ``array + pointer``.
+    __array_ufunc__ = None
+
+    def __init__(self, memory: Memory, offsets: Any = 0) -> None:
+        self.memory = memory
+        self.offsets = np.asarray(offsets, dtype=np.int64)
+
+    @property
+    def dtype(self) -> PointerType:
+        """The pointer's type; its ``element_ty`` is what it points to."""
+        return PointerType(self.memory.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tile of pointers."""
+        return self.offsets.shape
+
+    def __add__(self, other: Any) -> PointerTile:
+        return PointerTile(self.memory, self.offsets + _integer_offsets(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> PointerTile:
+        return PointerTile(self.memory, self.offsets - _integer_offsets(other))
+
+    def __getitem__(self, key: Any) -> PointerTile:
+        return PointerTile(self.memory, self.offsets[key])
+
+    def __repr__(self) -> str:
+        return f"pointer<{self.memory.dtype}>{list(self.shape)}\n{self.offsets!r}"
+
+
+class PointerType:
+    """The type of a pointer to elements of ``element_ty``; equal where the elements are."""
+
+    __slots__ = ("element_ty",)
+
+    def __init__(self, element_ty: DType) -> None:
+        self.element_ty = element_ty
+
+    def is_ptr(self) -> bool:
+        """True: this is a pointer's type."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PointerType) and other.element_ty is self.element_ty
+
+    def __hash__(self) -> int:
+        return hash((PointerType, self.element_ty))
+
+    def __repr__(self) -> str:
+        return f"pointer<{self.element_ty}>"
+
+
+def _integer_offsets(value: Any) -> Any:
+    if isinstance(value, int):
+        return value
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, DType) and dtype.is_int():
+        return value.data.astype(np.int64)
+    raise refuse(f"A pointer takes integer offsets, but got {dtype or type(value).__name__}.")

@@ -1,0 +1,280 @@
+"""`Tile`: a NumPy array that behaves as a value of Triton's language does.
+
+What the executor needs to know:
+
+- ``Tile(data, dtype, marks)``. ``data`` is an ndarray, or a NumPy scalar for a 0-d value, of
+  ``dtype.numpy``. It is never written to: every operation returns a new tile, so that arrays may
+  be shared and be views of an argument (copy what a later store could change).
+- ``marks`` says which lanes are real, for a tile loaded from a tensor without ``other``: a tuple of
+  boolean arrays, all of which must hold; ``()`` means that every lane is real. A mark has as many
+  dimensions as ``data``, with size 1 where it does not depend on one: ``offs_m < M`` is
+  shaped (BLOCK_M, 1). Element-wise operations join the marks of their operands; a reduction
+  puts its identity where a mark does not hold and drops the marks that depend on the reduced
+  dimension. Lanes which are not real must hold 0 when the tile is made.
+- ``tile.unmarked()`` is the same value with no marks; `lasting` leaves those that an earlier value
+  has too (in tuples as well): what a loop needs for the names that it assigns, which may hold what
+  was accumulated.
+- A run-time scalar is a 0-d tile, ``Tile.of(value, dtype)``. Python numbers stay Python numbers:
+  they are compile-time constants and yield to a tile's type, which a 0-d tile does not.
+- ``tile.cast(dtype)`` is what a store needs; `as_tile` accepts numbers too.
+- Pointers: `ninetoothed.backends.numpy.values.pointer`. The running program: `…numpy.context`.
+- ``if tile:`` and ``tile`` as an index work for one-element tiles. For Python's ``max``, ``min``,
+  ``and``, ``or`` and ``not`` of larger ones use `language.FUNCTIONS`' ``builtin_max``,
+  ``builtin_min``, ``logical_and``, ``logical_or`` and ``logical_not``.
+- NumPy's warnings are the caller's: run programs within ``numpy.errstate(all="ignore")``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ninetoothed.backends.numpy.values.casting import (
+    Array,
+    bitcast_array,
+    cast_array,
+    narrowing_cast,
+)
+from ninetoothed.backends.numpy.values.promotion import (
+    refuse,
+    scalar_dtype,
+)
+from ninetoothed.errors import CompilationError, caller_location, near
+from ninetoothed.language.dtypes import DType
+
+#: Conditions that hold where a lane is real; see the module's docstring.
+Marks = tuple[Any, ...]
+
+
+class SeveralElementsError(CompilationError):
+    """One number was needed, as in an ``if``, but a tile of several elements stood there."""
+
+
+class TileAttributeError(CompilationError, AttributeError):
+    """A tile has no such attribute. Python's `hasattr` and `getattr` know it too."""
+
+
+class TileType(NamedTuple):
+    """What a tile is: the type of its elements and its shape."""
+
+    scalar: DType
+    shape: tuple[int, ...]
+
+    @property
+    def element_ty(self) -> DType:
+        """The type of the elements."""
+        return self.scalar
+
+    def is_block(self) -> bool:
+        """Whether it has dimensions."""
+        return bool(self.shape)
+
+
+class Tile:
+    """A value of the language: elements of one type, immutable.
+
+    Attributes:
+        data: the elements.
+        dtype: their type.
+        marks: the conditions under which a lane is real, ``()`` for "all are".
+    """
+
+    __slots__ = ("data", "dtype", "marks")
+
+    # NumPy must not take over ``array + tile``.
+    __array_ufunc__ = None
+
+    def __init__(self, data: Array, dtype: DType, marks: Marks = ()) -> None:
+        self.data = data
+        self.dtype = dtype
+        self.marks = marks
+
+    @staticmethod
+    def of(value: bool | int | float, dtype: DType | None = None) -> Tile:
+        """A 0-d tile of a Python number, by default of the type that the number has by itself."""
+        dtype = scalar_dtype(value) if dtype is None else dtype
+        return Tile(constant(value, dtype), dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The tile's shape; ``()`` for a scalar."""
+        return self.data.shape
+
+    @property
+    def type(self) -> TileType:
+        """The shape and the element type in one, as helpers written for Triton ask for it."""
+        return TileType(self.dtype, self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.data.ndim
+
+    @property
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.data.size
+
+    @property
+    def T(self) -> Tile:
+        """The last two dimensions exchanged."""
+        if self.data.ndim < 2:
+            raise refuse(
+                f"`.T` needs two dimensions or more, but the tile's shape is {self.shape}."
+            )
+        return Tile(
+            self.data.swapaxes(-1, -2), self.dtype, tuple(m.swapaxes(-1, -2) for m in self.marks)
+        )
+
+    def to(
+        self, dtype: DType, fp_downcast_rounding: str | None = None, bitcast: bool = False
+    ) -> Tile:
+        """The tile as another type; ``bitcast`` keeps the bits, else the values are kept.
+
+        Args:
+            dtype: the type to convert to.
+            fp_downcast_rounding: ``"rtne"`` or ``"rtz"``, for a narrowing float conversion only.
+            bitcast: read the same bits as ``dtype``.
+        """
+        if dtype is self.dtype and fp_downcast_rounding is None:
+            return self
+        if not isinstance(dtype, DType):
+            raise refuse(f"A tile is cast to an element type, but got {dtype!r}.")
+        if bitcast:
+            return Tile(bitcast_array(self.data, self.dtype, dtype), dtype, self.marks)
+        if fp_downcast_rounding is None:
+            data = cast_array(self.data, self.dtype, dtype)
+        else:
+            data = narrowing_cast(self.data, self.dtype, dtype, fp_downcast_rounding)
+        return Tile(data, dtype, self.marks)
+
+    cast = to
+
+    def unmarked(self) -> Tile:
+        """The same elements, all taken to be real."""
+        return Tile(self.data, self.dtype) if self.marks else self
+
+    def __getitem__(self, key: Any) -> Tile:
+        for part in key if isinstance(key, tuple) else (key,):
+            if not (part is None or (isinstance(part, slice) and part == slice(None))):
+                raise refuse(
+                    f"A tile takes `None` and `:` as indices, but got {part!r}; ntl.gather, "
+                    "ntl.split and ntl.where select elements."
+                )
+        try:
+            return Tile(self.data[key], self.dtype, tuple(m[key] for m in self.marks))
+        except IndexError as error:
+            raise refuse(f"Index {key!r} has too many `:` for shape {self.shape}.") from error
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}\n{np.asarray(self.data)!r}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self._item(), spec) if spec else repr(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.data, dtype=dtype)
+
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> Any:
+        # The functions of the language that are members too are added when they are first needed.
+        if not name.startswith("__"):
+            from ninetoothed.backends.numpy.language import table as language
+
+            if name in language.TILE_MEMBERS:
+                return getattr(self, name)
+            known = [member for member in dir(self) if not member.startswith("_")]
+            raise TileAttributeError(
+                f"A tile has no {name!r}.{near(name, known)} It has what Triton's tensors have; "
+                "functions of tiles are in `ninetoothed.language`.",
+                caller_location(),
+            )
+        raise AttributeError(name)
+
+    def _item(self) -> Any:
+        if self.data.size != 1:
+            raise SeveralElementsError(
+                f"One number is needed here, but the tile's shape is {self.shape}; "
+                "ntl.where chooses element by element, ntl.max and ntl.sum reduce to one.",
+                caller_location(),
+            )
+        return self.data.item()
+
+    def __bool__(self) -> bool:
+        return bool(self._item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind == "float":
+            raise refuse(f"An integer is needed here, but the tile is of {self.dtype}.")
+        return int(self._item())
+
+    def __int__(self) -> int:
+        return int(self._item())
+
+    def __float__(self) -> float:
+        return float(self._item())
+
+    def __pos__(self) -> Tile:
+        return self
+
+    def __invert__(self) -> Tile:
+        if self.dtype.kind == "float":
+            raise refuse(f"`~` needs integers, but the tile is of {self.dtype}.")
+        return Tile(np.invert(self.data), self.dtype, self.marks)
+
+
+def constant(value: bool | int | float, dtype: DType) -> Any:
+    """``value`` as a NumPy scalar of ``dtype``; integers wrap around."""
+    if dtype.kind in ("int", "uint") and isinstance(value, int):
+        return np.array(value & (2**dtype.bits - 1), dtype=f"uint{dtype.bits}").view(dtype.numpy)[
+            ()
+        ]
+    return dtype.numpy.type(value)
+
+
+def number(value: Any) -> Any:
+    """A Python number behind ``value`` (a NumPy scalar, a constexpr); an error if there is none."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value).__name__ == "constexpr":
+        return number(value.value)
+    raise refuse(f"A tile or a number is needed here, but got {type(value).__name__} {value!r}.")
+
+
+def as_tile(value: Any) -> Tile:
+    """``value`` as a tile: a number becomes a 0-d one of its own type."""
+    return value if isinstance(value, Tile) else Tile.of(number(value))
+
+
+def lasting(value: Any, before: Any) -> Any:
+    """``value`` with those of its marks that ``before`` has too; a tuple of tiles, item by item."""
+    if isinstance(value, Tile):
+        earlier = before.marks if isinstance(before, Tile) else ()
+        marks = [m for m in value.marks if any(m is e or np.array_equal(m, e) for e in earlier)]
+        return Tile(value.data, value.dtype, tuple(marks)) if value.marks else value
+    if type(value) in (tuple, list):
+        known = before if type(before) is type(value) and len(before) == len(value) else ()
+        paired = itertools.zip_longest(value, known)
+        return type(value)(lasting(item, earlier) for item, earlier in paired)
+    return value
+
+
+def joined_marks(*tiles: Tile) -> Marks:
+    """The marks of an element-wise result: a lane is real where it is in every operand."""
+    ndim = max(tile.data.ndim for tile in tiles)
+    joined: list[Any] = []
+    for tile in tiles:
+        missing = ndim - tile.data.ndim
+        for mark in tile.marks:
+            if not any(mark is other for other in joined):
+                joined.append(mark[(None,) * missing] if missing else mark)
+    return tuple(joined)
+
+
+# Tiles have their operators wherever they are: this module adds them to `Tile`.
+from ninetoothed.backends.numpy.values import operators  # noqa: E402, F401

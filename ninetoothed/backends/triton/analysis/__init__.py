@@ -1,0 +1,1 @@
+"""Questions about a kernel, answered without running it."""

@@ -1,0 +1,232 @@
+"""Comparisons of positions in the user's program, as ``position < x.source.shape[0]``.
+
+A comparison is known by its *excess*: a symbolic integer over the program's position, the rounds of
+loops and the lanes of tiles that is negative exactly where the comparison holds. Bounding it shows
+where nothing need be compared. Whatever cannot be written so has no excess and stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.program.effects import targets_of
+from ninetoothed.program.nodes import Offsets, Program, SymbolValue, walk
+from ninetoothed.symbols.expr import Expression, Leaf, Symbol, as_symbol, constant, leaf
+from ninetoothed.symbols.simplify import Interval, interval, simplify
+
+if TYPE_CHECKING:
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.tensors.access import Access
+
+#: The sizes of a value's dimensions, as the tiles have them; () of one number.
+Dims = tuple[Expression, ...]
+
+#: The slice ``:``.
+_WHOLE = ast.dump(ast.Slice())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison.
+
+    Attributes:
+        excess: negative exactly where it holds.
+        dims: of its value.
+    """
+
+    excess: Symbol
+    dims: Dims
+
+
+@dataclass(frozen=True)
+class _Value:
+    expression: Symbol
+    dims: Dims
+
+
+def round_of(variable: str, extent: Expression) -> Symbol:
+    """The round of the loop over ``variable``, as an excess has it."""
+    return leaf(Leaf(variable, role="index", owner="round", extent=extent))
+
+
+def is_round_of(symbol: Symbol, variable: str) -> bool:
+    """Whether a leaf is the round of the loop over ``variable``."""
+    what = symbol.leaf
+    return what.owner == "round" and what.name == variable
+
+
+class Comparisons:
+    """The comparisons of positions in one kernel's program."""
+
+    def __init__(self, program: Program, accesses: Mapping[str, Access]) -> None:
+        self._accesses = accesses
+        self._tiles = {p.name: p.tile_shape for p in program.parameters if p.kind == "tensor"}
+        self._levels = {
+            p.name: [size for level in p.middle_levels for size in level]
+            for p in program.parameters
+            if p.kind == "tensor"
+        }
+        self._values: dict[str, ast.expr] = {}
+        self._loops: set[str] = set()
+        self._learn_names(program.body)
+        self._tile_number = 0
+        self.all = tuple(self._found(program))
+
+    def of(self, node: ast.AST) -> Comparison | None:
+        """A node's comparison; None where it is none of positions."""
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+            return None
+        # Each tile has lanes of its own, and gets the same ones whenever it is asked for.
+        self._tile_number = 0
+        left, right = self._value(node.left), self._value(node.comparators[0])
+        if left is None or right is None:
+            return None
+        dims = _broadcast(left.dims, right.dims)
+        excess = _excess(node.ops[0], left.expression, right.expression)
+        if not dims or excess is None:
+            return None
+        return Comparison(as_symbol(simplify(excess)), dims)
+
+    def _found(self, program: Program) -> Iterator[Comparison]:
+        for node in program.nodes():
+            comparison = self.of(node)
+            if comparison is not None:
+                yield comparison
+
+    def _learn_names(self, body: list[ast.stmt]) -> None:
+        """What a name stands for, where it does so wherever it is used."""
+        statements = [node for statement in body for node in walk(statement)]
+        counts: Counter[str] = Counter()
+        for node in statements:
+            if isinstance(node, ast.stmt):
+                counts.update(target.id for target in targets_of(node))
+        for node in statements:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                if counts[node.targets[0].id] == 1:
+                    self._values[node.targets[0].id] = node.value
+            elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                if counts[node.target.id] == 1:
+                    self._loops.add(node.target.id)
+
+    def _value(self, node: ast.AST) -> _Value | None:
+        """An integer value as an expression of positions; None where it is more than that."""
+        if isinstance(node, SymbolValue):
+            return _Value(as_symbol(node.symbol), ())
+        if isinstance(node, ast.Constant):
+            # Of the constants that are integers, a truth value is none here.
+            return _Value(constant(node.value), ()) if type(node.value) is int else None
+        if isinstance(node, Offsets):
+            return self._offsets(node)
+        if isinstance(node, ast.Name):
+            return self._value(self._values[node.id]) if node.id in self._values else None
+        if isinstance(node, ast.Subscript):
+            value = self._value(node.value)
+            return None if value is None else _expanded(value, node.slice)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            left, right = self._value(node.left), self._value(node.right)
+            if left is None or right is None:
+                return None
+            a, b = left.expression, right.expression
+            expression = a + b if isinstance(node.op, ast.Add) else a - b
+            dims = _broadcast(left.dims, right.dims)
+            return None if dims is None else _Value(expression, dims)
+        return None
+
+    def _offsets(self, node: Offsets) -> _Value | None:
+        if node.dim is None:
+            return None
+        self._tile_number += 1
+        tile, number = node.tile, self._tile_number
+        access, shape = self._accesses[tile.parameter], self._tiles[tile.parameter]
+        index = access.indices[node.dim]
+        known = set(index.leaves())
+        if any(part.op in ("sequence_start", "sequence_length") for part in index.walk()):
+            return None
+        renamed: dict[Symbol, Expression] = {}
+        for lane in access.lanes:
+            renamed[lane] = leaf(
+                Leaf(lane.name, role="index", owner=("lane", number), extent=lane.leaf.extent)
+            )
+        for place, selection in enumerate(access.selections):
+            extent = self._levels[tile.parameter][place]
+            renamed[selection] = self._selected(tile.indices[place], extent, (number, place))
+        dims = tuple(size for lane, size in zip(access.lanes, shape) if lane in known)
+        return _Value(index.substitute(renamed), dims)
+
+    def _selected(self, chosen: ast.expr, extent: Expression, place: tuple[int, int]) -> Expression:
+        if isinstance(chosen, ast.Constant) and isinstance(chosen.value, int):
+            return chosen.value
+        if isinstance(chosen, ast.Name) and chosen.id in self._loops:
+            return round_of(chosen.id, extent)
+        return leaf(Leaf("selection", role="index", owner=("selection", place), extent=extent))
+
+
+def comparisons_of(kernel: Kernel) -> Comparisons:
+    """The comparisons of a kernel's program."""
+    known: dict[str, Comparisons] = kernel.memory
+    if "comparisons" not in known:
+        known["comparisons"] = Comparisons(kernel.optimized, kernel.arrangement.accesses)
+    return known["comparisons"]
+
+
+def holding(
+    kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> frozenset[Symbol]:
+    """The excesses of the comparisons that hold for every lane of every program of a call."""
+    programs = dict(zip(kernel.arrangement.programs, grid))
+    result = set()
+    for comparison in comparisons_of(kernel).all:
+        ranges: dict[Symbol, Interval] = {}
+        for name in comparison.excess.leaves():
+            if name in programs:
+                ranges[name] = (0, max(programs[name] - 1, 0))
+            elif name.leaf.role == "index":
+                extent = int(as_symbol(name.leaf.extent).evaluate(environment))
+                ranges[name] = (0, max(extent - 1, 0))
+        known = simplify(comparison.excess.substitute(environment))
+        if interval(known, ranges)[1] < 0:
+            result.add(comparison.excess)
+    return frozenset(result)
+
+
+def _excess(op: ast.cmpop, left: Symbol, right: Symbol) -> Symbol | None:
+    if isinstance(op, ast.Lt):
+        return left - right
+    if isinstance(op, ast.LtE):
+        return left - right - 1
+    if isinstance(op, ast.Gt):
+        return right - left
+    if isinstance(op, ast.GtE):
+        return right - left - 1
+    return None
+
+
+def _expanded(value: _Value, entries: Any) -> _Value | None:
+    """A value subscripted with ``None`` and ``:``."""
+    entries = entries.elts if isinstance(entries, ast.Tuple) else [entries]
+    rest = list(value.dims)
+    dims: list[Expression] = []
+    for entry in entries:
+        if isinstance(entry, ast.Constant) and entry.value is None:
+            dims.append(1)
+        elif isinstance(entry, ast.Slice) and rest and ast.dump(entry) == _WHOLE:
+            dims.append(rest.pop(0))
+        else:
+            return None
+    return _Value(value.expression, (*dims, *rest))
+
+
+def _broadcast(left: Dims, right: Dims) -> Dims | None:
+    """The dimensions of two values together; None where that cannot be told."""
+    rank = max(len(left), len(right))
+    padded = [(1,) * (rank - len(dims)) + dims for dims in (left, right)]
+    dims: list[Expression] = []
+    for a, b in zip(*padded):
+        if a != 1 and b != 1 and a is not b and a != b:
+            return None
+        dims.append(b if isinstance(a, int) and a == 1 else a)
+    return tuple(dims)

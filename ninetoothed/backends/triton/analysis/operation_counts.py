@@ -1,0 +1,358 @@
+"""What one program of a kernel does, counted over its Program: bytes, operations, products, rounds.
+
+The tree is run on shapes alone, with the numbers of one call and one choice of the meta symbols.
+What depends on values (how often a ``while`` goes round, which side of an ``if`` is taken) is
+guessed: the counts are for an estimate.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.program.constancy import decided
+from ninetoothed.program.nodes import (
+    Excluded,
+    LanguageRef,
+    Load,
+    Mask,
+    Offsets,
+    SequenceLength,
+    SourceLoad,
+    SourceStore,
+    Store,
+    SymbolValue,
+    Widened,
+)
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.tuning.estimate import Product
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.launch.kernel import Kernel
+
+Shape = tuple[int, ...]
+
+#: Rounds of a loop whose length is only known when it runs.
+_UNKNOWN_TRIPS = 8
+
+#: Of a bound that is the lesser of a known number and one that depends on the program: a causal
+#: mask's blocks, on average.
+_PART_OF_A_BOUND = 0.5
+
+_SPECIAL = frozenset(
+    "exp exp2 log log2 sin cos sqrt sqrt_rn rsqrt sigmoid erf tanh softmax".split()
+)
+_REDUCTIONS = frozenset("sum max min argmax argmin reduce xor_sum cumsum cumprod sort".split())
+_SAME_ELEMENTS = frozenset("cast reshape ravel view trans permute expand_dims broadcast_to".split())
+_MADE = frozenset("zeros full arange".split())
+
+
+@dataclass
+class Counts:
+    """What one program does over its whole life.
+
+    Attributes:
+        loaded, stored: bytes, by parameter.
+        flops: operations on elements.
+        special: of those, the ones of a special unit.
+        reductions: values combined over whole tiles.
+        products: the products of tiles.
+        rounds: of the loop with the most loads.
+        streamed: the parameters that are loaded in a loop with a product, so that their loads can
+            be begun rounds ahead, with the bytes of one round.
+        held: bytes of the tiles that products take and that are loaded once.
+        waited_for: of the bytes streamed in one round, those that no copy in the background brings.
+        masked: of those streamed, the ones of which a mask leaves out elements in some program.
+        largest: elements of the largest tile.
+    """
+
+    loaded: dict[str, float] = field(default_factory=dict)
+    stored: dict[str, float] = field(default_factory=dict)
+    flops: float = 0.0
+    special: float = 0.0
+    reductions: float = 0.0
+    products: list[Product] = field(default_factory=list)
+    rounds: float = 1.0
+    streamed: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
+    waited_for: int = 0
+    masked: set[str] = field(default_factory=set)
+    largest: int = 1
+
+    @property
+    def bytes_moved(self) -> float:
+        return sum(self.loaded.values()) + sum(self.stored.values())
+
+
+def count(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> Counts:
+    """The counts of one program of a kernel in a call.
+
+    Args:
+        environment: the value of every symbol.
+    """
+    counter = _Counter(kernel, call, environment)
+    counter.block(kernel.optimized.body, 1.0, 0)
+    return counter.counts
+
+
+class _Counter:
+    def __init__(self, kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> None:
+        self._call = call
+        self._environment = environment
+        self._tiles: dict[str, Shape] = {
+            parameter.name: tuple(_widened(self._value(size)) for size in parameter.tile_shape)
+            for parameter in kernel.tensor_parameters
+        }
+        self._accesses = kernel.arrangement.accesses
+        #: What a local name holds: a shape, and a number where it is one that is known.
+        self._shapes: dict[str, Shape] = {}
+        self._numbers: dict[str, float] = {}
+        #: The parameters that a local name's value was loaded from without being changed.
+        self._origins: dict[str, str] = {}
+        self.counts = Counts(
+            largest=max((math.prod(tile) for tile in self._tiles.values()), default=1)
+        )
+
+    def _value(self, expression: object) -> int:
+        return int(as_symbol(expression).evaluate(self._environment))
+
+    def block(self, statements: list[ast.stmt], times: float, depth: int) -> None:
+        """Counts statements that run so often, in so many loops."""
+        for statement in statements:
+            if isinstance(statement, ast.For):
+                self._loop(statement.body, times, self._trips(statement.iter), depth)
+            elif isinstance(statement, ast.While):
+                self._shape(statement.test, times * _UNKNOWN_TRIPS, depth)
+                self._loop(statement.body, times, _UNKNOWN_TRIPS, depth)
+            elif isinstance(statement, ast.If):
+                decision = decided(statement.test, self._call.constants)
+                if decision is None:
+                    self._shape(statement.test, times, depth)
+                if decision is not False:
+                    self.block(statement.body, times, depth)
+                if decision is not True:
+                    self.block(statement.orelse, times, depth)
+            else:
+                self._statement(statement, times, depth)
+
+    def _loop(self, body: list[ast.stmt], times: float, trips: float, depth: int) -> None:
+        before = self.counts.bytes_moved
+        self.block(body, times * trips, depth + 1)
+        if self.counts.bytes_moved > before:
+            self.counts.rounds = max(self.counts.rounds, times * trips)
+
+    def _trips(self, iterable: ast.expr) -> float:
+        if isinstance(iterable, ast.Call) and iterable.args:
+            last = iterable.args[min(1, len(iterable.args) - 1)]
+            found = self._number(last)
+            if found is not None:
+                return max(found, 0.0)
+        return _UNKNOWN_TRIPS
+
+    def _number(self, node: ast.expr) -> float | None:
+        """The number that an expression is, or is about; None where nothing is known."""
+        if isinstance(node, SymbolValue):
+            return self._value(node.symbol)
+        if isinstance(node, SequenceLength):
+            return self._call.arguments[node.parameter].shape[node.dim]
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self._numbers.get(node.id)
+        if isinstance(node, ast.Call) and _function(node) in ("minimum", "min"):
+            known = [self._number(argument) for argument in node.args]
+            numbers = [number for number in known if number is not None]
+            if numbers:
+                return min(numbers) * (_PART_OF_A_BOUND if None in known else 1.0)
+        return None
+
+    def _statement(self, statement: ast.stmt, times: float, depth: int) -> None:
+        if isinstance(statement, Store):
+            self._shape(statement.value, times, depth)
+            self._move(self.counts.stored, statement.tile.parameter, times)
+            return
+        if isinstance(statement, SourceStore):
+            shape = self._shape(statement.value, times, depth)
+            size = math.prod(shape) * self._itemsize(statement.parameter)
+            self._add(self.counts.stored, statement.parameter, times * size)
+            return
+        value = getattr(statement, "value", None)
+        if not isinstance(value, ast.expr):
+            return
+        shape = self._shape(value, times, depth)
+        # A product is added to what it is summed up in by the multiplication itself.
+        is_sum_of_products = isinstance(value, ast.Call) and _function(value) == "dot"
+        if isinstance(statement, ast.AugAssign) and not is_sum_of_products:
+            self._operate(shape, times)
+        for target in getattr(statement, "targets", [getattr(statement, "target", None)]):
+            if isinstance(target, ast.Name):
+                self._assign(target.id, value, shape, isinstance(statement, ast.AugAssign))
+
+    def _assign(self, name: str, value: ast.expr, shape: Shape, is_changed: bool) -> None:
+        self._shapes[name] = shape
+        number = None if is_changed else self._number(value)
+        if number is not None:
+            self._numbers[name] = number
+        origin = None if is_changed else self._origin(value)
+        if origin is not None:
+            self._origins[name] = origin
+
+    def _move(self, into: dict[str, float], parameter: str, times: float) -> None:
+        self._add(into, parameter, times * self._tile_bytes(parameter))
+
+    def _add(self, into: dict[str, float], parameter: str, amount: float) -> None:
+        into[parameter] = into.get(parameter, 0.0) + amount
+
+    def _itemsize(self, parameter: str) -> int:
+        return self._call.arguments[parameter].dtype.itemsize
+
+    def _tile_bytes(self, parameter: str) -> int:
+        return math.prod(self._tiles[parameter]) * self._itemsize(parameter)
+
+    def _operate(self, shape: Shape, times: float, special: bool = False) -> None:
+        amount = times * math.prod(shape)
+        self.counts.flops += amount
+        if special:
+            self.counts.special += amount
+
+    # Shapes of expressions; what they do is counted on the way.
+
+    def _shape(self, node: ast.expr, times: float, depth: int) -> Shape:
+        if isinstance(node, Load):
+            self._move(self.counts.loaded, node.tile.parameter, times)
+            return self._tiles[node.tile.parameter]
+        if isinstance(node, SourceLoad):
+            shapes = [self._shape(index, times, depth) for index in node.indices]
+            shape = _broadcast(shapes)
+            size = times * math.prod(shape) * self._itemsize(node.parameter)
+            self._add(self.counts.loaded, node.parameter, size)
+            return shape
+        if isinstance(node, ast.Name):
+            return self._shapes.get(node.id, ())
+        if isinstance(node, Offsets):
+            return self._offsets(node)
+        if isinstance(node, Excluded):
+            shape = self._shape(node.value, times, depth)
+            self._operate(shape, times)
+            return shape
+        if isinstance(node, Mask):
+            return ()
+        if isinstance(node, ast.Subscript):
+            return self._subscripted(node, self._shape(node.value, times, depth))
+        if isinstance(node, ast.Call):
+            return self._called(node, times, depth)
+        parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        shape = _broadcast([self._shape(part, times, depth) for part in parts])
+        if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
+            is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+            self._operate(shape, times, special=is_division)
+        return shape
+
+    def _offsets(self, node: Offsets) -> Shape:
+        """Indices along one dimension have the tile's dimensions that lead along it."""
+        tile = self._tiles[node.tile.parameter]
+        if node.dim is None:
+            return tile
+        access = self._accesses[node.tile.parameter]
+        leaves = set(access.indices[node.dim].leaves())
+        return tuple(size for size, lane in zip(tile, access.lanes) if lane in leaves)
+
+    def _subscripted(self, node: ast.Subscript, shape: Shape) -> Shape:
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        result: list[int] = []
+        rest = list(shape)
+        for index in indices:
+            if isinstance(index, ast.Constant) and index.value is None:
+                result.append(1)
+            elif rest:
+                result.append(rest.pop(0))
+        return (*result, *rest)
+
+    def _called(self, node: ast.Call, times: float, depth: int) -> Shape:
+        name = _function(node)
+        shapes = [self._shape(argument, times, depth) for argument in node.args]
+        if name in ("dot", "dot_scaled") and len(shapes) > 1:
+            return self._product(node, shapes, times, depth)
+        if name in _MADE:
+            return self._literal(node.args[0]) if node.args else ()
+        shape = _broadcast(shapes) if name not in _SAME_ELEMENTS else next(iter(shapes), ())
+        if name in _SAME_ELEMENTS:
+            if name in ("trans", "permute") and len(shape) == 2:
+                return shape[::-1]
+            return shape
+        self._operate(shape, times, special=name in _SPECIAL)
+        if name in _REDUCTIONS:
+            self.counts.reductions += times
+            return self._reduced(node, shape)
+        return shape
+
+    def _reduced(self, node: ast.Call, shape: Shape) -> Shape:
+        axis: Any = None
+        for keyword in node.keywords:
+            if keyword.arg == "axis":
+                axis = getattr(keyword.value, "value", None)
+        if axis is None and len(node.args) > 1:
+            axis = getattr(node.args[1], "value", None)
+        if not isinstance(axis, int) or not shape:
+            return ()
+        axis %= len(shape)
+        return shape[:axis] + shape[axis + 1 :]
+
+    def _literal(self, node: ast.expr) -> Shape:
+        parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+        sizes = []
+        for part in parts:
+            number = self._number(part.value if isinstance(part, Widened) else part)
+            sizes.append(_widened(int(number)) if number is not None else 1)
+        return tuple(sizes)
+
+    def _product(self, node: ast.Call, shapes: list[Shape], times: float, depth: int) -> Shape:
+        left, right = shapes[0], shapes[1]
+        if len(left) < 2 or len(right) < 2:
+            return ()
+        origins = [self._origin(argument) for argument in node.args[:2]]
+        widths = [self._call.arguments[name].dtype.bits for name in origins if name is not None]
+        product = Product(
+            rows=left[-2],
+            columns=right[-1],
+            inner=left[-1],
+            times=times * math.prod(left[:-2]),
+            bits=max(widths, default=16),
+            in_registers=origins[0] is None,
+        )
+        self.counts.products.append(product)
+        for argument, name in zip(node.args, origins):
+            if name is None:
+                continue
+            is_loaded_here = any(isinstance(part, Load) for part in ast.walk(argument))
+            kept = self.counts.streamed if depth and is_loaded_here else self.counts.held
+            kept[name] = self._tile_bytes(name)
+        return (*left[:-1], right[-1])
+
+    def _origin(self, node: ast.expr) -> str | None:
+        """The parameter whose tile an expression is, maybe transposed or cast."""
+        if isinstance(node, Load):
+            return node.tile.parameter
+        if isinstance(node, ast.Name):
+            return self._origins.get(node.id)
+        if isinstance(node, ast.Call) and _function(node) in _SAME_ELEMENTS and node.args:
+            return self._origin(node.args[0])
+        return None
+
+
+def _function(node: ast.Call) -> str:
+    return node.func.name.rsplit(".", 1)[-1] if isinstance(node.func, LanguageRef) else ""
+
+
+def _broadcast(shapes: list[Shape]) -> Shape:
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(max(sizes) for sizes in zip(*padded))
+
+
+def _widened(size: int) -> int:
+    return 1 << max(size - 1, 0).bit_length()

@@ -1,0 +1,1 @@
+"""From text to a binary, for a target; no device is needed."""

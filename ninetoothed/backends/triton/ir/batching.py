@@ -1,0 +1,288 @@
+"""A Program that does the work of several at a time: every value has one more dimension, in front.
+
+Each statement keeps its place and meaning; what a value was for one program, its rows are for
+several. Only what is understood is lifted: a straight line of element-wise operations, reductions
+and accesses.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+from ninetoothed.passes.rewriting import language
+from ninetoothed.program.effects import called_name
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ElementType,
+    Excluded,
+    LanguageRef,
+    Load,
+    Mask,
+    Program,
+    SourceStride,
+    Store,
+    SymbolValue,
+    Widened,
+    at,
+    clone,
+    walk,
+)
+
+#: Functions that treat every element alike, whatever the shape. All of `libdevice` does.
+_ELEMENTWISE = frozenset(
+    """
+    abs cast ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2 maximum minimum rsqrt
+    sigmoid sin sqrt sqrt_rn umulhi where zeros_like
+    """.split()
+)
+_REDUCTIONS = frozenset({"max", "min", "sum", "xor_sum"})
+_NOT_OF_TILES = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+_NUMBERS = (ast.Constant, SymbolValue, DTypeRef, ElementType, SourceStride, LanguageRef)
+
+
+class _NotLiftable(Exception):
+    """Something in the program is not understood."""
+
+
+class _Value(NamedTuple):
+    """An expression, lifted, and what it was.
+
+    Attributes:
+        tree: the lifted expression.
+        rank: the number of dimensions for one program.
+        is_lifted: whether the value has the dimension in front; without, it is the same for all.
+    """
+
+    tree: ast.expr
+    rank: int
+    is_lifted: bool
+
+
+def lifted(
+    program: Program, parameters: tuple[Any, ...], followers: Collection[str]
+) -> Program | None:
+    """The program for several at a time, or None where that is not understood.
+
+    Args:
+        parameters: the parameters of the result, whose tiles have the dimension in front.
+        followers: the parameters whose tile is another one for each program.
+    """
+    lifting = _Lifting(program, followers)
+    try:
+        body = [_placed(lifting.statement(clone(s)), s) for s in program.body]
+    except _NotLiftable:
+        return None
+    return dataclasses.replace(program, body=body, parameters=parameters)
+
+
+class _Lifting:
+    def __init__(self, program: Program, followers: Collection[str]) -> None:
+        self._program = program
+        self._followers = followers
+        self._ranks: dict[str, tuple[int, bool]] = {}
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        if isinstance(node, Store):
+            rank = self._rank_of(node.tile.parameter)
+            if node.tile.parameter not in self._followers:
+                raise _NotLiftable
+            self._check_same(node.tile.indices)
+            node.value = self._at_rank(self.value(node.value), rank)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value = self.value(node.value)
+            self._ranks[node.targets[0].id] = (value.rank, value.is_lifted)
+            node.value = value.tree
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+            new = ast.BinOp(ast.Name(name, ast.Load()), node.op, node.value)
+            value = self._operator(new)
+            self._ranks[name] = (value.rank, value.is_lifted)
+            return ast.Assign([ast.Name(name, ast.Store())], value.tree)
+        elif not isinstance(node, ast.Pass):
+            raise _NotLiftable
+        return node
+
+    def value(self, node: ast.expr) -> _Value:
+        """An expression, lifted; ``node`` is changed in place."""
+        for kind, lift in _RULES.items():
+            if isinstance(node, kind):
+                return lift(self, node)
+        raise _NotLiftable
+
+    def _rank_of(self, parameter: str) -> int:
+        return len(self._program.parameter(parameter).tile_shape)
+
+    def _check_same(self, nodes: Sequence[ast.expr]) -> None:
+        """That expressions are numbers, the same for all programs."""
+        for node in nodes:
+            value = self.value(node)
+            if value.is_lifted or value.rank > 0:
+                raise _NotLiftable
+
+    def _number(self, node: ast.expr) -> _Value:
+        return _Value(node, 0, False)
+
+    def _name(self, node: ast.Name) -> _Value:
+        return _Value(node, *self._ranks.get(node.id, (0, False)))
+
+    def _widened(self, node: Widened) -> _Value:
+        self._check_same([node.value])
+        return _Value(node, 0, False)
+
+    def _load(self, node: Load) -> _Value:
+        self._check_same(node.tile.indices)
+        return _Value(node, self._rank_of(node.tile.parameter), True)
+
+    def _operator(self, node: ast.BinOp) -> _Value:
+        (node.left, node.right), rank, is_lifted = self._aligned([node.left, node.right])
+        return _Value(node, rank, is_lifted)
+
+    def _sign(self, node: ast.UnaryOp) -> _Value:
+        value = self.value(node.operand)
+        if value.is_lifted and isinstance(node.op, ast.Not):
+            raise _NotLiftable
+        node.operand = value.tree
+        return value._replace(tree=node)
+
+    def _comparison(self, node: ast.Compare) -> _Value:
+        operands = [node.left, *node.comparators]
+        (node.left, *node.comparators), rank, is_lifted = self._aligned(operands)
+        if is_lifted and (len(node.ops) > 1 or isinstance(node.ops[0], _NOT_OF_TILES)):
+            raise _NotLiftable
+        return _Value(node, rank, is_lifted)
+
+    def _call(self, node: ast.Call) -> _Value:
+        function = called_name(node)
+        if isinstance(node.func, LanguageRef):
+            if function in _ELEMENTWISE or node.func.name.startswith("libdevice."):
+                return self._elementwise(node)
+            if function in _REDUCTIONS:
+                return self._reduction(node, function)
+            if function in ("zeros", "full"):
+                return self._constant(node)
+        elif isinstance(node.func, ast.Attribute) and function == "to":
+            value = self.value(node.func.value)
+            node.func.value = value.tree
+            self._check_same([*node.args, *(keyword.value for keyword in node.keywords)])
+            return value._replace(tree=node)
+        raise _NotLiftable
+
+    def _elementwise(self, node: ast.Call) -> _Value:
+        operands = [*node.args, *(keyword.value for keyword in node.keywords)]
+        trees, rank, is_lifted = self._aligned(operands)
+        node.args = trees[: len(node.args)]
+        for keyword, tree in zip(node.keywords, trees[len(node.args) :]):
+            keyword.value = tree
+        return _Value(node, rank, is_lifted)
+
+    def _constant(self, node: ast.Call) -> _Value:
+        """A tile with one value everywhere, the same for all programs."""
+        shape, *rest = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if not isinstance(shape, ast.Tuple):
+            raise _NotLiftable
+        self._check_same([*shape.elts, *rest])
+        return _Value(node, len(shape.elts), False)
+
+    def _reduction(self, node: ast.Call, function: str) -> _Value:
+        given = dict(zip(("input", "axis"), node.args))
+        given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
+        if not given.keys() <= {"input", "axis", "keep_dims"}:
+            raise _NotLiftable
+        keeps = _constant_of(given.get("keep_dims", ast.Constant(False)))
+        axis = _constant_of(given.get("axis", ast.Constant(None)))
+        value = self.value(given["input"])
+        if not value.is_lifted or value.rank == 0:
+            raise _NotLiftable
+        # One after the other from the last: the dimension in front is left.
+        axes = range(value.rank) if axis is None else [axis % value.rank]
+        tree = value.tree
+        for each in reversed(axes):
+            tree = language(function, [tree], node)
+            tree.keywords = [ast.keyword("axis", ast.Constant(each + 1))]
+            if keeps:
+                tree.keywords.append(ast.keyword("keep_dims", ast.Constant(True)))
+        return _Value(tree, value.rank if keeps else value.rank - len(axes), True)
+
+    def _excluded(self, node: Excluded) -> _Value:
+        value = self.value(node.value)
+        if any(len(mask.layout) != value.rank for mask in node.masks) or not value.is_lifted:
+            raise _NotLiftable
+        node.value = value.tree
+        node.masks = [
+            Mask(tile=mask.tile, layout=(0, *(_next(dim) for dim in mask.layout)))
+            for mask in node.masks
+        ]
+        return value._replace(tree=node)
+
+    def _subscript(self, node: ast.Subscript) -> _Value:
+        """Dimensions of one put between others: ``x[:, None]``."""
+        value = self.value(node.value)
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        kept = [entry for entry in entries if ast.dump(entry) == _WHOLE]
+        added = [entry for entry in entries if isinstance(entry, ast.Constant)]
+        if len(kept) + len(added) < len(entries) or any(e.value is not None for e in added):
+            raise _NotLiftable
+        if len(kept) != value.rank:
+            raise _NotLiftable
+        if value.is_lifted:
+            entries = [ast.Slice(), *entries]
+        slice_ = ast.Tuple(list(entries), ast.Load()) if len(entries) > 1 else entries[0]
+        tree = ast.Subscript(value.tree, slice_, ast.Load())
+        return _Value(tree, len(kept) + len(added), value.is_lifted)
+
+    def _aligned(self, nodes: Sequence[ast.expr]) -> tuple[list[ast.expr], int, bool]:
+        """Operands of an element-wise operation, their rank, and whether the result is lifted."""
+        values = [self.value(node) for node in nodes]
+        rank = max((value.rank for value in values), default=0)
+        is_lifted = any(value.is_lifted for value in values)
+        if not is_lifted:
+            return [value.tree for value in values], rank, False
+        return [self._at_rank(value, rank) for value in values], rank, True
+
+    def _at_rank(self, value: _Value, rank: int) -> ast.expr:
+        """A value with dimensions of one put in, so that it goes with others of a higher rank."""
+        missing = rank - value.rank
+        if (value.rank == 0 and not value.is_lifted) or (missing == 0 and value.is_lifted):
+            return value.tree
+        ones = [ast.Constant(None) for _ in range(missing)]
+        front = ast.Slice() if value.is_lifted else ast.Constant(None)
+        entries: list[ast.expr] = [front, *ones, *(ast.Slice() for _ in range(value.rank))]
+        return ast.Subscript(value.tree, ast.Tuple(entries, ast.Load()), ast.Load())
+
+
+_WHOLE = ast.dump(ast.Slice())
+
+_RULES: dict[Any, Callable[[_Lifting, Any], _Value]] = {
+    _NUMBERS: _Lifting._number,
+    ast.Name: _Lifting._name,
+    Widened: _Lifting._widened,
+    Load: _Lifting._load,
+    ast.BinOp: _Lifting._operator,
+    ast.UnaryOp: _Lifting._sign,
+    ast.Compare: _Lifting._comparison,
+    ast.Call: _Lifting._call,
+    Excluded: _Lifting._excluded,
+    ast.Subscript: _Lifting._subscript,
+}
+
+
+def _next(dim: int | None) -> int | None:
+    return None if dim is None else dim + 1
+
+
+def _constant_of(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise _NotLiftable from None
+
+
+def _placed(statement: ast.stmt, origin: ast.stmt) -> ast.stmt:
+    """A statement whose new nodes stand where it does in the user's source."""
+    for node in walk(statement):
+        if "lineno" not in node.__dict__:
+            at(node, origin)
+    return statement

@@ -1,0 +1,1 @@
+"""What may be done beyond the plain translation, an option a file."""

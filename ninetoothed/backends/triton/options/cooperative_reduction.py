@@ -1,0 +1,283 @@
+"""Shares of a tile: the parts of one reduction wait for one another, and each completes a piece.
+
+Where all programs run at once, the parts of an element of the grid (`split`) end at the same time, and
+all but the last to arrive would go home while that one adds what each of them left. Here each waits until
+all have arrived, adds the parts' sums of its own piece of the tile, first to last, and does for that piece
+what follows the loop. A part waits for a bounded time: one that has waited in vain says so and goes, and
+the last to arrive does its share too. So it does not matter which programs run together, nor who does
+what: the same arguments give the same bits.
+
+What follows the loop must be the same for each element, and may load nothing: what another part has
+stored by then is not for it to see.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.options import split_k
+from ninetoothed.backends.triton.printers.addresses import assign, name
+from ninetoothed.passes.padding_calls import is_elementwise
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ElementType,
+    ExternRef,
+    Load,
+    Store,
+    SymbolValue,
+    TileRef,
+    at,
+    walk,
+)
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import simplify
+from ninetoothed.tensors.access import Access, is_power_of_two, positions
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.printers.triton import _Emitter
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.program.nodes import Program
+
+#: A part has a bit of 32 to itself, and its sums of a piece are loaded before the first is added.
+MOST_PARTS = 16
+
+#: So many neighbours of float32 are a line of the memory's.
+_LINE = 32
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One of several pieces of a tile, of the same size.
+
+    Attributes:
+        access: where its elements lie; the piece's number is the last selection.
+        dim: the dimension of the tile that is cut.
+        count: how many pieces there are.
+    """
+
+    access: Access
+    dim: int
+    count: int
+
+
+class PieceStore(Store):
+    """Stores a value to a piece of a tile, whose number is the last of the tile's indices."""
+
+    piece: Piece
+
+
+def choices(
+    kernel: Kernel, environment: Mapping[Symbol, int], parts: int, multiprocessors: int
+) -> tuple[int, ...]:
+    """The option's values to try; 0 among them where parts may wait for some that do not run yet."""
+    possible = [dim for dim in (0, 1) if is_possible(kernel, environment, parts, 1 + dim)]
+    programs = split_k.tiles(kernel, environment) * parts
+    if not possible or not 0 < programs <= 2 * multiprocessors:
+        return ()
+    best = 1 + min(possible, key=lambda dim: _unfitness(kernel, environment, parts, dim))
+    return (best,) if programs <= multiprocessors else (best, 0)
+
+
+def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], parts: int, value: int) -> bool:
+    """Whether tiles of so many parts can be shared along a dimension, 1 + its number."""
+    shape = _shape_of(kernel)
+    if shape is None or value not in (1, 2) or not 2 <= parts <= MOST_PARTS:
+        return False
+    size = int(shape[value - 1].evaluate(environment))
+    return size >= count_of(parts) and is_power_of_two(size)
+
+
+def loaded(kernel: Kernel) -> set[str]:
+    """The parameters whose tiles the loop loads; none where there is no loop to cut."""
+    form = split_k.form_of(kernel)
+    if form is None:
+        return set()
+    nodes = walk(kernel.optimized.body[form.place])
+    return {node.tile.parameter for node in nodes if isinstance(node, Load)}
+
+
+def count_of(parts: int) -> int:
+    """How many pieces a tile is cut into; some parts do two."""
+    return 1 << (parts - 1).bit_length()
+
+
+def _unfitness(
+    kernel: Kernel, environment: Mapping[Symbol, int], parts: int, dim: int
+) -> tuple[bool, bool]:
+    """What speaks against cutting a dimension: short lines of sums, and then of the result."""
+    shape = _shape_of(kernel)
+    assert shape is not None
+    width = int(shape[1].evaluate(environment)) // (count_of(parts) if dim == 1 else 1)
+    access = kernel.arrangement.accesses[_store(kernel.optimized).tile.parameter]
+    base = access.first(dict(environment))
+    first = access.offset.evaluate(base)
+    step = access.offset.evaluate({**base, access.lanes[dim]: 1}) - first
+    return width < _LINE, step == 1
+
+
+def _shape_of(kernel: Kernel) -> tuple[Symbol, ...] | None:
+    """The shape of the tile that may be done in pieces; None where there is none."""
+    known: dict[str, tuple[Symbol, ...] | None] = kernel.memory
+    if "shared shape" not in known:
+        form = split_k.form_of(kernel)
+        known["shared shape"] = None if form is None else _shared(kernel, form)
+    return known["shared shape"]
+
+
+def _shared(kernel: Kernel, form: split_k.Form) -> tuple[Symbol, ...] | None:
+    shape, *others = set(form.shapes.values())
+    if others or len(shape) != 2:
+        return None
+    program = kernel.optimized
+    *computed, stored = program.body[form.place + 1 :] or [ast.Pass()]
+    if type(stored) is not Store or not _is_whole(program, stored.tile, shape):
+        return None
+    known = {p.name for p in kernel.parameters if p.kind in ("scalar", "constexpr")}
+    known |= set(form.shapes)
+    for statement in computed:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Name) or not _is_elementwise(statement.value, known):  # type: ignore[attr-defined]
+            return None
+        known.add(target.id)
+    return shape if _is_elementwise(stored.value, known) else None
+
+
+def _is_whole(program: Program, tile: TileRef, shape: tuple[Symbol, ...]) -> bool:
+    """Whether a tile has this shape, and is the same in each piece."""
+    sizes = program.parameter(tile.parameter).tile_shape
+    is_fixed = all(isinstance(index, ast.Constant) for index in tile.indices)
+    return is_fixed and tuple(map(as_symbol, sizes)) == shape
+
+
+def _is_elementwise(node: ast.expr, known: set[str]) -> bool:
+    """Whether a value is computed of these names, each element for itself."""
+    if isinstance(node, ast.Name):
+        return node.id in known
+    if isinstance(node, ast.Constant | SymbolValue | DTypeRef | ElementType):
+        return True
+    if isinstance(node, ast.Call):
+        operands = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if isinstance(node.func, ast.Attribute):
+            operands.append(node.func.value)
+        return is_elementwise(node) and all(_is_elementwise(each, known) for each in operands)
+    if isinstance(node, ast.BinOp):
+        operands = [node.left, node.right]
+        is_apart = not isinstance(node.op, ast.MatMult)
+        return is_apart and all(_is_elementwise(each, known) for each in operands)
+    if isinstance(node, ast.Compare):
+        operands = [node.left, *node.comparators]
+        return len(operands) == 2 and all(_is_elementwise(each, known) for each in operands)
+    return isinstance(node, ast.UnaryOp) and _is_elementwise(node.operand, known)
+
+
+def _store(program: Program) -> Store:
+    store = program.body[-1]
+    assert isinstance(store, Store)
+    return store
+
+
+# Emission.
+
+
+class Shares(split_k.Parts):
+    """The parts of the kernel that is being emitted, which share what follows the loop."""
+
+    def __init__(self, emitter: _Emitter, count: int, dim: int) -> None:
+        super().__init__(emitter, count)
+        self._dim = dim
+
+    def completed(
+        self, names: Sequence[str], after: Sequence[ast.stmt], loop: ast.For
+    ) -> list[ast.stmt]:
+        """What follows the loop, piece by piece, for the pieces that are this part's to do."""
+        emitter, pieces = self._emitter, count_of(self._count)
+        emitter.library |= {"share_of_sum", "shares_of_part"}
+        mine, share = emitter.fresh("mine"), emitter.fresh("share")
+        count = ast.Constant(self._count)
+        asked = _call("shares_of_part", self.counter(), name(self._part), count)
+        # In a loop a name keeps its shape.
+        renamed = {each: emitter.fresh(f"{each}_share") for each in names}
+        sums = [assign(renamed[each], self._sum_of_share(names, each, share)) for each in names]
+        *computed, stored = after
+        assert isinstance(stored, Store)
+        rest = [*computed, self._stored(stored, share)]
+        self._rename(rest, renamed)
+        body = [*(at(each, loop) for each in sums), *rest]
+        through = ast.For(
+            target=ast.Name(share, ast.Store()),
+            iter=ast.Call(name("range"), [ast.Constant(pieces)], []),
+            body=[ast.If(_is_mine(mine, share, self._count, pieces), body, [])],
+            orelse=[],
+        )
+        return [assign(mine, asked), through]
+
+    def _sum_of_share(self, names: Sequence[str], whole: str, share: str) -> ast.expr:
+        return _call(
+            "share_of_sum",
+            self.room(names, whole, self.first()),
+            name(whole),
+            name(share),
+            ast.Constant(count_of(self._count)),
+            ast.Constant(self._dim),
+            split_k.elements(names),
+            ast.Constant(self._count),
+        )
+
+    def _stored(self, store: Store, share: str) -> ast.stmt:
+        indices = [*store.tile.indices, name(share)]
+        tile = TileRef(parameter=store.tile.parameter, indices=indices)
+        stored = at(PieceStore(tile=tile, value=store.value), store)
+        access = self._emitter.kernel.arrangement.accesses[tile.parameter]
+        stored.piece = piece_of(access, self._dim, count_of(self._count))
+        return stored
+
+    def _rename(self, body: Sequence[ast.stmt], names: dict[str, str]) -> None:
+        """Puts the names of pieces in the place of those of whole tiles."""
+        for statement in body:
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+            for node in walk(statement):
+                if isinstance(node, ast.Name) and node is not target:
+                    node.id = names.get(node.id, node.id)
+            if isinstance(target, ast.Name):
+                if target.id not in names:
+                    names[target.id] = self._emitter.fresh(f"{target.id}_share")
+                target.id = names[target.id]
+
+
+def _call(function: str, *arguments: ast.expr) -> ast.expr:
+    """A call of a function of the library."""
+    return ast.Call(ExternRef(name=function), list(arguments), [])
+
+
+def _is_mine(mine: str, share: str, parts: int, pieces: int) -> ast.expr:
+    """Whether a piece is this part's to do."""
+    owner = name(share)
+    if parts < pieces:
+        owner = ast.BinOp(owner, ast.Mod(), ast.Constant(parts))
+    shifted = ast.BinOp(name(mine), ast.RShift(), owner)
+    return ast.BinOp(shifted, ast.BitAnd(), ast.Constant(1))
+
+
+def piece_of(access: Access, dim: int, count: int) -> Piece:
+    """One of ``count`` pieces of a tile along a dimension."""
+    lane = access.lanes[dim]
+    size = as_symbol(lane.leaf.extent) // count
+    share, within = positions("share", (count, size))
+    place = {lane: as_symbol(share * size + within)}
+
+    def moved(expression: Symbol) -> Symbol:
+        return as_symbol(simplify(expression.substitute(place)))
+
+    lanes = (*access.lanes[:dim], within, *access.lanes[dim + 1 :])
+    piece = Access(
+        tuple(map(moved, access.indices)),
+        tuple(map(moved, access.conditions)),
+        moved(access.offset),
+        access.programs,
+        (*access.selections, share),
+        lanes,
+    )
+    return Piece(piece, dim, count)

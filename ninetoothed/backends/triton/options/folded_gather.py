@@ -1,0 +1,70 @@
+"""Folded tiles: a gathered tile loaded in four dimensions, so that its positions cost little.
+
+Triton spreads a tile of single elements over threads as it likes: each gets elements of many rows and
+many columns and computes the position of every one. Here a tile of rows and columns is loaded as
+(32, columns // 8, 8, rows // 32): the threads of a warp follow 32 neighbours, which lie close together
+in memory, the warps divide the columns, and a thread has eight columns in succession, whose positions
+serve all its rows and which it writes to shared memory at once. A permutation and a reshaping, which
+move nothing, make the tile of it again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+
+if TYPE_CHECKING:
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.tensors.access import Access
+    from ninetoothed.tensors.arrange import Parameter
+
+#: So many neighbours the threads of a warp follow.
+NEIGHBOURS = 32
+
+#: So many positions of the other dimension one thread has in succession: as many elements of 16 bits
+#: are written to shared memory at once.
+RUN = 8
+
+
+def folds(
+    kernel: Kernel, parameters: Iterable[str], environment: Mapping[Symbol, int]
+) -> frozenset[tuple[str, int]]:
+    """Those of the tensors whose tiles should be folded, each with the dimension of the neighbours."""
+    found = ((name, _neighbours(kernel, name, environment)) for name in parameters)
+    return frozenset((name, dim) for name, dim in found if dim is not None)
+
+
+def _neighbours(kernel: Kernel, name: str, environment: Mapping[Symbol, int]) -> int | None:
+    """The dimension along which a warp's threads should go; None where the tile is not gathered."""
+    parameter = kernel.program.parameter(name)
+    access = kernel.arrangement.accesses[name]
+    if len(access.lanes) != 2 or not _is_gathered(access):
+        return None
+    widths = _widths(parameter, environment)
+    possible = [dim for dim in (0, 1) if widths[dim] >= NEIGHBOURS and widths[1 - dim] >= RUN]
+    return max(possible, key=lambda dim: _adjacent(access, environment, dim), default=None)
+
+
+def _widths(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
+    sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
+    return [next_power_of_2(size) for size in sizes]
+
+
+def _is_gathered(access: Access) -> bool:
+    """Whether the positions along both dimensions are taken apart by divisions."""
+    divided = {
+        leaf for node in access.offset.walk() if node.op in ("//", "%") for leaf in node.leaves()
+    }
+    return divided.issuperset(access.lanes)
+
+
+def _adjacent(access: Access, environment: Mapping[Symbol, int], dim: int) -> int:
+    """How many of the first positions along a dimension lie right behind the one before."""
+    base = access.first(environment)
+    offsets = [
+        access.offset.evaluate({**base, access.lanes[dim]: place}) for place in range(NEIGHBOURS)
+    ]
+    return sum(after - before == 1 for before, after in itertools.pairwise(offsets))

@@ -1,0 +1,147 @@
+"""Tiles of a loop loaded one round ahead, where the compiler cannot do so.
+
+Triton overlaps a loop's loads with its products by copying to shared memory in the background, which
+takes at least 4 contiguous bytes at a time. A tile gathered from single elements of 16 bits, as a
+convolution's windows are, is loaded when its round comes, and everybody waits. Here such a tile is
+loaded in the round before and held in registers meanwhile. Its first load stands before the loop, so
+there must be a round; the last round loads its own tile once more, so that no other element is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.options import split_k
+from ninetoothed.backends.triton.specialization import divisors, offsets
+from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.nodes import LanguageRef, Load, TileRef, at, clone, walk
+from ninetoothed.symbols.expr import Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ninetoothed.backends.base import Call
+    from ninetoothed.launch.kernel import Kernel
+
+
+def is_worth_it(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> bool:
+    """Whether a loop loads tiles an element at a time, for products."""
+    if not is_possible(kernel, environment):
+        return False
+    form = split_k.form_of(kernel)
+    assert form is not None
+    loop = kernel.optimized.body[form.place]
+    assert isinstance(loop, ast.For)
+    if not any(isinstance(node, LanguageRef) and node.name == "dot" for node in walk(loop)):
+        return False
+    parameters = narrow(kernel, call, environment)
+    return any(load.tile.parameter in parameters for load in _loads(loop))
+
+
+def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], value: int = 1) -> bool:
+    """Whether the kernel has a loop that is run through and could load ahead."""
+    return value == 1 and split_k.rounds_of(kernel, environment) > 0
+
+
+def narrow(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> frozenset[str]:
+    """The parameters whose tiles are loaded in pieces too small to be copied in the background."""
+    # It builds on what builds on this.
+    from ninetoothed.backends.triton.planning.cost_features import bytes_at_once
+
+    adjacent = offsets.adjacent(kernel, environment)
+    loaded = {node.tile.parameter for node in kernel.optimized.nodes() if isinstance(node, Load)}
+    return frozenset(
+        parameter.name
+        for parameter in kernel.tensor_parameters
+        if parameter.name in loaded
+        and bytes_at_once(kernel, parameter, call, environment, adjacent) < divisors.LEAST_COPY
+    )
+
+
+def fetched(
+    body: list[ast.stmt], parameters: frozenset[str], fresh: Callable[[str], str]
+) -> list[ast.stmt]:
+    """The body with a loop's tiles of some parameters loaded one round ahead.
+
+    Args:
+        body: copied statements; the loop, the first there is, counts from 0 or from a given number.
+        fresh: gives a name that the kernel does not have yet.
+    """
+    place = next(place for place, statement in enumerate(body) if isinstance(statement, ast.For))
+    loop = body[place]
+    assert isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)
+    assert isinstance(loop.target, ast.Name)
+    counter = loop.target.id
+    tiles = {
+        ast.dump(load.tile): load.tile
+        for load in reversed(_loads(loop))
+        if load.tile.parameter in parameters and _follows(load.tile, loop)
+    }
+    if not tiles:
+        return body
+    last = fresh(f"last_{counter}")
+    *given, stop = loop.iter.args
+    begin = given[0] if given else ast.Constant(0)
+    before: list[ast.stmt] = [_assign(last, ast.BinOp(clone(stop), ast.Sub(), ast.Constant(1)))]
+    first: list[ast.stmt] = []
+    current: dict[str, str] = {}
+    following = ast.Call(
+        LanguageRef(name="minimum"),
+        [ast.BinOp(_name(counter), ast.Add(), ast.Constant(1)), _name(last)],
+        [],
+    )
+    for key, tile in tiles.items():
+        held = fresh(f"{tile.parameter}_ahead")
+        current[key] = fresh(f"{tile.parameter}_tile")
+        before.append(_assign(held, _load(tile, counter, begin)))
+        first += [
+            _assign(current[key], _name(held)),
+            _assign(held, _load(tile, counter, following)),
+        ]
+    loop.body = [*first, *(_Replaced(current).visit(statement) for statement in loop.body)]
+    return [*body[:place], *(at(node, loop) for node in before), *body[place:]]
+
+
+class _Replaced(ast.NodeTransformer):
+    """Puts names in the place of loads."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit_Load(self, node: ast.AST) -> ast.AST:
+        # Python's own context of a name is called so too.
+        if not isinstance(node, Load):
+            return node
+        known = self._names.get(ast.dump(node.tile))
+        return self.generic_visit(node) if known is None else at(_name(known), node)
+
+
+def _loads(loop: ast.For) -> list[Load]:
+    return [node for s in loop.body for node in walk(s) if isinstance(node, Load)]
+
+
+def _follows(tile: TileRef, loop: ast.For) -> bool:
+    """Whether a tile is selected by the loop's counter and by what the loop does not change."""
+    assert isinstance(loop.target, ast.Name)
+    read = set().union(*map(names_read, tile.indices))
+    return loop.target.id in read and not read & names_assigned(loop.body)
+
+
+def _load(tile: TileRef, counter: str, index: ast.expr) -> ast.expr:
+    """The load of the tile where the counter is something else."""
+
+    class At(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return at(clone(index), node) if node.id == counter else node
+
+    return at(Load(tile=At().visit(clone(tile))), tile)
+
+
+def _assign(target: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(target, ast.Store())], value)
+
+
+def _name(identifier: str) -> ast.expr:
+    return ast.Name(identifier, ast.Load())

@@ -1,0 +1,367 @@
+"""From a kernel and a kind of call to a compiled kernel: configurations, search, launch."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed import __version__
+from ninetoothed.backends.base import Call, Plan, run_nothing
+from ninetoothed.backends.triton.compiler import binaries, versions
+from ninetoothed.backends.triton.compiler.compile import Target, compile_source
+from ninetoothed.backends.triton.options import dependent_launch, descriptors, registry
+from ninetoothed.backends.triton.planning import space as choosing
+from ninetoothed.backends.triton.runtime import driver
+from ninetoothed.backends.triton.runtime.benchmark import NoRoomError, Trials
+from ninetoothed.backends.triton.runtime.device_api import runtime
+from ninetoothed.backends.triton.runtime.launch_record import programs_of, recipe_of
+from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
+from ninetoothed.backends.triton.specialization import divisors
+from ninetoothed.backends.triton.translation import Specialized, environment_of, specialize
+from ninetoothed.cache import digest
+from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
+from ninetoothed.launch.tune import Tuned
+from ninetoothed.tuning import space as tuning
+from ninetoothed.tuning.estimate import DeviceLimits
+from ninetoothed.tuning.results import FORMAT, Results, Subject
+from ninetoothed.tuning.search import Purse, Search, first_working
+from ninetoothed.tuning.space import Config
+
+if TYPE_CHECKING:
+    from ninetoothed.launch.kernel import Kernel
+
+#: So many seconds another process that searches for the same is waited for.
+_PATIENCE = 60.0
+
+#: About how many milliseconds a configuration is measured that has no rival.
+_LONG = 20.0
+
+#: What all searches of this process share.
+_PURSE = Purse()
+
+#: What tells a jagged tensor's offsets from its values.
+_OFFSETS = " offsets"
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A compiled configuration: what runs it, and with what values."""
+
+    specialized: Specialized
+    launchable: driver.Launchable
+    run: Callable[..., None]
+
+
+class Planner:
+    """Plans the calls of one key of one kernel."""
+
+    def __init__(self, kernel: Kernel, call: Call) -> None:
+        self._kernel = kernel
+        self._call = call
+        self._backend = call.device.kind
+        self._index = call.device.index
+
+    def plan(self, values: tuple[Any, ...] | None) -> Plan:
+        """The plan; where there is a choice, tuned on ``values`` if they are given."""
+        plainest = choosing.plainest(self._kernel, self._call)
+        environment = environment_of(self._kernel, self._call, plainest)
+        if 0 in self._kernel.verified_grid(environment):
+            source = specialize(self._kernel, self._call, plainest).emitted.text
+            return Plan(run_nothing, {"source": source})
+        config = self._chosen(values)
+        candidate = self._candidate(config)
+        return Plan(
+            self._guarded(candidate.run),
+            {
+                "source": candidate.specialized.emitted.text,
+                "config": config,
+                "launchable": candidate.launchable,
+                "constants": candidate.specialized.constants,
+                "recipe": functools.partial(
+                    recipe_of, candidate.specialized, candidate.launchable, self._value_names()
+                ),
+            },
+        )
+
+    def tune(self, values: tuple[Any, ...], effort: tuning.Effort) -> Tuned:
+        """Searches with this effort, whatever was found before; see `ninetoothed.tune`."""
+        if driver.is_capturing(values[0], self._backend):
+            raise DeviceError(
+                f"kernel `{self._kernel.name}` cannot be tuned while a graph is captured: its "
+                "launches would be part of the graph. Tune it before."
+            )
+        results = self._results()
+        config = self._searched(results, values, effort)
+        if config not in results.times:
+            with self._trials(values).begun() as trials:
+                results.record(config, trials.measure(self._candidate(config).run, _LONG))
+        return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
+
+    def _chosen(self, values: tuple[Any, ...] | None) -> Config:
+        """What was found before, what a search finds now, or what the estimate ranks first."""
+        effort = tuning.effort()
+        results = self._results()
+        known = results.best(self._applies)
+        if known is not None and results.serve(effort.name):
+            return known
+        if not self._may_search(values, effort):
+            return known or self._untuned(results)
+        assert values is not None
+        start = time.monotonic()
+        try:
+            return self._searched(results, values, effort)
+        except NoRoomError as error:
+            warnings.warn(f"{error.message} It runs untuned.", RuntimeWarning, stacklevel=2)
+            return known or self._untuned(results)
+        finally:
+            _PURSE.pay(time.monotonic() - start)
+
+    def _may_search(self, values: tuple[Any, ...] | None, effort: tuning.Effort) -> bool:
+        if values is None or effort.name == "none":
+            return False
+        if driver.is_capturing(values[0], self._backend):
+            return False
+        if effort.name == "full" or _PURSE.has(allowance := tuning.allowance()):
+            return True
+        if _PURSE.is_first_refusal():
+            warnings.warn(
+                f"NineToothed has spent {allowance:g} s of this process on tuning and tunes no "
+                f"further; kernel `{self._kernel.name}` and those that follow run untuned. Set "
+                "NINETOOTHED_TUNE_SECONDS to allow more, or tune ahead with ninetoothed.tune.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return False
+
+    def _searched(self, results: Results, values: tuple[Any, ...], effort: tuning.Effort) -> Config:
+        space = choosing.space_of(self._kernel, self._call, self._limits)
+        if len(space) == 1:
+            return space.ranked[0]
+        with results.alone(min(effort.budget_seconds, _PATIENCE)):
+            known = results.best(self._applies)
+            if known is not None and results.serve(effort.name):
+                return known
+            with self._trials(values).begun() as trials:
+                return Search(
+                    self._kernel.name,
+                    space,
+                    functools.partial(self._candidate, is_kept=False),
+                    lambda candidate, budget: trials.measure(candidate.run, budget),
+                    results,
+                    effort,
+                ).run()
+
+    def _trials(self, values: tuple[Any, ...]) -> Trials:
+        return Trials(self._kernel, self._call, values, self._value_names())
+
+    def _untuned(self, results: Results) -> Config:
+        """The first of the ranking that compiles; ranked once for all sizes of a bucket, and kept."""
+        known: dict[str, Config] = self._kernel.memory.setdefault("untuned", {})
+        key = self._results_key
+        if key not in known or not self._applies(known[key]):
+            space = choosing.space_of(self._kernel, self._call, self._limits)
+            known[key], _ = first_working(self._kernel.name, space.ranked, self._candidate)
+            if results.finished is None:
+                results.finish("none", known[key])
+        return known[key]
+
+    def _applies(self, config: Config) -> bool:
+        return choosing.applies(self._kernel, self._call, config, self._limits)
+
+    @functools.cached_property
+    def _limits(self) -> DeviceLimits:
+        return driver.device_limits(self._index, self._backend)
+
+    def _candidate(self, config: Config, is_kept: bool = True) -> _Candidate:
+        specialized = specialize(self._kernel, self._call, config)
+        target = Target.parse((self._backend, self._limits.arch, self._limits.warp_size))
+        key = (specialized.key, target, config.num_warps, config.num_stages, self._index)
+        known: dict[Any, driver.Launchable] = self._kernel.memory.setdefault("launchables", {})
+        launchable = known.get(key)
+        if launchable is None:
+            launchable = driver.Launchable(
+                self._compiled(specialized, target, config, is_kept), self._index
+            )
+            if is_kept:
+                known[key] = launchable
+        return _Candidate(specialized, launchable, self._runner(specialized, launchable))
+
+    def _compiled(
+        self, specialized: Specialized, target: Target, config: Config, is_kept: bool
+    ) -> Any:
+        """From the disk, or from Triton; what is of use to other processes is kept."""
+        store = binaries.Binaries()
+        key = binaries.key_of(
+            specialized, self._kernel.name, target, config.num_warps, config.num_stages
+        )
+        compiled = store.get(key)
+        if compiled is None:
+            compiled = compiled_for(self._kernel, specialized, target, config)
+            if is_kept:
+                store.put(key, compiled)
+        return compiled
+
+    def _runner(
+        self, specialized: Specialized, launchable: driver.Launchable
+    ) -> Callable[..., None]:
+        """``run(stream, *values)``, generated: sizes and strides put in, the C launcher called."""
+        # Not by the parameters' names: the C launcher's arguments have names too.
+        values = {name: f"value_{place}" for place, name in enumerate(self._value_names())}
+        arguments: list[str] = []
+        lines: list[str] = []
+        after: list[str] = []
+        known: dict[str, object] = {}
+        for parameter in specialized.run_time_parameters:
+            if parameter.kind == "symbol":
+                arguments.append(repr(specialized.integers[parameter.name]))
+            elif parameter.kind == "descriptor":
+                number, address = len(lines), values[parameter.parameter or ""]
+                described = specialized.described[parameter.name]
+                make = launchable.describe(parameter.name, described.shape, described.strides)
+                known[f"known_{number}"], known[f"make_{number}"] = descriptors.remembering(make)
+                found = f"descriptor_{number}"
+                lines.append(f"{found} = known_{number}.get({address}) or make_{number}({address})")
+                arguments += [found, *map(repr, (*described.shape, *described.strides))]
+            elif parameter.kind in ("arrivals", "partials"):
+                first = COUNTER_BYTES if parameter.kind == "partials" else 0
+                arguments.append(f"workspace + {first}")
+            else:
+                suffix = _OFFSETS if parameter.kind == "offsets" else ""
+                arguments.append(values[f"{parameter.parameter}{suffix}"])
+        if specialized.workspace:
+            known["borrow"] = workspaces(self._index, self._backend).borrow
+            lines.append(f"workspace, give_back = borrow(stream, {specialized.workspace})")
+            after = ["if give_back:", "    give_back(workspace, stream)"]
+        grid = str(programs_of(specialized, launchable))
+        namespace = launchable.names
+        if launchable.scratch_size:
+            namespace = {"launch_with_scratch": launchable.run}
+            lines.append(f"launch_with_scratch({grid}, stream, {', '.join(arguments)})")
+        else:
+            lines.append(launchable.call(grid, "stream", arguments))
+        namespace |= known
+        text = "\n    ".join([f"def run(stream, {', '.join(values.values())}):", *lines, *after])
+        exec(compile(f"{text}\n", f"<run of {self._kernel.name}>", "exec"), namespace)
+        return namespace["run"]  # type: ignore[return-value]
+
+    def _value_names(self) -> list[str]:
+        """The names of what a plan is called with, after the stream."""
+        names = []
+        for parameter in self._kernel.parameters:
+            if parameter.kind in ("tensor", "scalar"):
+                names.append(parameter.name)
+            if parameter.kind == "tensor" and parameter.source.jagged_dim is not None:
+                names.append(f"{parameter.name}{_OFFSETS}")
+        return names
+
+    def _guarded(self, run: Callable[..., None]) -> Callable[..., None]:
+        """Where there are several devices, the tensors' is made current around the launch."""
+        frontend, index = self._call.frontend, self._index
+        if frontend is None or runtime(self._backend).device_count() == 1:
+            return run
+        guard = frontend.device_guard
+
+        def run_on_device(stream: int, *values: Any) -> None:
+            with guard(index):
+                run(stream, *values)
+
+        return run_on_device
+
+    def _results(self) -> Results:
+        sizes = "; ".join(
+            f"{name} {'x'.join(str(tuning.bucket(size)) for size in argument.shape)} "
+            f"{argument.dtype.name}"
+            for name, argument in self._call.arguments.items()
+        )
+        compiler = "triton " + ".".join(map(str, versions.version()))
+        subject = Subject(self._kernel.name, self._limits.name, compiler, sizes)
+        return Results(self._results_key, subject)
+
+    @functools.cached_property
+    def _results_key(self) -> str:
+        """What the times depend on. Sizes count by their bucket, and by how wide they let accesses be."""
+        call, kernel = self._call, self._kernel
+        arguments = [
+            (
+                name,
+                [tuning.bucket(size) for size in argument.shape],
+                [stride == 1 for stride in argument.strides],
+                argument.dtype.name,
+                divisors.width_of(argument),
+            )
+            for name, argument in call.arguments.items()
+        ]
+        return digest(
+            FORMAT,
+            __version__,
+            kernel.source,
+            versions.version(),
+            self._limits.name,
+            arguments,
+            sorted((n, repr(v)) for n, v in call.constants.items()),
+            repr((kernel.num_warps, kernel.num_stages, kernel.max_num_configs)),
+            sorted(registry.fixed().items()),
+        )
+
+
+def compiled_for(
+    kernel: Kernel, specialized: Specialized, target: Target, config: Config | None
+) -> Any:
+    """Triton's compiled kernel, for a device that need not be there."""
+    emitted = specialized.emitted
+    further: dict[str, Any] = {}
+    if specialized.most_registers is not None:
+        further["maxnreg"] = specialized.most_registers
+    if dependent_launch.is_in(emitted.text):
+        further["launch_pdl"] = True
+    try:
+        return compile_source(
+            emitted.text,
+            kernel.name,
+            dict(specialized.signature),
+            dict(specialized.constants),
+            specialized.divisors,
+            target,
+            num_warps=config.num_warps if config else None,
+            num_stages=config.num_stages if config else None,
+            externs=emitted.externs,
+            **further,
+        )
+    except CompilationError as error:
+        line = error.location.line if error.location else None
+        where = emitted.lines.get(line) if line is not None else None
+        if where is None:
+            raise
+        # The generated line is part of the message; the place is the user's.
+        raise CompilationError(f"{error.message}\n{error.location}", where) from error
+
+
+def compile_for_target(
+    kernel: Kernel,
+    call: Call,
+    target: Any,
+    configuration: Mapping[str, int] | None,
+    num_warps: int | None,
+    num_stages: int | None,
+) -> Any:
+    """See `Kernel.compile`."""
+    chosen = {
+        kernel.names[s]: (configuration or {}).get(kernel.names[s], s.lower_bound or 1)
+        for s in kernel.meta_symbols
+    }
+    unknown = set(configuration or {}) - set(chosen)
+    if unknown:
+        raise ArgumentError(
+            f"kernel `{kernel.name}` has no meta symbol {', '.join(sorted(unknown))}; it has "
+            f"{', '.join(sorted(chosen)) or 'none'}"
+        )
+    warps = num_warps or choosing.usual_warps(kernel, call, chosen)
+    config = Config(tuple(chosen.items()), warps, num_stages or 3)
+    target = Target.parse(target)
+    first, *_ = registry.choices(kernel, call, environment_of(kernel, call, config), target)
+    config = choosing.settled(replace(config, options=first))
+    return compiled_for(kernel, specialize(kernel, call, config), target, config)

@@ -1,0 +1,202 @@
+"""What may be chosen for a call: meta symbols, warps, stages and options, ranked by the estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.options import registry, tma_pipeline
+from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.planning.cost_features import Estimator
+from ninetoothed.backends.triton.translation import check_tiles, environment_of, specialize
+from ninetoothed.errors import ArgumentError
+from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.tuning import space as tuning
+from ninetoothed.tuning.estimate import DeviceLimits
+from ninetoothed.tuning.space import Config, Space
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.backends.triton.compiler.compile import Target
+    from ninetoothed.launch.kernel import Kernel
+
+#: So many elements of the largest tile for each thread, where nobody fixed the number of warps and
+#: nothing is measured.
+_ELEMENTS_PER_THREAD = 16
+
+#: The warps to choose from where a program holds no products. Each thread has at most so many
+#: elements of the largest tile, and at least one where there are more warps than a few.
+_NUM_WARPS = (1, 2, 4, 8, 16, 32)
+_MOST_ELEMENTS = 128
+_FEW_WARPS = 4
+
+#: The stages to choose from besides, where programs are few and small.
+_MORE_STAGES = (6,)
+
+#: The stages of a kernel without a loop that is pipelined.
+_NUM_STAGES = 3
+
+#: Options are tried on so many configurations, and on none that is estimated so much slower than
+#: the best of them without options.
+_MOST_PLAIN, _HOPELESS = 384, 4.0
+
+
+@dataclass(frozen=True)
+class _MetaSymbol:
+    """A meta symbol as the tuner sees it."""
+
+    name: str
+    lower_bound: int
+    upper_bound: int
+    power_of_two: bool
+
+
+def configurations(
+    kernel: Kernel, call: Call, device: DeviceLimits | Target | None = None
+) -> list[Config]:
+    """What may be chosen for a call where no estimate ranks it."""
+    found = _with_options(kernel, call, _plain(kernel, call), device)
+    return tuning.thin(found, kernel.max_num_configs or len(found))
+
+
+def space_of(kernel: Kernel, call: Call, limits: DeviceLimits) -> Space:
+    """What may be chosen for a call on a device, ranked.
+
+    Raises:
+        ArgumentError: no value of the meta symbols makes tiles that any device could hold.
+    """
+    estimator = Estimator(kernel, call, limits)
+    plain = _plain(kernel, call, estimator)
+    if len(plain) > 1:
+        costs = {config: estimator.seconds(config) for config in plain}
+        least = min(costs.values())
+        plain = sorted((c for c in plain if costs[c] <= _HOPELESS * least), key=costs.__getitem__)
+    found = _with_options(kernel, call, plain[:_MOST_PLAIN], limits)
+    if kernel.num_stages is None:
+        # Where nothing is loaded ahead the number of stages changes nothing.
+        found = [
+            config
+            for config in found
+            if config.num_stages == _NUM_STAGES or estimator.is_pipelined(config)
+        ]
+    if len(found) == 1:
+        return Space({found[0]: 0.0})
+    costs = {config: estimator.seconds(config) for config in found}
+    return Space(costs, kernel.max_num_configs)
+
+
+def plainest(kernel: Kernel, call: Call) -> Config:
+    """The least values of the meta symbols and no options: what only asks for the grid."""
+    chosen = {kernel.names[s]: s.lower_bound or 1 for s in kernel.meta_symbols}
+    return Config(tuple(chosen.items()), usual_warps(kernel, call, chosen), _NUM_STAGES)
+
+
+def applies(kernel: Kernel, call: Call, config: Config, device: DeviceLimits | Target) -> bool:
+    """Whether a configuration that was found for another call may be chosen for this one."""
+    names = {kernel.names[symbol] for symbol in kernel.meta_symbols}
+    if {name for name, _ in config.values} != names or not _fits(kernel, call, config):
+        return False
+    environment = environment_of(kernel, call, config)
+    return registry.are_right(kernel, call, environment, device, config.options)
+
+
+def usual_warps(kernel: Kernel, call: Call, chosen: Mapping[str, int] | None = None) -> int:
+    """A number of warps that gives each thread some elements of the largest tile."""
+    largest = _largest_tile(kernel, call, Config(tuple((chosen or {}).items()), 1, 1))
+    warps = 1 << max(largest // (32 * _ELEMENTS_PER_THREAD) - 1, 0).bit_length()
+    return min(max(warps, 4), 16)
+
+
+def _plain(kernel: Kernel, call: Call, estimator: Estimator | None = None) -> list[Config]:
+    """The configurations without options that can be compiled.
+
+    Without an estimator, what is known of a kernel without running it decides.
+    """
+    symbols = [
+        _MetaSymbol(kernel.names[s], s.lower_bound or 1, s.upper_bound or 1, s.power_of_two)
+        for s in kernel.meta_symbols
+    ]
+    bare = tuning.space(symbols, 1, 1)
+    fitting = [config for config in bare if _fits(kernel, call, config)]
+    if not fitting:
+        # The first says what is too large.
+        specialize(kernel, call, bare[0])
+    return [
+        replace(config, num_warps=warps, num_stages=stages)
+        for config in fitting
+        for warps in _warps(kernel, call, config, estimator)
+        for stages in _stages(kernel, config, estimator)
+    ]
+
+
+def _warps(kernel: Kernel, call: Call, config: Config, estimator: Estimator | None) -> list[int]:
+    if kernel.num_warps is not None:
+        return _several(kernel.num_warps)
+    if estimator is None or estimator.has_products(config):
+        return list(tuning.DEFAULT_NUM_WARPS)
+    largest = _largest_tile(kernel, call, config)
+    suited = [
+        warps
+        for warps in _NUM_WARPS
+        if largest / (32 * warps) <= _MOST_ELEMENTS
+        and (warps <= _FEW_WARPS or largest >= 32 * warps)
+    ]
+    return suited or [_NUM_WARPS[-1]]
+
+
+def _stages(kernel: Kernel, config: Config, estimator: Estimator | None) -> list[int]:
+    if kernel.num_stages is not None:
+        return _several(kernel.num_stages)
+    if estimator is None:
+        return list(tuning.DEFAULT_NUM_STAGES)
+    if not estimator.has_pipeline(config):
+        return [_NUM_STAGES]
+    more = _MORE_STAGES if estimator.has_few_small_programs(config) else ()
+    return [*tuning.DEFAULT_NUM_STAGES, *more]
+
+
+def _several(given: Any) -> list[int]:
+    return [given] if isinstance(given, int) else list(dict.fromkeys(given))
+
+
+def _with_options(
+    kernel: Kernel, call: Call, configs: list[Config], device: DeviceLimits | Target | None
+) -> list[Config]:
+    known: dict[tuple[tuple[str, int], ...], list[tuple[tuple[str, int], ...]]] = {}
+    for config in configs:
+        if config.values not in known:
+            environment = environment_of(kernel, call, config)
+            known[config.values] = registry.choices(kernel, call, environment, device)
+    found = [
+        replace(config, options=chosen) for config in configs for chosen in known[config.values]
+    ]
+    return list(dict.fromkeys(map(settled, found)))
+
+
+def settled(config: Config) -> Config:
+    """The configuration with what its options decide."""
+    if not Options.of(config).ring:
+        return config
+    return replace(config, num_warps=tma_pipeline.WARPS, num_stages=_NUM_STAGES)
+
+
+def _fits(kernel: Kernel, call: Call, config: Config) -> bool:
+    try:
+        check_tiles(kernel, environment_of(kernel, call, config))
+    except ArgumentError:
+        return False
+    return True
+
+
+def _largest_tile(kernel: Kernel, call: Call, config: Config) -> int:
+    """The elements of the largest tile."""
+    environment = environment_of(kernel, call, config)
+    return max(
+        (
+            math.prod(int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape)
+            for parameter in kernel.tensor_parameters
+        ),
+        default=1,
+    )

@@ -1,0 +1,1 @@
+"""From a kernel to Triton's or Gluon's text."""

@@ -1,0 +1,327 @@
+"""The Program's own nodes, turned into plain Triton."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.analysis.comparisons import Dims, comparisons_of
+from ninetoothed.backends.triton.options import loop_splitting
+from ninetoothed.backends.triton.options.cooperative_reduction import PieceStore
+from ninetoothed.backends.triton.options.interleaved_pairs import PairLoad, PairStore
+from ninetoothed.backends.triton.printers.addresses import (
+    Addresses,
+    Scope,
+    all_of,
+    element_type,
+    language,
+    name,
+)
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ElementType,
+    Excluded,
+    ExternRef,
+    LanguageRef,
+    Load,
+    Mask,
+    Offsets,
+    SequenceLength,
+    SourceLoad,
+    SourcePointer,
+    SourceStore,
+    SourceStride,
+    Store,
+    SymbolValue,
+    TileRef,
+    Widened,
+    at,
+)
+from ninetoothed.symbols.expr import as_symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.printers.triton import _Emitter
+
+
+class Lowering(ast.NodeTransformer):
+    """Replaces each node by what Triton has for it; children first."""
+
+    def __init__(self, emitter: _Emitter, addresses: Addresses) -> None:
+        self._emitter = emitter
+        self._addresses = addresses
+        kinds = {p.name: p.kind for p in emitter.kernel.parameters}
+        self._values = {n for n, kind in kinds.items() if kind in ("scalar", "constexpr")}
+        self._symbols = {emitter.kernel.names[s]: s for s in emitter.kernel.symbols}
+
+    def statement(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement, after those that compute and load its tiles."""
+        if isinstance(statement, ast.For) and self._emitter.options.peel:
+            kernel, variant = self._emitter.kernel, self._emitter.variant
+            whole = loop_splitting.whole_rounds(kernel, variant, statement)
+            if whole is not None:
+                return loop_splitting.split(self, self._emitter, statement, whole)
+        return self.unsplit(statement)
+
+    def unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement that is not a loop to be split."""
+        outer, self._addresses.scope = self._addresses.scope, Scope()
+        result = self._visit_head(statement)
+        before = [at(new, statement) for new in self._addresses.scope.before]
+        self._addresses.scope = outer
+        for block in ("body", "orelse"):
+            inner = getattr(result, block, None)
+            if isinstance(inner, list):
+                lowered = [new for old in inner for new in self.statement(old)]
+                setattr(result, block, lowered)
+        return [*before, result]
+
+    def function(self, function: ast.FunctionDef) -> ast.FunctionDef:
+        """A helper that the language calls back."""
+        function.body = [new for old in function.body for new in self.statement(old)]
+        return function
+
+    def _visit_head(self, statement: ast.stmt) -> ast.stmt:
+        """Visits all of a statement but its blocks."""
+        blocks = {
+            block: getattr(statement, block)
+            for block in ("body", "orelse")
+            if isinstance(getattr(statement, block, None), list)
+        }
+        for block in blocks:
+            setattr(statement, block, [])
+        result = self.visit(statement)
+        for block, inner in blocks.items():
+            setattr(result, block, inner)
+        return result
+
+    def _tile(self, tile: TileRef) -> TileRef:
+        """A tile whose indices are names or numbers: a longer index is computed before."""
+        indices = [self.visit(index) for index in tile.indices]
+        for place, index in enumerate(indices):
+            if not isinstance(index, (ast.Name, ast.Constant)):
+                indices[place] = self._addresses.scope.named(
+                    self._emitter, f"{tile.parameter}_selected", index
+                )
+        return TileRef(parameter=tile.parameter, indices=indices)
+
+    def visit_Load(self, node: Any) -> Any:
+        if not isinstance(node, Load):
+            return node
+        loaded = at(self._addresses.load(self._tile(node.tile)), node)
+        return self._addresses.scope.named(self._emitter, f"{node.tile.parameter}_tile", loaded)
+
+    def visit_PairLoad(self, node: PairLoad) -> ast.expr:
+        return at(self._addresses.load_pair(self._tile(node.tile), node.pair), node)
+
+    def visit_PairStore(self, node: PairStore) -> ast.stmt:
+        values = self.visit(node.value).elts
+        return at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
+
+    def visit_PieceStore(self, node: PieceStore) -> ast.stmt:
+        value = self.visit(node.value)
+        return at(self._addresses.store_piece(self._tile(node.tile), node.piece, value), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        if isinstance(node.value, Load) and not isinstance(node.value, PairLoad):
+            # The user gave the loaded tile a name.
+            node.value = at(self._addresses.load(self._tile(node.value.tile)), node.value)
+            return node
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        return self._unhoisted(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        node.test = self.visit(node.test)
+        node.body, node.orelse = self._unhoisted(node.body), self._unhoisted(node.orelse)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        node.values = [self.visit(node.values[0]), *map(self._unhoisted, node.values[1:])]
+        return node
+
+    def _unhoisted(self, node: Any) -> Any:
+        """What is evaluated several times or not at all: nothing of it may be computed before."""
+        scope = self._addresses.scope
+        previous, scope.is_open = scope.is_open, False
+        result = self.generic_visit(node) if isinstance(node, ast.stmt) else self.visit(node)
+        scope.is_open = previous
+        return result
+
+    def visit_Store(self, node: Any) -> Any:
+        if not isinstance(node, Store):
+            return node
+        value = self.visit(node.value)
+        return at(self._addresses.store(self._tile(node.tile), value), node)
+
+    def visit_Offsets(self, node: Offsets) -> ast.expr:
+        return at(self._addresses.offset(self._tile(node.tile), node.dim), node)
+
+    def visit_Excluded(self, node: Excluded) -> ast.expr:
+        value = self.visit(node.value)
+        mask = self._joined(node.masks)
+        if mask is None:
+            return value
+        if node.identity == "zero":
+            return at(language("where", mask, value, ast.Constant(0)), node)
+        function = f"exclude_{node.identity}"
+        self._emitter.library.add(function)
+        return at(ast.Call(name(function), [value, mask], []), node)
+
+    def _joined(self, masks: list[Mask]) -> ast.expr | None:
+        """Where all of them hold, by name; None for everywhere."""
+        found = [self._addresses.mask(self._tile(m.tile), m.layout) for m in masks]
+        needed = [mask for mask in found if mask is not None]
+        if not needed:
+            return None
+        subject = masks[0].tile.parameter
+        return self._addresses.scope.named(self._emitter, f"{subject}_mask", all_of(needed))
+
+    def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
+        return at(self._emitter.tree(node.symbol), node)
+
+    def visit_Widened(self, node: Widened) -> ast.expr:
+        inner = node.value
+        if isinstance(inner, SymbolValue):
+            return at(self._addresses.width(_size(inner.symbol)), node)
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
+            return at(self._addresses.width(inner.value), node)
+        value = self.visit(inner)
+        widen = ast.Attribute(name("triton"), "next_power_of_2", ast.Load())
+        return at(ast.Call(widen, [value], []), node)
+
+    def visit_SourceStride(self, node: SourceStride) -> ast.expr:
+        parameter = self._emitter.kernel.program.parameter(node.parameter)
+        return at(self._emitter.tree(parameter.source.strides[node.dim]), node)
+
+    def visit_SequenceLength(self, node: SequenceLength) -> ast.expr:
+        return at(self._addresses.length(node.parameter), node)
+
+    def visit_SourcePointer(self, node: SourcePointer) -> ast.expr:
+        return at(self._emitter.pointer(node.parameter), node)
+
+    def visit_ElementType(self, node: ElementType) -> ast.expr:
+        return at(element_type(self._emitter.pointer(node.parameter)), node)
+
+    def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
+        pointer, mask = self._element(node.parameter, node.indices)
+        filler = self._addresses.filler(node.parameter)
+        return at(language("load", pointer, mask=mask, other=filler), node)
+
+    def visit_SourceStore(self, node: SourceStore) -> ast.stmt:
+        value = self.visit(node.value)
+        pointer, mask = self._element(node.parameter, node.indices)
+        return at(ast.Expr(language("store", pointer, value, mask=mask)), node)
+
+    def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
+        """The address of any element of a source, and whether it is one."""
+        source = self._emitter.kernel.program.parameter(parameter).source
+        address: ast.expr = self._emitter.pointer(parameter)
+        conditions: list[ast.expr] = []
+        sequence: tuple[ast.expr, ast.expr] | None = None
+        for dim, (index, stride) in enumerate(zip(indices, source.strides)):
+            if isinstance(index, Excluded):
+                # Where it is padding it names no element.
+                real, index = self._joined(index.masks), index.value
+                conditions += [] if real is None else [real]
+            term = self.visit(index)
+            if not isinstance(term, (ast.Name, ast.Constant)):
+                term = self._addresses.scope.named(self._emitter, f"{parameter}_at_{dim}", term)
+            own = sequence if dim == source.jagged_dim else None
+            size = own[1] if own is not None else self._emitter.tree(source.shape[dim])
+            conditions += [
+                ast.Compare(term, [ast.GtE()], [ast.Constant(0)]),
+                ast.Compare(term, [ast.Lt()], [size]),
+            ]
+            if source.jagged_dim is not None and dim == 0:
+                sequence = self._sequence(parameter, term, all_of(conditions))
+                continue
+            if own is not None:
+                term = ast.BinOp(term, ast.Add(), own[0])
+            if self._emitter.variant.wide:
+                term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
+            if as_symbol(stride) not in self._emitter.variant.unit_strides:
+                term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
+            address = ast.BinOp(address, ast.Add(), term)
+        return address, all_of(conditions) if conditions else ast.Constant(True)
+
+    def _sequence(
+        self, parameter: str, number: ast.expr, mask: ast.expr
+    ) -> tuple[ast.expr, ast.expr]:
+        """Where a jagged tensor's sequence begins and how long it is; 0 where there is none."""
+        place = ast.BinOp(self._emitter.offsets(parameter), ast.Add(), number)
+        after = ast.BinOp(place, ast.Add(), ast.Constant(1))
+        first, last = (
+            language("load", offset, mask=mask, other=ast.Constant(0)) for offset in (place, after)
+        )
+        scope = self._addresses.scope
+        first = scope.named(self._emitter, f"{parameter}_start", first)
+        return first, scope.named(
+            self._emitter, f"{parameter}_length", ast.BinOp(last, ast.Sub(), first)
+        )
+
+    def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
+        return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
+
+    def visit_LanguageRef(self, node: LanguageRef) -> ast.expr:
+        head, *rest = node.name.split(".")
+        result: ast.expr = name("libdevice") if head == "libdevice" else name("tl")
+        if head == "libdevice":
+            self._emitter.imports.add("libdevice")
+        else:
+            rest = [head, *rest]
+        for part in rest:
+            result = ast.Attribute(result, part, ast.Load())
+        return at(result, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        is_dot = isinstance(node.func, LanguageRef) and node.func.name == "dot"
+        self.generic_visit(node)
+        given = {keyword.arg for keyword in node.keywords}
+        if is_dot and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
+            # Triton's own default rounds float32 operands to tf32.
+            node.keywords.append(ast.keyword("input_precision", ast.Constant("ieee")))
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        dims = self._dims_if_holding(node)
+        if dims is not None:
+            shape = ast.Tuple([self._addresses.width(size) for size in dims], ast.Load())
+            boolean = ast.Attribute(name("tl"), "int1", ast.Load())
+            return at(language("full", shape, ast.Constant(True), boolean), node)
+        self.generic_visit(node)
+        if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
+            # Identity of numbers and texts is an accident of one process.
+            equals = {ast.Is: ast.Eq, ast.IsNot: ast.NotEq}
+            node.ops = [equals.get(type(op), type(op))() for op in node.ops]
+        return node
+
+    def _dims_if_holding(self, node: ast.Compare) -> Dims | None:
+        """The dimensions of a comparison that holds for every lane; None of any other."""
+        comparison = comparisons_of(self._emitter.kernel).of(node)
+        if comparison is None:
+            return None
+        known = self._emitter.variant.comparisons
+        if self._emitter.whole is not None:
+            known |= self._emitter.whole.comparisons
+        return comparison.dims if comparison.excess in known else None
+
+    def visit_ExternRef(self, node: ExternRef) -> ast.expr:
+        return at(name(node.name), node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id in self._values:
+            return at(self._emitter.value(node.id), node)
+        return node
+
+
+def _size(symbol: Any) -> Any:
+    known = as_symbol(symbol)
+    return known.operands[0] if known.op == "const" else known
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether this is a number or a text, and not one of a kind as None is."""
+    if not isinstance(node, ast.Constant):
+        return False
+    return isinstance(node.value, (int, float, str)) and not isinstance(node.value, bool)

@@ -1,0 +1,1 @@
+"""Binaries on a device: the driver, its memory, launches and their times."""

@@ -1,0 +1,370 @@
+"""The GPU's own library through ctypes: contexts, limits, events, memory; no framework is needed.
+
+CUDA's driver API and HIP's runtime API have the same shape for what is used here, so one class
+serves both and a table holds the names. AMD's table follows HIP's headers and has not run yet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.errors import DeviceError
+from ninetoothed.tuning.estimate import DeviceLimits
+
+_LIBRARIES = {
+    "cuda": ("libcuda.so.1", "libcuda.so", "nvcuda.dll"),
+    "hip": ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"),
+}
+
+#: What is done -> the function that does it.
+_FUNCTIONS: Mapping[str, Mapping[str, str]] = {
+    "cuda": {
+        "initialize": "cuInit",
+        "device_count": "cuDeviceGetCount",
+        "device_name": "cuDeviceGetName",
+        "event_create": "cuEventCreate",
+        "event_destroy": "cuEventDestroy_v2",
+        "event_record": "cuEventRecord",
+        "event_synchronize": "cuEventSynchronize",
+        "event_elapsed": "cuEventElapsedTime",
+        "stream_synchronize": "cuStreamSynchronize",
+        "stream_is_capturing": "cuStreamIsCapturing",
+        "stream_number": "cuStreamGetId",
+        "exchange_capture_mode": "cuThreadExchangeStreamCaptureMode",
+        "allocate": "cuMemAlloc_v2",
+        "free": "cuMemFree_v2",
+        "allocate_on_stream": "cuMemAllocAsync",
+        "free_on_stream": "cuMemFreeAsync",
+        "fill_on_stream": "cuMemsetD8Async",
+        "copy_to_device": "cuMemcpyHtoD_v2",
+        "copy_to_host": "cuMemcpyDtoH_v2",
+        "copy_on_stream": "cuMemcpyDtoDAsync_v2",
+    },
+    "hip": {
+        "initialize": "hipInit",
+        "device_count": "hipGetDeviceCount",
+        "device_name": "hipDeviceGetName",
+        "event_create": "hipEventCreateWithFlags",
+        "event_destroy": "hipEventDestroy",
+        "event_record": "hipEventRecord",
+        "event_synchronize": "hipEventSynchronize",
+        "event_elapsed": "hipEventElapsedTime",
+        "stream_synchronize": "hipStreamSynchronize",
+        "stream_is_capturing": "hipStreamIsCapturing",
+        "stream_number": "hipStreamGetId",
+        "exchange_capture_mode": "hipThreadExchangeStreamCaptureMode",
+        "allocate": "hipMalloc",
+        "free": "hipFree",
+        "allocate_on_stream": "hipMallocAsync",
+        "free_on_stream": "hipFreeAsync",
+        "fill_on_stream": "hipMemsetD8Async",
+        "copy_to_device": "hipMemcpyHtoD",
+        "copy_to_host": "hipMemcpyDtoH",
+        "copy_on_stream": "hipMemcpyDtoDAsync",
+    },
+}
+
+#: CUdevice_attribute, in cuda.h; its numbers are part of CUDA's binary interface.
+_CUDA_ATTRIBUTES = {
+    "threads_per_block": 1,
+    "warp_size": 10,
+    "registers_per_block": 12,
+    "clock_khz": 13,
+    "multiprocessors": 16,
+    "memory_clock_khz": 36,
+    "memory_bus_bits": 37,
+    "l2_bytes": 38,
+    "threads_per_multiprocessor": 39,
+    "major": 75,
+    "minor": 76,
+    "shared_memory_per_multiprocessor": 81,
+    "registers_per_multiprocessor": 82,
+    "shared_memory_per_block": 97,
+}
+
+_CAPTURE_IMPLICIT = 906
+
+#: A thread's mode in which captures of graphs, its own and others', do not forbid it to allocate.
+_CAPTURE_MODE_RELAXED = 2
+_SIZE = ctypes.c_size_t
+_HANDLE = ctypes.c_void_p
+
+
+class Runtime:
+    """The library of one kind of device. Get it from `runtime`; any thread may use it.
+
+    Args:
+        backend: ``"cuda"`` or ``"hip"``.
+
+    Raises:
+        DeviceError: there is no driver, or it finds no device.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self._library = _load(backend)
+        self._names = _FUNCTIONS[backend]
+        self._contexts: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self.call("initialize", ctypes.c_uint(0))
+
+    def call(self, what: str, *arguments: object) -> None:
+        """Calls one function; `DeviceError` with the driver's own words where it fails."""
+        self._check(what, getattr(self._library, self._names[what])(*arguments))
+
+    def _check(self, what: str, status: int) -> None:
+        if status:
+            raise DeviceError(
+                f"The {self.backend} driver failed to {what.replace('_', ' ')}: "
+                f"error {status}{self._error_text(status)}."
+            )
+
+    def _error_text(self, status: int) -> str:
+        text = ctypes.c_char_p()
+        if self.backend == "cuda":
+            self._library.cuGetErrorString(ctypes.c_int(status), ctypes.byref(text))
+        else:
+            self._library.hipGetErrorString.restype = ctypes.c_char_p
+            text = ctypes.c_char_p(self._library.hipGetErrorString(ctypes.c_int(status)))
+        return f", {text.value.decode()}" if text.value else ""
+
+    def address_of(self, function: str) -> int:
+        """Where one of the library's functions is, for code that is not Python's."""
+        return ctypes.cast(getattr(self._library, function), ctypes.c_void_p).value or 0
+
+    def device_count(self) -> int:
+        """The number of devices that can be seen."""
+        count = ctypes.c_int()
+        self.call("device_count", ctypes.byref(count))
+        return count.value
+
+    # Contexts. All frameworks work in the device's primary context; so does a kernel of ours.
+
+    @contextmanager
+    def device(self, index: int) -> Iterator[None]:
+        """The device's primary context is the current one of this thread; then what was before."""
+        previous = self._exchange(index)
+        try:
+            yield
+        finally:
+            self._restore(index, previous)
+
+    def make_current(self, index: int) -> None:
+        """Makes the device's primary context the current one of this thread, for good."""
+        self._exchange(index)
+
+    def _exchange(self, index: int) -> int | None:
+        if self.backend == "hip":
+            before = ctypes.c_int()
+            self._check("get the device", self._library.hipGetDevice(ctypes.byref(before)))
+            self._check("set the device", self._library.hipSetDevice(ctypes.c_int(index)))
+            return before.value
+        current = _HANDLE()
+        self._check("get the context", self._library.cuCtxGetCurrent(ctypes.byref(current)))
+        wanted = self._primary_context(index)
+        if current.value != wanted:
+            self._check("set the context", self._library.cuCtxSetCurrent(_HANDLE(wanted)))
+        return current.value
+
+    def _restore(self, index: int, previous: int | None) -> None:
+        if self.backend == "hip":
+            self._library.hipSetDevice(ctypes.c_int(previous or 0))
+        elif previous != self._primary_context(index):
+            self._library.cuCtxSetCurrent(_HANDLE(previous))
+
+    def _primary_context(self, index: int) -> int:
+        with self._lock:
+            if index not in self._contexts:
+                device = ctypes.c_int()
+                context = _HANDLE()
+                self._check(
+                    f"find device {index}",
+                    self._library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(index)),
+                )
+                # Retained once and never released: kernels are loaded into it.
+                self._check(
+                    f"open device {index}",
+                    self._library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
+                )
+                self._contexts[index] = context.value or 0
+            return self._contexts[index]
+
+    # Limits.
+
+    def limits(self, index: int) -> DeviceLimits:
+        """What the device has, as a `DeviceLimits`."""
+        name = ctypes.create_string_buffer(256)
+        device = ctypes.c_int(index)
+        if self.backend == "hip":
+            return self._hip_limits(index, name)
+        self._check(
+            f"find device {index}",
+            self._library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(index)),
+        )
+        self.call("device_name", name, ctypes.c_int(len(name)), device)
+        value = ctypes.c_int()
+        found = {}
+        for attribute, number in _CUDA_ATTRIBUTES.items():
+            self._check(
+                f"tell {attribute}",
+                self._library.cuDeviceGetAttribute(ctypes.byref(value), number, device),
+            )
+            found[attribute] = value.value
+        arch = found.pop("major") * 10 + found.pop("minor")
+        return DeviceLimits(
+            name=name.value.decode(),
+            backend="cuda",
+            arch=arch,
+            # Twice the memory's clock is its rate of transfers.
+            memory_bandwidth=2e3 * found.pop("memory_clock_khz") * found.pop("memory_bus_bits") / 8,
+            clock_hz=1e3 * found.pop("clock_khz"),
+            **found,
+        )
+
+    def _hip_limits(self, index: int, name: ctypes.Array[ctypes.c_char]) -> DeviceLimits:
+        # HIP renumbered its attributes between releases; Triton's own C code is built against
+        # the right header.
+        found = versions.utilities("hip").get_device_properties(index)
+        self.call("device_name", name, ctypes.c_int(len(name)), ctypes.c_int(index))
+        return DeviceLimits(
+            name=name.value.decode() or found["arch"],
+            backend="hip",
+            arch=found["arch"].split(":")[0],
+            warp_size=found["warpSize"],
+            multiprocessors=found["multiprocessor_count"],
+            shared_memory_per_block=found["max_shared_mem"],
+            shared_memory_per_multiprocessor=found["max_shared_mem"],
+            registers_per_block=found["max_num_regs"],
+            registers_per_multiprocessor=found["max_num_regs"],
+            memory_bandwidth=2e3 * found["mem_clock_rate"] * found["mem_bus_width"] / 8,
+            clock_hz=1e3 * found["sm_clock_rate"],
+        )
+
+    # Memory that follows a stream, and memory for those who have no framework.
+
+    def allocate(self, size: int, stream: int | None = None) -> int:
+        """The address of ``size`` bytes of the current device; in a stream's order if one is given."""
+        address = ctypes.c_uint64()
+        if stream is None:
+            self.call("allocate", ctypes.byref(address), _SIZE(size))
+        else:
+            self.call("allocate_on_stream", ctypes.byref(address), _SIZE(size), _HANDLE(stream))
+        return address.value
+
+    def free(self, address: int, stream: int | None = None) -> None:
+        """Gives memory back; with a stream once it has done what it was given before."""
+        if stream is None:
+            self.call("free", ctypes.c_uint64(address))
+        else:
+            self.call("free_on_stream", ctypes.c_uint64(address), _HANDLE(stream))
+
+    def fill(self, address: int, value: int, size: int, stream: int) -> None:
+        """Sets ``size`` bytes to ``value``, in a stream's order."""
+        self.call(
+            "fill_on_stream",
+            ctypes.c_uint64(address),
+            ctypes.c_ubyte(value),
+            _SIZE(size),
+            _HANDLE(stream),
+        )
+
+    def copy_to_device(self, address: int, data: bytes) -> None:
+        """Copies host bytes to the device, and waits."""
+        self.call("copy_to_device", ctypes.c_uint64(address), data, _SIZE(len(data)))
+
+    def copy_to_host(self, address: int, size: int) -> bytes:
+        """The ``size`` bytes at an address of the device; waits for the default stream only."""
+        data = ctypes.create_string_buffer(size)
+        self.call("copy_to_host", data, ctypes.c_uint64(address), _SIZE(size))
+        return data.raw
+
+    # Streams and events.
+
+    def copy(self, target: int, source: int, size: int, stream: int) -> None:
+        """Copies bytes from one address of the device to another, in the stream's order."""
+        self.call("copy_on_stream", _HANDLE(target), _HANDLE(source), _SIZE(size), _HANDLE(stream))
+
+    def synchronize(self, stream: int) -> None:
+        """Waits until the stream has done everything it was given."""
+        self.call("stream_synchronize", _HANDLE(stream))
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether what the stream is given goes into a graph instead of being run."""
+        state = ctypes.c_int()
+        function = getattr(self._library, self._names["stream_is_capturing"])
+        status = function(_HANDLE(stream), ctypes.byref(state))
+        if status == _CAPTURE_IMPLICIT:
+            # The default stream is asked while another stream that it would wait for is capturing.
+            return True
+        self._check("stream_is_capturing", status)
+        return state.value != 0
+
+    def number_of(self, stream: int) -> int:
+        """What no other stream of this process has or had; the handle, where the driver is too old."""
+        if not hasattr(self._library, self._names["stream_number"]):
+            return stream
+        number = ctypes.c_uint64()
+        self.call("stream_number", _HANDLE(stream), ctypes.byref(number))
+        return number.value
+
+    @contextmanager
+    def capturing_elsewhere(self) -> Iterator[None]:
+        """What is done meanwhile has nothing to do with any graph that is being captured."""
+        mode = ctypes.c_int(_CAPTURE_MODE_RELAXED)
+        self.call("exchange_capture_mode", ctypes.byref(mode))
+        try:
+            yield
+        finally:
+            self.call("exchange_capture_mode", ctypes.byref(mode))
+
+
+class Event:
+    """A point in a stream. Made, used and dropped with its device's context current."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._handle = _HANDLE()
+        runtime.call("event_create", ctypes.byref(self._handle), ctypes.c_uint(0))
+
+    def record(self, stream: int) -> None:
+        """The point is reached when the stream has done what it was given so far."""
+        self._runtime.call("event_record", self._handle, _HANDLE(stream))
+
+    def synchronize(self) -> None:
+        """Waits until the point is reached."""
+        self._runtime.call("event_synchronize", self._handle)
+
+    def elapsed_since(self, start: Event) -> float:
+        """The milliseconds from ``start`` to this event; both must have been reached."""
+        milliseconds = ctypes.c_float()
+        self._runtime.call("event_elapsed", ctypes.byref(milliseconds), start._handle, self._handle)
+        return milliseconds.value
+
+    def close(self) -> None:
+        """Gives the event back."""
+        if self._handle.value:
+            self._runtime.call("event_destroy", self._handle)
+            self._handle = _HANDLE()
+
+
+@functools.lru_cache(maxsize=2)
+def runtime(backend: str) -> Runtime:
+    """The `Runtime` of ``"cuda"`` or ``"hip"``; `DeviceError` where there is none."""
+    return Runtime(backend)
+
+
+def _load(backend: str) -> ctypes.CDLL:
+    for name in _LIBRARIES[backend]:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise DeviceError(
+        f"There is no {backend} driver on this machine: none of {', '.join(_LIBRARIES[backend])} "
+        "can be loaded. Kernels run on CPU tensors here."
+    )

@@ -1,0 +1,142 @@
+"""A launch in the driver's own terms, for who launches again without Python.
+
+A plan's ``run`` calls Triton's C launcher from Python. Code that is called by a framework in C can do
+without: a `Recipe` is what the driver is given, with the arguments of a call left open.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ninetoothed.backends.triton.compiler import versions
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.runtime.driver import Launchable
+    from ninetoothed.backends.triton.translation import Specialized
+
+#: Bytes of shared memory a program past which the driver wants to be told more.
+_MOST_SHARED_MEMORY = 228 * 1024
+
+#: A kernel's type of a number -> `struct`'s.
+_FORMATS = {
+    "i1": "<b", "i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q",
+    "u1": "<B", "u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q",
+    "fp16": "<e", "fp64": "<d",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Given:
+    """A parameter that is an argument of the call: `values[place]`, as the kernel's type has it."""
+
+    place: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Described:
+    """A parameter that is the tensor descriptor of the address `values[place]`."""
+
+    place: int
+    make: Callable[[int], bytes]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One launch of one kernel, which holds for every call of a plan.
+
+    Attributes:
+        name: the kernel's.
+        function: the driver's handle; it stays valid as long as the process lives.
+        grid: programs.
+        threads: of a program.
+        shared_memory: bytes of a program.
+        is_dependent: whether it may begin before the launch ahead of it has ended (`overlap`).
+        parameters: the kernel's, in order; bytes are what never changes.
+    """
+
+    name: str
+    function: int
+    grid: int
+    threads: int
+    shared_memory: int
+    is_dependent: bool
+    parameters: tuple[bytes | Given | Described, ...]
+
+    @property
+    def is_of_addresses(self) -> bool:
+        """Whether some parameter is made of an address, so that it is another one for another."""
+        return any(isinstance(parameter, Described) for parameter in self.parameters)
+
+
+def packed(type_: str, value: Any) -> bytes:
+    """A number or an address as a kernel's parameter of this type, as Triton's launcher packs it."""
+    if type_.startswith("*"):
+        return struct.pack("<Q", value)
+    if type_ in ("fp32", "f32", "bf16"):
+        with warnings.catch_warnings():
+            # What is too large is infinite, as in C.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            data = numpy.float32(value).tobytes()
+        return data[2:] if type_ == "bf16" else data
+    return struct.pack(_FORMATS[type_], value)
+
+
+def programs_of(specialized: Specialized, launchable: Launchable) -> int:
+    """How many programs are launched."""
+    if specialized.is_persistent:
+        return min(specialized.num_programs, launchable.resident)
+    return specialized.num_programs
+
+
+def recipe_of(specialized: Specialized, launchable: Launchable, values: list[str]) -> Recipe | None:
+    """The recipe; None where a launch is more than that, or on another device than NVIDIA's.
+
+    More is: memory that is taken and given back around each launch, and what this project's kernels
+    do not use, clusters and grids whose programs wait for one another.
+
+    Args:
+        values: the names of what the plan is called with, after the stream.
+    """
+    if launchable.backend != "cuda" or specialized.workspace or launchable.scratch_size:
+        return None
+    names: dict[str, Any] = launchable.names
+    num_warps, num_ctas, shared_memory = names["metadata"]
+    if num_ctas != 1 or names["cooperative"] or shared_memory > _MOST_SHARED_MEMORY:
+        return None
+    parameters: list[bytes | Given | Described] = []
+    for parameter in specialized.run_time_parameters:
+        name, of = parameter.name, parameter.parameter
+        if parameter.kind == "descriptor":
+            described = specialized.described[name]
+            make = launchable.describe(name, described.shape, described.strides)
+            parameters.append(Described(values.index(of or ""), _as_bytes(make)))
+            parameters += [packed("i32", size) for size in described.shape]
+            parameters += [packed("i64", stride) for stride in described.strides]
+            continue
+        type_ = launchable.signature[name]
+        if parameter.kind == "symbol":
+            parameters.append(packed(type_, specialized.integers[name]))
+        elif parameter.kind in ("pointer", "scalar"):
+            parameters.append(Given(values.index(of or ""), type_))
+        else:
+            return None
+    return Recipe(
+        launchable.name,
+        names["function"],
+        programs_of(specialized, launchable),
+        num_warps * names["warp_size"],
+        shared_memory,
+        bool(names["dependent"]),
+        (*parameters, *[bytes(8)] * versions.SCRATCH_PARAMETERS),
+    )
+
+
+def _as_bytes(make: Callable[[int], object]) -> Callable[[int], bytes]:
+    return lambda address: versions.descriptor_bytes(make(address))

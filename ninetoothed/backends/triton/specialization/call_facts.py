@@ -1,0 +1,174 @@
+"""What is known of a kind of call when its source is emitted: the less is unknown, the less is paid.
+
+A `Variant` is decided from a call's sizes by bounding the access's expressions over all programs,
+selections and lanes. Calls that agree in it share their source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.analysis import comparisons
+from ninetoothed.backends.triton.specialization import magic_division, offsets
+from ninetoothed.backends.triton.specialization import size_ratios as ratios
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.tensors.access import Access, is_power_of_two, needed
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.options.descriptors import Box
+    from ninetoothed.backends.triton.options.l2_residency import Keeping
+    from ninetoothed.backends.triton.options.tma_pipeline import Ring
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.tensors.arrange import Parameter
+
+#: The largest offset that 32 bits hold.
+_LARGEST_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What holds for every call that a source serves.
+
+    Attributes:
+        holding: conditions, as (parameter, position in its access), that hold for every lane.
+        unit_strides: the strides that are 1.
+        adjacent: the strides that are worth writing as the next dimension's size times its stride.
+        bounds: dividends that have no more than so many bits (`quotients`).
+        powers_of_two: tile sizes, other than those known to be, that are powers of two.
+        empty: tile sizes that are 0.
+        float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
+        boxes: the tensors to load by descriptor, and how (`descriptors`).
+        interior: conditions that are asked once for a program's elements (`interior`).
+        ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
+        folded: those whose tiles are folded, each with the dimension of the neighbours (`folded`).
+        wide: whether some offset or index needs 64 bits.
+        is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
+        ratios: divisors that are quotients of sizes, with their values (`ratios`).
+        comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
+        ring: the rings of buffers that a loop loads to itself (`rings`).
+        keeping: which results stay in the cache (`keep`).
+    """
+
+    holding: frozenset[tuple[str, int]] = frozenset()
+    unit_strides: frozenset[Symbol] = frozenset()
+    adjacent: frozenset[Symbol] = frozenset()
+    bounds: frozenset[tuple[Symbol, int]] = frozenset()
+    powers_of_two: frozenset[Symbol] = frozenset()
+    empty: frozenset[Symbol] = frozenset()
+    float8: frozenset[str] = frozenset()
+    boxes: frozenset[tuple[str, Box]] = frozenset()
+    interior: frozenset[tuple[str, int]] = frozenset()
+    ahead: frozenset[str] = frozenset()
+    folded: frozenset[tuple[str, int]] = frozenset()
+    wide: bool = False
+    is_long: bool = False
+    ratios: frozenset[tuple[Symbol, int]] = frozenset()
+    comparisons: frozenset[Symbol] = frozenset()
+    ring: Ring | None = None
+    keeping: Keeping | None = None
+
+    def box(self, parameter: str) -> Box | None:
+        """How a tensor is loaded by descriptor; None where it is not."""
+        return next((box for name, box in self.boxes if name == parameter), None)
+
+
+def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]) -> Variant:
+    """The variant for known values of all sizes, strides, constants and meta symbols."""
+    holding: set[tuple[str, int]] = set()
+    units: set[Symbol] = set()
+    bounds: set[tuple[Symbol, int]] = set()
+    divisors: set[tuple[Symbol, int]] = set()
+    powers: set[Symbol] = set()
+    empty: set[Symbol] = set()
+    largest = 0.0
+    for parameter in kernel.tensor_parameters:
+        access = kernel.arrangement.accesses[parameter.name]
+        ranges = positions(parameter, access, environment, grid)
+        holding |= {(parameter.name, p) for p in _holding(access, environment, ranges)}
+        bounds |= set(magic_division.bounded(access, environment, ranges))
+        divisors |= set(ratios.known(access, environment))
+        units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
+        for size in parameter.tile_shape:
+            symbol = as_symbol(size)
+            known = int(symbol.evaluate(environment))
+            if known == 0:
+                empty.add(symbol)
+            elif not is_power_of_two(size) and is_power_of_two(known):
+                powers.add(symbol)
+        for expression in (access.offset, *access.indices):
+            low, high = interval(simplify(expression.substitute(environment)), ranges)
+            largest = max(largest, abs(low), abs(high))
+    for size in kernel.grid:
+        largest = max(largest, int(as_symbol(size).evaluate(environment)))
+    return Variant(
+        frozenset(holding),
+        frozenset(units),
+        offsets.adjacent(kernel, environment),
+        frozenset(bounds),
+        frozenset(powers),
+        frozenset(empty),
+        wide=largest > _LARGEST_INT32,
+        is_long=_longest(kernel, environment) > _LARGEST_INT32,
+        ratios=frozenset(divisors),
+        comparisons=comparisons.holding(kernel, environment, grid),
+    )
+
+
+def _longest(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+    """The length of the longest sequence of a jagged tensor."""
+    sources = [parameter.source for parameter in kernel.tensor_parameters]
+    sizes = [s.shape[s.jagged_dim] for s in sources if s.jagged_dim is not None]
+    return max((int(as_symbol(size).evaluate(environment)) for size in sizes), default=0)
+
+
+def is_masked(
+    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> bool:
+    """Whether some element of a tile lies beyond its source in some program."""
+    holding = _holding(access, environment, positions(parameter, access, environment, grid))
+    return len(holding) < len(access.conditions)
+
+
+def positions(
+    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> dict[Symbol, Interval]:
+    """The values that each position takes; a lane goes on to the next power of two."""
+    ranges: dict[Symbol, Interval] = {}
+    for name, count in zip(access.programs, grid):
+        ranges[name] = (0, max(count - 1, 0))
+    middle = [size for level in parameter.middle_levels for size in level]
+    for name, size in zip(access.selections, middle):
+        ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
+    for name, size in zip(access.lanes, parameter.tile_shape):
+        count = int(as_symbol(size).evaluate(environment))
+        ranges[name] = (0, (1 << max(count - 1, 0).bit_length()) - 1)
+    return ranges
+
+
+def _holding(
+    access: Access, environment: Mapping[Symbol, int], ranges: Mapping[Symbol, Interval]
+) -> set[int]:
+    """The conditions that hold for every lane, or that others imply in this call."""
+    known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
+    result = {position for position, c in enumerate(known) if _holds(c, ranges)}
+    rest = {position: c for position, c in enumerate(known) if position not in result}
+    kept = set(needed(rest.values()))
+    for position, condition in rest.items():
+        if condition not in kept:
+            result.add(position)
+        kept.discard(condition)
+    return result
+
+
+def _holds(condition: Symbol, ranges: Mapping[Symbol, Interval]) -> bool:
+    if condition.op == "const":
+        return bool(condition.operands[0])
+    left, right = (interval(operand, ranges) for operand in condition.operands)
+    if condition.op == "<":
+        return left[1] < right[0]
+    if condition.op == ">=":
+        return left[0] >= right[1]
+    return False

@@ -1,0 +1,246 @@
+"""From a call and a configuration to what Triton's compiler is told, and the arguments of a launch."""
+
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.options import (
+    descriptors,
+    folded_gather,
+    full_tile_versioning,
+    l2_residency,
+    register_prefetch,
+    split_k,
+    tma_pipeline,
+)
+from ninetoothed.backends.triton.options.descriptors import Description
+from ninetoothed.backends.triton.options.program_coarsening import joined
+from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
+from ninetoothed.backends.triton.specialization import divisors
+from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.exact import exact
+from ninetoothed.language import LanguageFunction
+from ninetoothed.language.dtypes import DType
+from ninetoothed.symbols.expr import Symbol, as_symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.tuning.space import Config
+
+_LARGEST_INT32 = 2**31 - 1
+
+#: What CUDA and HIP take as the first dimension of a grid.
+_MOST_PROGRAMS = 2**31 - 1
+
+#: The types of what a workspace holds.
+_WORKSPACE = {"arrivals": "*i32", "partials": "*fp32"}
+
+#: The most elements of a tile that Triton takes.
+_LARGEST_TILE = 2**20
+
+
+@dataclass(frozen=True)
+class Specialized:
+    """A kernel for one kind of call and one configuration.
+
+    Attributes:
+        emitted: the source.
+        signature: the type of each kernel parameter.
+        constants: the values of those that are compile-time constants.
+        divisors: what those are multiples of, addresses in bytes, where more than 1 is told.
+        integers: the values of the sizes and strides among the run-time parameters.
+        num_programs: of the grid.
+        described: what the descriptors among the parameters are made of.
+        workspace: bytes that all programs together need for the sums of parts (`split`).
+        most_registers: that a thread may have; None where the compiler decides.
+        is_persistent: whether there need be no more programs than the device holds at a time.
+    """
+
+    emitted: Emitted
+    signature: Mapping[str, str]
+    constants: Mapping[str, Any]
+    divisors: Mapping[str, int]
+    integers: Mapping[str, int]
+    num_programs: int
+    described: Mapping[str, Description] = field(default_factory=dict)
+    workspace: int = 0
+    is_persistent: bool = False
+    most_registers: int | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the compiled code depends on, besides target, warps and stages."""
+        constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
+        told = tuple(self.divisors.items())
+        signature = tuple(self.signature.items())
+        return self.emitted.text, signature, constants, told, self.most_registers
+
+    @property
+    def run_time_parameters(self) -> list[KernelParameter]:
+        return [p for p in self.emitted.parameters if not p.is_constexpr]
+
+
+def environment_of(kernel: Kernel, call: Call, config: Config | None) -> dict[Symbol, int]:
+    """The value of every symbol in this call under a configuration."""
+    environment = kernel.environment(call)
+    for symbol in kernel.meta_symbols:
+        assert config is not None
+        environment[symbol] = config[kernel.names[symbol]]
+    return environment
+
+
+def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized:
+    """The kernel for this call under a configuration.
+
+    Raises:
+        ArrangementError: the sizes do not fit the arrangement.
+        ArgumentError: there are too many programs, or a tile is too large for any device.
+    """
+    environment = environment_of(kernel, call, config)
+    check_tiles(kernel, environment)
+    options = Options.of(config)
+    kernel = joined(kernel, options.programs, kernel.verified_grid(environment))
+    check_tiles(kernel, environment)
+    grid = kernel.verified_grid(environment)
+    num_programs = math.prod(grid) * options.split
+    if num_programs > _MOST_PROGRAMS:
+        raise ArgumentError(
+            f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
+            f"{_MOST_PROGRAMS}. Use larger tiles."
+        )
+    float8 = frozenset(
+        name
+        for name, argument in call.arguments.items()
+        if argument.dtype.is_floating() and argument.dtype.bits == 8
+    )
+    variant = replace(variant_of(kernel, environment, grid), float8=float8)
+    if options.descriptors:
+        boxes = descriptors.boxes(kernel, call, environment, bool(options.persistent))
+        variant = replace(variant, boxes=boxes)
+    if options.ring:
+        variant = tma_pipeline.variant(variant, kernel, call, environment, options.ring)
+    if num_programs > 1:
+        variant = replace(
+            variant, interior=full_tile_versioning.conditions(kernel, call, environment)
+        )
+    if options.ahead:
+        early = register_prefetch.narrow(kernel, call, environment)
+        variant = replace(
+            variant, ahead=early, folded=folded_gather.folds(kernel, early, environment)
+        )
+    if options.keep:
+        keeping = l2_residency.keeping(kernel, call, environment, grid, options.keep)
+        variant = replace(variant, keeping=keeping)
+    emitted = _emitted(kernel, variant, options)
+    signature: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    told: dict[str, int] = {}
+    deciding = divisors.of_parameters(kernel, environment)
+    integers: dict[str, int] = {}
+    described: dict[str, Description] = {}
+    for parameter in emitted.parameters:
+        name = parameter.name
+        value = _known_value(parameter, call, environment)
+        if parameter.is_constexpr:
+            signature[name] = "constexpr"
+            constants[name] = _constant(value)
+            continue
+        if parameter.kind == "descriptor":
+            argument = call.arguments[parameter.parameter or ""]
+            box = variant.box(parameter.parameter or "")
+            assert box is not None
+            tensor = kernel.program.parameter(parameter.parameter or "")
+            described[name] = descriptors.describe(tensor, box, argument, environment)
+            signature[name] = described[name].signature(argument.dtype, bool(options.ring))
+            continue
+        signature[name] = _type_of(parameter, call, value)
+        if parameter.kind == "symbol":
+            integers[name] = value
+            known = divisors.divisor(value)
+            is_size = parameter.symbol is not None and parameter.symbol.op == "leaf"
+            is_told = parameter.symbol in deciding or (is_size and known == divisors.MOST)
+            told[name] = known if is_told else 1
+        if parameter.kind == "pointer":
+            told[name] = call.arguments[parameter.parameter or ""].alignment
+        if parameter.kind in _WORKSPACE:
+            told[name] = divisors.MOST
+    return Specialized(
+        emitted,
+        signature,
+        constants,
+        {name: by for name, by in told.items() if by > 1},
+        integers,
+        num_programs,
+        described,
+        split_k.workspace_bytes(kernel, environment, options.split),
+        bool(options.persistent),
+        tma_pipeline.registers(emitted.needs, kernel, environment) if emitted.needs else None,
+    )
+
+
+def _emitted(kernel: Kernel, variant: Variant, options: Options) -> Emitted:
+    known: dict[Any, Emitted] = kernel.memory.setdefault("emitted", {})
+    if (variant, options) not in known:
+        known[variant, options] = emit(kernel, variant, options)
+    return known[variant, options]
+
+
+def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:
+    if parameter.symbol is not None:
+        is_leaf = parameter.symbol.op == "leaf"
+        return environment[parameter.symbol] if is_leaf else parameter.symbol.evaluate(environment)
+    return call.constants.get(parameter.parameter or "")
+
+
+def _type_of(parameter: KernelParameter, call: Call, value: Any) -> str:
+    if parameter.kind == "pointer":
+        return "*" + call.arguments[parameter.parameter or ""].dtype.signature
+    if parameter.kind == "offsets":
+        return "*i64"
+    if parameter.kind in _WORKSPACE:
+        return _WORKSPACE[parameter.kind]
+    if parameter.kind == "scalar":
+        signature = call.scalars[parameter.parameter or ""].signature
+        return "u1" if signature == "i1" else signature
+    return "i32" if -_LARGEST_INT32 <= value <= _LARGEST_INT32 else "i64"
+
+
+def _constant(value: Any) -> Any:
+    """A compile-time constant as Triton has it: the parser knows enumerations by their values."""
+    if isinstance(value, enum.Enum):
+        return _constant(value.value)
+    if isinstance(value, DType):
+        import triton.language as tl
+
+        return getattr(tl, value.triton_name)
+    if isinstance(value, LanguageFunction):
+        if value.name.startswith("libdevice."):
+            raise ArgumentError(
+                f"{value!r} cannot be a constant on a GPU: Triton has such functions only where its "
+                "source names them. Call it in the application, and hand over what decides whether."
+            )
+        import triton.language as tl
+
+        return operator.attrgetter(value.name)(tl)
+    return value
+
+
+def check_tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> None:
+    """`ArgumentError` where a tile has more elements than Triton takes."""
+    for parameter in kernel.tensor_parameters:
+        sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
+        count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)
+        if count > _LARGEST_TILE:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: the tile of `{parameter.name}` is {tuple(sizes)}, {count} "
+                f"elements when widened to powers of two; a tile has at most {_LARGEST_TILE}. Tile "
+                "the dimension and go through it in a loop, or use a smaller block size."
+            )

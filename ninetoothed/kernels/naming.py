@@ -1,0 +1,106 @@
+"""What a kernel and its symbols are called: the user's own names, wherever there are some."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ninetoothed.program.nodes import Program, SymbolValue
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.tensors.arrange import Arrangement, Parameter, symbols_of
+from ninetoothed.tensors.tensor import owner_of
+
+
+def default_name(arrangement: Callable[..., Any], application: Callable[..., Any]) -> str:
+    if isinstance(arrangement, functools.partial):
+        return default_name(arrangement.func, application)
+    name = getattr(application, "__name__", "application")
+    module = getattr(arrangement, "__module__", None) or "__main__"
+    if name == "application" and module != "__main__":
+        name = module.rpartition(".")[2]
+    return name if name.isidentifier() else "kernel"
+
+
+def default_symbols(arrangement: Any, depth: int = 3) -> dict[Symbol, str]:
+    """The symbols that are defaults of the arrangement's parameters, with those names.
+
+    The functions that the arrangement itself uses are asked too, so that an arrangement built on
+    another's shows that one's names.
+    """
+    if isinstance(arrangement, functools.partial):
+        return default_symbols(arrangement.func, depth)
+    if not inspect.isfunction(arrangement):
+        return {}
+    found: dict[Symbol, str] = {}
+    for parameter in inspect.signature(arrangement).parameters.values():
+        if isinstance(parameter.default, Symbol) and parameter.default.op == "leaf":
+            found.setdefault(parameter.default, parameter.name)
+    for function in _functions_used(arrangement) if depth else ():
+        for symbol, name in default_symbols(function, depth - 1).items():
+            found.setdefault(symbol, name)
+    return found
+
+
+def _functions_used(function: Any) -> list[Any]:
+    """The functions that a function may call, by the names in its code."""
+    names = function.__code__.co_names
+    known = [function.__globals__[name] for name in names if name in function.__globals__]
+    within = [
+        getattr(module, name, None)
+        for module in known
+        if inspect.ismodule(module)
+        for name in names
+    ]
+    return [each for each in (*known, *within) if inspect.isfunction(each) and each is not function]
+
+
+def all_symbols(arrangement: Arrangement, program: Program) -> list[Symbol]:
+    found = dict.fromkeys(symbols_of(arrangement))
+    for node in program.nodes():
+        if isinstance(node, SymbolValue):
+            for symbol in as_symbol(node.symbol).leaves():
+                if symbol.leaf.role != "index":
+                    found.setdefault(symbol)
+    return list(found)
+
+
+def named_symbols(
+    symbols: Sequence[Symbol],
+    parameters: Sequence[Parameter],
+    defaults: Mapping[Symbol, str],
+    program: Program,
+) -> dict[Symbol, str]:
+    """A name for each symbol: the user's for symbols, the parameter's for sizes and strides."""
+    sources: dict[int, str] = {}
+    for parameter in parameters:
+        sources.setdefault(id(parameter.source), parameter.name)
+    taken = set(program.names) | {parameter.name for parameter in program.parameters}
+    named: dict[Symbol, str] = {}
+    everything = dict.fromkeys(
+        [
+            *symbols,
+            *(as_symbol(s) for p in parameters for s in (*p.source.shape, *p.source.strides)),
+        ]
+    )
+    for symbol in everything:
+        if symbol.op != "leaf":
+            continue
+        leaf = symbol.leaf
+        if leaf.role in ("size", "stride"):
+            owner = owner_of(symbol)
+            wanted = f"{sources[id(owner)]}_{leaf.role}_{leaf.dim}"
+        elif leaf.owner is None:
+            # The user's own name is how a call gives it.
+            named[symbol] = leaf.name
+            taken.add(leaf.name)
+            continue
+        else:
+            wanted = defaults.get(symbol, leaf.name)
+        name, number = wanted, 1
+        while name in taken:
+            name, number = f"{wanted}_{number}", number + 1
+        named[symbol] = name
+        taken.add(name)
+    return named

@@ -1,0 +1,1 @@
+"""From a call to its plan: the callable kernel and its generated launch functions."""

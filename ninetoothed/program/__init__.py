@@ -1,0 +1,1 @@
+"""The Program: what one program does with its tiles, as data."""

@@ -1,0 +1,122 @@
+"""What parts of a Program read, write and do: for the order of evaluation and for the passes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ninetoothed.program.nodes import (
+    ExternRef,
+    LanguageRef,
+    Load,
+    SourceLoad,
+    SourceStore,
+    Store,
+    walk,
+)
+
+#: Functions of the language, and methods of its values, that change memory or are to be kept for
+#: another reason. An assertion reads only, but it has to stay where it is.
+_EFFECTS = frozenset(
+    """
+    assume atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor
+    debug_barrier device_assert device_print inline_asm_elementwise scatter static_assert
+    static_print store store_tensor_descriptor
+    """.split()
+)
+
+#: Of these, the ones that write no memory of the kernel's tensors.
+_HARMLESS = frozenset("assume device_assert device_print static_assert static_print".split())
+
+_READS = frozenset({"load", "load_tensor_descriptor", "gather"})
+
+
+def called_name(call: ast.Call) -> str:
+    """The last part of a called name, ``""`` where the function is no name."""
+    if isinstance(call.func, LanguageRef):
+        return call.func.name.rpartition(".")[2]
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def has_effect(node: ast.AST) -> bool:
+    """Whether evaluating ``node`` does more than give a value."""
+    return any(is_effect(child) for child in walk(node))
+
+
+def writes_memory(node: ast.AST) -> bool:
+    """Whether running ``node`` may change an element of a tensor. Unknown functions may."""
+    return any(is_write(child) for child in walk(node))
+
+
+def is_write(node: ast.AST) -> bool:
+    """Whether ``node`` itself, not what it is made of, may change an element of a tensor."""
+    return is_effect(node) and not (isinstance(node, ast.Call) and called_name(node) in _HARMLESS)
+
+
+def reads_memory(node: ast.AST) -> bool:
+    """Whether ``node`` contains a load."""
+    return any(
+        isinstance(child, Load | SourceLoad)
+        or (isinstance(child, ast.Call) and called_name(child) in _READS)
+        for child in walk(node)
+    )
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """The local names that ``node`` reads."""
+    return {
+        child.id
+        for child in walk(node)
+        if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Store)
+    }
+
+
+def targets_of(node: ast.AST) -> Iterator[ast.Name]:
+    """The names that the statement ``node`` itself assigns."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            elements = target.elts if isinstance(target, ast.Tuple) else [target]
+            yield from (element for element in elements if isinstance(element, ast.Name))
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For) and isinstance(
+        node.target, ast.Name
+    ):
+        yield node.target
+
+
+def names_assigned(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names assigned anywhere within the statements ``nodes``."""
+    return {
+        target.id
+        for node in nodes
+        for statement in statements_of(node)
+        for target in targets_of(statement)
+    }
+
+
+def statements_of(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and all within it."""
+    yield node
+    if isinstance(node, ast.If | ast.For | ast.While):
+        for inner in (*node.body, *node.orelse):
+            yield from statements_of(inner)
+
+
+def conflicts(node: ast.AST, statements: list[ast.stmt]) -> bool:
+    """Whether ``node``, evaluated after ``statements``, may differ from what it is before them."""
+    if not names_read(node).isdisjoint(names_assigned(statements)):
+        return True
+    touched = any(writes_memory(statement) for statement in statements)
+    if touched and reads_memory(node):
+        return True
+    if not has_effect(node):
+        return False
+    return touched or any(reads_memory(item) or has_effect(item) for item in statements)
+
+
+def is_effect(node: ast.AST) -> bool:
+    """Whether ``node`` itself, not what it is made of, does more than give a value."""
+    if isinstance(node, Store | SourceStore):
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    return isinstance(node.func, ExternRef) or called_name(node) in _EFFECTS

@@ -1,0 +1,290 @@
+"""The Program: the user's tree about one program's tiles, with accesses as nodes of their own.
+
+The nodes are subclasses of Python's ``ast`` nodes, so that everything else of the tree stays plain
+Python. No backend is known here. See ``printer`` for the text form and ``verify`` for what must
+always hold.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ninetoothed.errors import Location
+from ninetoothed.program.source import location_of
+
+if TYPE_CHECKING:
+    from ninetoothed.language.dtypes import DType
+
+NodeT = TypeVar("NodeT", bound=ast.AST)
+
+#: What stands in the place of a padded lane, so that it does not take part in a reduction.
+IDENTITIES = frozenset({"zero", "one", "lowest", "highest", "all_ones", "nowhere"})
+
+
+if TYPE_CHECKING:
+
+    class Expression(ast.expr):
+        """The base of our expressions; made from the fields by name."""
+
+        def __init__(self, **fields: Any) -> None: ...
+
+    class Statement(ast.stmt):
+        """The base of our statements; made from the fields by name."""
+
+        def __init__(self, **fields: Any) -> None: ...
+
+else:
+    Expression, Statement = ast.expr, ast.stmt
+
+
+class TileRef(Expression):
+    """A tile of a parameter: ``indices`` select in all dimensions of all middle levels, in order."""
+
+    _fields = ("parameter", "indices")
+    parameter: str
+    indices: list[ast.expr]
+
+
+class Load(Expression):
+    """The value of a tile, in its widened shape."""
+
+    _fields = ("tile",)
+    tile: TileRef
+
+
+class Store(Statement):
+    """Stores a value, cast to the element type and broadcast to the tile's shape."""
+
+    _fields = ("tile", "value")
+    tile: TileRef
+    value: ast.expr
+
+
+class Forwarded(Expression):
+    """What loading ``tile`` gives right after ``value`` was stored to it. Only between passes."""
+
+    _fields = ("tile", "value")
+    tile: TileRef
+    value: ast.expr
+
+
+class Offsets(Expression):
+    """For each element of a tile its index along source dimension ``dim``; None: linear."""
+
+    _fields = ("tile", "dim")
+    tile: TileRef
+    dim: int | None
+
+
+class SymbolValue(Expression):
+    """The value of a symbolic integer, a size for example."""
+
+    _fields = ("symbol",)
+    symbol: Any
+
+
+class SourceStride(Expression):
+    """The stride of a source tensor along ``dim``, in elements."""
+
+    _fields = ("parameter", "dim")
+    parameter: str
+    dim: int
+
+
+class SequenceLength(Expression):
+    """The size of a jagged source along ``dim`` in the program's sequence."""
+
+    _fields = ("parameter", "dim")
+    parameter: str
+    dim: int
+
+
+class SourcePointer(Expression):
+    """The pointer to a source tensor's first element."""
+
+    _fields = ("parameter",)
+    parameter: str
+
+
+class ElementType(Expression):
+    """The element type of a parameter's source."""
+
+    _fields = ("parameter",)
+    parameter: str
+
+
+class SourceLoad(Expression):
+    """Loads elements anywhere in a source tensor, one index a dimension."""
+
+    _fields = ("parameter", "indices")
+    parameter: str
+    indices: list[ast.expr]
+
+
+class SourceStore(Statement):
+    """Stores elements anywhere in a source tensor, one index a dimension."""
+
+    _fields = ("parameter", "indices", "value")
+    parameter: str
+    indices: list[ast.expr]
+    value: ast.expr
+
+
+class DTypeRef(Expression):
+    """An element type, by the object."""
+
+    _fields = ("dtype",)
+    dtype: DType
+
+
+class LanguageRef(Expression):
+    """A name of the language, ``exp`` or ``libdevice.tanh``."""
+
+    _fields = ("name",)
+    name: str
+
+
+class ExternRef(Expression):
+    """A ``triton.jit`` function (in ``Program.externs``) or a helper (in ``Program.helpers``)."""
+
+    _fields = ("name",)
+    name: str
+
+
+class Widened(Expression):
+    """The next power of two of a dimension."""
+
+    _fields = ("value",)
+    value: ast.expr
+
+
+class Mask(Expression):
+    """Where the elements of a tile are within their source.
+
+    ``layout`` gives for each dimension of the mask the tile's dimension that it follows, or None for
+    a dimension of size 1. Conditions on a dimension of the tile that is absent are left out.
+    """
+
+    _fields = ("tile", "layout")
+    tile: TileRef
+    layout: tuple[int | None, ...]
+
+
+class Excluded(Expression):
+    """``value`` where all masks hold, elsewhere the identity (a member of ``IDENTITIES``)."""
+
+    _fields = ("value", "masks", "identity")
+    value: ast.expr
+    masks: list[Mask]
+    identity: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """What one program of a kernel does.
+
+    Attributes:
+        name: the kernel's name.
+        parameters: the arranged parameters, in the application's order.
+        body: statements: ``Assign`` to a name or a tuple of names, ``AnnAssign``, ``AugAssign`` to
+            a name, ``Expr``, ``If``, ``For`` over a name, ``While``, ``Pass``, ``Store`` and
+            ``SourceStore``. Never changed in place once the program is made.
+        externs: ``triton.jit`` functions by the name that they have in the body.
+        helpers: functions that the language calls back (the combine function of ``reduce``), by
+            name. Their bodies end in a ``Return`` and otherwise have the same nodes.
+        names: every identifier in the body: a backend's own names must differ from them.
+    """
+
+    name: str
+    parameters: tuple[Any, ...]
+    body: list[ast.stmt]
+    externs: Mapping[str, Any] = field(default_factory=dict)
+    helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        from ninetoothed.program.printer import text_of
+
+        return text_of(self)
+
+    def parameter(self, name: str) -> Any:
+        """The parameter called ``name``; ``KeyError`` if there is none."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(name)
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """Every node of the body and of the helpers."""
+        for statement in (*self.body, *self.helpers.values()):
+            yield from walk(statement)
+
+    @property
+    def has_loop(self) -> bool:
+        """Whether there is a loop in the body or in a helper."""
+        return any(isinstance(node, ast.For | ast.While) for node in self.nodes())
+
+    def touched(self, constants: Mapping[str, Any] | None = None) -> frozenset[str]:
+        """The tensor parameters whose elements, offsets, strides, pointer or type are used.
+
+        Args:
+            constants: the values of constexpr parameters. What stands under a condition that they
+                decide against does not count.
+        """
+        from ninetoothed.program.constancy import reached
+
+        return frozenset(
+            node.parameter
+            for statement in (*reached(self.body, constants or {}), *self.helpers.values())
+            for node in walk(statement)
+            if hasattr(node, "parameter")
+        )
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """``node`` and all nodes below it, operators and contexts left out; faster than ``ast.walk``."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        fields = current.__dict__
+        for name in current._fields:
+            value = fields.get(name)
+            if isinstance(value, list):
+                pending.extend(item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST) and value._fields:
+                pending.append(value)
+
+
+def at(node: NodeT, origin: ast.AST, file: str | None = None) -> NodeT:
+    """``node``, placed where ``origin`` stands in the user's source."""
+    place = origin.__dict__
+    into = node.__dict__
+    into["lineno"] = place.get("lineno", 1)
+    into["col_offset"] = place.get("col_offset", 0)
+    into["end_lineno"] = place.get("end_lineno")
+    into["end_col_offset"] = place.get("end_col_offset")
+    into["file"] = place.get("file") if file is None else file
+    return node
+
+
+def location(node: ast.AST) -> Location:
+    """Where a node of a Program stands in the user's source."""
+    return location_of(node, getattr(node, "file", None) or "<unknown>")
+
+
+def clone(node: NodeT) -> NodeT:
+    """A copy of a tree. Symbols, element types, operators and other leaves are shared."""
+    copy = node.__class__.__new__(node.__class__)
+    into = copy.__dict__
+    into.update(node.__dict__)
+    for key in node._fields:
+        value = into.get(key)
+        if isinstance(value, list):
+            into[key] = [clone(item) if isinstance(item, ast.AST) else item for item in value]
+        elif isinstance(value, ast.AST) and value._fields:
+            into[key] = clone(value)
+    return copy

@@ -1,0 +1,151 @@
+"""The text of a Program, for reading: Python, with ``store x = value`` for what is stored."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ElementType,
+    Excluded,
+    ExternRef,
+    Forwarded,
+    LanguageRef,
+    Load,
+    Mask,
+    Offsets,
+    Program,
+    SequenceLength,
+    SourceLoad,
+    SourcePointer,
+    SourceStore,
+    SourceStride,
+    Store,
+    SymbolValue,
+    TileRef,
+    Widened,
+    clone,
+)
+
+
+def text_of(program: Program) -> str:
+    """The program as text, its parameters with their levels first."""
+    lines = [f"program {program.name}:"]
+    lines += [f"    {_parameter(parameter)}" for parameter in program.parameters]
+    for helper in program.helpers.values():
+        lines += ["", _indented(_unparsed([helper]))]
+    return "\n".join([*lines, "", _indented(_unparsed(program.body))]) + "\n"
+
+
+def text_of_node(node: ast.AST) -> str:
+    """One expression or statement as text."""
+    return ast.unparse(_Lowering().visit(clone(node)))
+
+
+def _parameter(parameter: Any) -> str:
+    if parameter.kind == "tensor":
+        levels = " of ".join(_shape(level) for level in parameter.levels)
+        return f"{parameter.name}: {levels}"
+    if parameter.kind == "constant":
+        return f"{parameter.name}: constant {parameter.value!r}"
+    return f"{parameter.name}: {parameter.kind}"
+
+
+def _shape(level: tuple[Any, ...]) -> str:
+    sizes = ", ".join(str(size) for size in level)
+    return f"({sizes},)" if len(level) == 1 else f"({sizes})"
+
+
+def _unparsed(body: list[ast.stmt]) -> str:
+    lowering = _Lowering()
+    lowered = [lowering.visit(clone(statement)) for statement in body]
+    return ast.unparse(ast.Module(body=lowered, type_ignores=[])) or "pass"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" if line else "" for line in text.splitlines())
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(func=ast.Name(id=name), args=list(arguments), keywords=[])
+
+
+def _subscript(base: str, indices: list[ast.expr]) -> ast.expr:
+    if not indices:
+        return ast.Name(id=base)
+    index = indices[0] if len(indices) == 1 else ast.Tuple(elts=indices)
+    return ast.Subscript(value=ast.Name(id=base), slice=index)
+
+
+def _literal(value: Any) -> ast.expr:
+    return ast.Name(id=repr(value))
+
+
+def _symbol(node: SymbolValue) -> ast.expr:
+    text = str(node.symbol)
+    return ast.Name(id=text if text.isidentifier() or text.isdigit() else f"({text})")
+
+
+def _offsets(node: Offsets) -> ast.expr:
+    arguments = [] if node.dim is None else [_literal(node.dim)]
+    tile = _subscript(node.tile.parameter, node.tile.indices)
+    function = ast.Attribute(value=tile, attr="offsets")
+    return ast.Call(func=function, args=arguments, keywords=[])
+
+
+def _store(target: ast.expr, value: ast.expr) -> ast.stmt:
+    return ast.Expr(value=ast.Name(id=f"store {ast.unparse(target)} = {ast.unparse(value)}"))
+
+
+def with_bare_targets(node: ast.Assign) -> ast.Assign:
+    """Tuples of targets without parentheses, which Python 3.10 would write."""
+    targets = [
+        ast.Name(id=", ".join(map(ast.unparse, target.elts)))
+        if isinstance(target, ast.Tuple) and len(target.elts) > 1
+        else target
+        for target in node.targets
+    ]
+    return ast.copy_location(ast.Assign(targets=targets, value=node.value), node)
+
+
+_PLAIN: dict[type, Callable[[Any], ast.AST]] = {
+    ast.Assign: with_bare_targets,
+    TileRef: lambda node: _subscript(node.parameter, node.indices),
+    Load: lambda node: node.tile,
+    Store: lambda node: _store(node.tile, node.value),
+    Forwarded: lambda node: _call("forwarded", node.tile, node.value),
+    Offsets: _offsets,
+    SymbolValue: _symbol,
+    SourceStride: lambda node: ast.Name(id=f"{node.parameter}.stride({node.dim})"),
+    SequenceLength: lambda node: ast.Name(id=f"{node.parameter}.source.shape[{node.dim}]"),
+    SourcePointer: lambda node: ast.Name(id=f"{node.parameter}.data_ptr()"),
+    ElementType: lambda node: ast.Name(id=f"{node.parameter}.dtype"),
+    SourceLoad: lambda node: _subscript(f"{node.parameter}.source", node.indices),
+    SourceStore: lambda node: _store(
+        _subscript(f"{node.parameter}.source", node.indices), node.value
+    ),
+    DTypeRef: lambda node: ast.Name(id=node.dtype.name),
+    LanguageRef: lambda node: ast.Name(id=f"ntl.{node.name}"),
+    ExternRef: lambda node: ast.Name(id=node.name),
+    Widened: lambda node: _call("widened", node.value),
+    Mask: lambda node: _call("mask", node.tile, _literal(node.layout)),
+    Excluded: lambda node: _call("excluded", node.value, *node.masks, _literal(node.identity)),
+}
+
+
+class _Lowering(ast.NodeTransformer):
+    """The Program's own nodes as plain Python, from the leaves up."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, Offsets | Mask):
+            # Their tile is printed as a part of them.
+            for index in range(len(node.tile.indices)):
+                node.tile.indices[index] = self.visit(node.tile.indices[index])
+            if isinstance(node, Mask):
+                node.tile = self.visit(node.tile)
+        else:
+            super().generic_visit(node)
+        lower = _PLAIN.get(type(node))
+        return node if lower is None else lower(node)

@@ -1,0 +1,1 @@
+"""Integer expressions, and what can be proved of them."""

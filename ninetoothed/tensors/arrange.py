@@ -1,0 +1,287 @@
+"""Tile-to-program mapping: parameters paired with arranged tensors, the outermost rule, the grid."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed.errors import ArrangementError, Location
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.simplify import difference, interval
+from ninetoothed.tensors import metaops
+from ninetoothed.tensors.access import Access, access_of, positions
+from ninetoothed.tensors.metaops import Shape, shape_text
+from ninetoothed.tensors.tensor import Tensor, named
+
+#: A constexpr parameter without a default.
+NO_VALUE: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the application and what was arranged for it.
+
+    Attributes:
+        name: the application's name for it.
+        kind: ``"tensor"``; ``"scalar"``, passed by value; ``"constexpr"``, a constant given at the
+            call; ``"constant"``, a value that the arrangement handed through.
+        tensor: the arranged tensor, or None for a constant.
+        value: the constant, or a constexpr's default, or `NO_VALUE`.
+    """
+
+    name: str
+    kind: str
+    tensor: Tensor | None = None
+    value: Any = NO_VALUE
+
+    @functools.cached_property
+    def levels(self) -> tuple[Shape, ...]:
+        """The levels' shapes, outermost first; none for what is not a tensor."""
+        if self.kind != "tensor" or self.tensor is None:
+            return ()
+        return tuple(level.shape for level in self.tensor.levels)
+
+    @property
+    def middle_levels(self) -> tuple[Shape, ...]:
+        """The levels that ``x[k]`` selects in."""
+        return self.levels[1:-1]
+
+    @property
+    def tile_shape(self) -> Shape:
+        """The innermost level's shape; () where a program has a single element."""
+        return self.levels[-1] if len(self.levels) > 1 else ()
+
+    @property
+    def source(self) -> Tensor:
+        """The tensor that was arranged."""
+        if self.tensor is None:
+            raise TypeError(f"`{self.name}` is a constant")
+        return self.tensor.source
+
+    @property
+    def dtype(self) -> Any:
+        """The element type, where the user fixed one."""
+        return None if self.tensor is None else self.tensor.source.dtype
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """All parameters, arranged.
+
+    Attributes:
+        parameters: in the order of the application.
+        grid: the outermost shape that all tensors share; one program runs for each element.
+        programs: the names of the program's position in it.
+        accesses: by parameter.
+    """
+
+    parameters: tuple[Parameter, ...]
+    grid: Shape
+    programs: metaops.Indices
+    accesses: Mapping[str, Access]
+
+    def verify(self, evaluate: Callable[[Expression], int]) -> tuple[int, ...]:
+        """Checks the meta-operations and the outermost rule on known sizes; gives the grid.
+
+        Raises:
+            ArrangementError: the sizes do not fit.
+        """
+        for parameter in self.parameters:
+            if parameter.kind == "tensor" and parameter.tensor is not None:
+                verify_operations(parameter.tensor, f"`{parameter.name}`", evaluate)
+        shapes = {
+            parameter.name: tuple(max(evaluate(size), 0) for size in parameter.levels[0])
+            for parameter in self.parameters
+            if parameter.kind == "tensor"
+        }
+        if len(set(shapes.values())) > 1:
+            raise mismatch(shapes)
+        return next(iter(shapes.values()), ())
+
+
+def arrange(
+    arrangement: Callable[..., Any], application: Callable[..., Any], tensors: Sequence[Any]
+) -> Arrangement:
+    """Calls the arrangement once and pairs what comes back with the application's parameters.
+
+    Raises:
+        ArrangementError: counts do not match, or the outermost shapes provably differ.
+    """
+    return pair(arranged_by(arrangement, tensors), application)
+
+
+def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """What the arrangement returns, as a tuple; it is called once."""
+    _check_takes(arrangement, tensors)
+    with named(_parameter_names(arrangement, tensors)):
+        arranged = arrangement(*tensors)
+        if isinstance(arranged, Iterator):
+            arranged = tuple(arranged)
+    if arranged is None:
+        raise ArrangementError(
+            "the arrangement returned None; return the arranged tensors, one for each parameter of "
+            "the application: a meta-operation changes no tensor, it gives a new one",
+            _location(arrangement),
+        )
+    return tuple(arranged) if isinstance(arranged, (tuple, list)) else (arranged,)
+
+
+def _check_takes(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> None:
+    try:
+        signature = inspect.signature(arrangement)
+    except (TypeError, ValueError):
+        return  # Not written in Python: the call will tell.
+    try:
+        signature.bind(*tensors)
+    except TypeError as error:
+        raise ArrangementError(
+            f"the arrangement takes {signature}, but `make` was given "
+            f"{len(tensors)} tensor{'s' * (len(tensors) != 1)}: {error}",
+            _location(arrangement),
+        ) from None
+
+
+def _location(arrangement: Callable[..., Any]) -> Location | None:
+    code = getattr(inspect.unwrap(getattr(arrangement, "func", arrangement)), "__code__", None)
+    return None if code is None else Location(code.co_filename, code.co_firstlineno)
+
+
+def _parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:
+    """What the arrangement calls the tensors it is given; nothing where it does not say."""
+    try:
+        bound = inspect.signature(arrangement).bind(*tensors).arguments
+    except (TypeError, ValueError):
+        return {}
+    return {
+        f"{name}[{place}]" if isinstance(value, tuple) else name: entry
+        for name, value in bound.items()
+        for place, entry in enumerate(value if isinstance(value, tuple) else (value,))
+    }
+
+
+def pair(arranged: Sequence[Any], application: Callable[..., Any]) -> Arrangement:
+    """Pairs arranged tensors with the application's parameters, in order."""
+    location = Location(application.__code__.co_filename, application.__code__.co_firstlineno)
+    parameters = _paired(arranged, application, location)
+    tensors = [parameter for parameter in parameters if parameter.kind == "tensor"]
+    if not tensors:
+        raise ArrangementError(
+            f"`{application.__name__}` has no arranged tensor; at least one is needed", location
+        )
+    _check_outermost(tensors, location)
+    grid = tuple(
+        min((parameter.levels[0][dim] for parameter in tensors), key=lambda size: len(str(size)))
+        for dim in range(len(tensors[0].levels[0]))
+    )
+    programs = positions("program", grid)
+    accesses = {}
+    for parameter in tensors:
+        assert parameter.tensor is not None
+        try:
+            accesses[parameter.name] = access_of(parameter.tensor, programs)
+        except ArrangementError as error:
+            message = f"parameter `{parameter.name}`: {error.message}"
+            raise ArrangementError(message, error.location or location) from error
+    return Arrangement(parameters, grid, programs, accesses)
+
+
+def _paired(
+    arranged: Sequence[Any], application: Callable[..., Any], location: Location
+) -> tuple[Parameter, ...]:
+    expected = list(inspect.signature(application).parameters.values())
+    required = [p for p in expected if p.default is inspect.Parameter.empty]
+    if not len(required) <= len(arranged) <= len(expected):
+        names = ", ".join(p.name for p in expected)
+        raise ArrangementError(
+            f"the arrangement returned {_counted(len(arranged), 'value')}, but "
+            f"`{application.__name__}` has {_counted(len(expected), 'parameter')} ({names}); return "
+            "one for each",
+            location,
+        )
+    result = [_parameter(p.name, value) for p, value in zip(expected, arranged)]
+    for parameter in result:
+        if parameter.tensor is not None and parameter.source.display_name is None:
+            parameter.source.display_name = parameter.name
+    result += [Parameter(p.name, "constant", None, p.default) for p in expected[len(arranged) :]]
+    return tuple(result)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _parameter(name: str, value: Any) -> Parameter:
+    if not isinstance(value, Tensor):
+        return Parameter(name, "constant", None, value)
+    source = value.source
+    if source.constexpr:
+        return Parameter(name, "constexpr", value, source.value if source.has_default else NO_VALUE)
+    if source.ndim == 0 and value is source:
+        return Parameter(name, "scalar", value)
+    return Parameter(name, "tensor", value)
+
+
+def _check_outermost(tensors: Sequence[Parameter], location: Location) -> None:
+    first = tensors[0].levels[0]
+    for parameter in tensors[1:]:
+        shape = parameter.levels[0]
+        differs = len(shape) != len(first)
+        for a, b in zip(first, shape):
+            low, high = interval(difference(a, b))
+            differs = differs or low > 0 or high < 0
+        if differs:
+            raise mismatch({p.name: p.levels[0] for p in tensors}, location)
+
+
+def mismatch(
+    shapes: Mapping[str, Sequence[Any]], location: Location | None = None
+) -> ArrangementError:
+    """The error that the outermost shapes are not the same, naming each."""
+    lines = "\n".join(f"  {name}: {shape_text(shape)}" for name, shape in shapes.items())
+    return ArrangementError(
+        "the outermost shapes of the arranged tensors must be the same, one program for each "
+        f"element, but they are\n{lines}\nTile or expand the tensors until they match.",
+        location,
+    )
+
+
+def verify_operations(tensor: Tensor, subject: str, evaluate: Callable[[Expression], int]) -> None:
+    """Checks, on known sizes, all meta-operations that made a tensor.
+
+    Raises:
+        ArrangementError: the sizes do not fit one; ``subject`` is what it calls the tensor.
+    """
+    seen: set[int] = set()
+    pending = list(tensor.levels)
+    while pending:
+        level = pending.pop()
+        origin = level.origin
+        if origin is None or id(level) in seen:
+            continue
+        seen.add(id(level))
+        operation = origin.operation
+        try:
+            operation.verify(evaluate)
+        except metaops.Misfit as misfit:
+            shape = tuple(map(evaluate, operation.operand[0]))
+            raise misfit.error(operation.name, subject, shape, operation.location) from None
+        pending += origin.operands
+
+
+def symbols_of(arrangement: Arrangement) -> tuple[Symbol, ...]:
+    """All names in the arrangement's shapes and accesses, in order of appearance."""
+    seen: dict[Symbol, None] = {}
+    expressions: list[Any] = [*arrangement.grid]
+    for parameter in arrangement.parameters:
+        expressions += [size for shape in parameter.levels for size in shape]
+        if parameter.name in arrangement.accesses:
+            access = arrangement.accesses[parameter.name]
+            expressions += [*access.indices, *access.conditions]
+    for expression in expressions:
+        for symbol in as_symbol(expression).leaves():
+            if symbol.leaf.role != "index":
+                seen.setdefault(symbol)
+    return tuple(seen)

@@ -1,0 +1,166 @@
+"""Evaluation of arranged tensors in NumPy, and substitution of their symbols. No device is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, is_expression
+from ninetoothed.symbols.simplify import interval, simplify
+from ninetoothed.tensors.access import positions, source_indices
+from ninetoothed.tensors.metaops import shape_text
+from ninetoothed.tensors.tensor import Tensor, rebuilt
+
+Substitutions = Mapping[Any, Any]
+
+
+def eval(tensor: Tensor, subs: Substitutions | None = None) -> Any:
+    """The source index of each element of an arranged tensor.
+
+    Args:
+        subs: maps a `Tensor` to ``{"shape": …}`` or to a `Tensor` with known sizes, and a `Symbol`
+            to an int.
+
+    Returns:
+        An int64 array shaped (outermost…, next level…, …). An element is its index in the
+        flattened, contiguous source, or -1 where it is out of bounds. Of a jagged tensor all
+        sequences are taken to be as long as the longest.
+
+    Raises:
+        ArrangementError: a size is not known, or the sizes do not fit the arrangement.
+    """
+    import numpy
+
+    concrete = globals()["subs"](tensor, subs or {})
+    _verify(concrete)
+    shapes = [level.shape for level in concrete.levels]
+    unknown = {str(s) for shape in shapes for size in shape for s in as_symbol(size).leaves()}
+    unknown |= {str(s) for size in concrete.source.shape for s in as_symbol(size).leaves()}
+    if unknown:
+        raise ArrangementError(
+            f"{', '.join(sorted(unknown))} must be known to evaluate a tensor; give the sources' "
+            'shapes and the symbols, as in t.eval({x: {"shape": (4, 8)}, BLOCK_SIZE: 2})',
+            caller_location(),
+        )
+    flat_shape = tuple(int(size) for shape in shapes for size in shape)
+    grids = iter(numpy.indices(flat_shape, dtype=numpy.int64, sparse=True))
+    names = [positions(f"level_{depth}", shape) for depth, shape in enumerate(shapes)]
+    values: dict[Symbol, Any] = {name: next(grids) for level in names for name in level}
+    indices, conditions = source_indices(concrete, names)
+
+    def longest(node: Symbol) -> Expression | None:
+        is_length = node.op == "sequence_length"
+        return concrete.source.shape[concrete.jagged_dim] if is_length else None
+
+    result = numpy.zeros(flat_shape, dtype=numpy.int64)
+    for position, size in zip(indices, concrete.source.shape):
+        result = result * size + position.evaluate(values)
+    inside = numpy.ones(flat_shape, dtype=bool)
+    for condition in conditions:
+        inside &= condition.map(longest).evaluate(values)
+    return numpy.where(inside, result, -1)
+
+
+def subs(tensor: Tensor, subs: Substitutions) -> Tensor:
+    """The same arrangement with symbols replaced.
+
+    Args:
+        subs: maps a `Tensor` to ``{"shape": …}`` or to a `Tensor`, and a `Symbol` to an int.
+
+    Raises:
+        ArrangementError: what is given is no such mapping, or has another number of dimensions.
+    """
+    values: dict[Symbol, Expression] = {}
+    for key, value in subs.items():
+        values |= _shape_values(key, value) if isinstance(key, Tensor) else _value(key, value)
+
+    def replaced(expression: Expression) -> Expression:
+        return simplify(as_symbol(expression).substitute(values))
+
+    for key, value in subs.items():
+        if isinstance(key, Tensor):
+            _check_shape(key, value, replaced)
+    old = tensor.source
+    source = Tensor(
+        shape=tuple(replaced(size) for size in old.shape),
+        dtype=old.dtype,
+        jagged_dim=old.jagged_dim,
+        other=old.other,
+        name=old.name,
+    )
+    return rebuilt(tensor, replaced, source)
+
+
+def _value(symbol: Any, value: Any) -> dict[Symbol, Expression]:
+    """The value of a symbol, checked."""
+    if not isinstance(symbol, Symbol) or symbol.op != "leaf":
+        raise ArrangementError(
+            f"subs maps Tensors and Symbols to values; {symbol!r} is neither", caller_location()
+        )
+    if not is_expression(value):
+        raise ArrangementError(
+            f"subs got {value!r} for `{symbol}`; it needs an int or a Symbol", caller_location()
+        )
+    _check_bounds(symbol, as_expression(value))
+    return {symbol: as_expression(value)}
+
+
+def _shape_values(tensor: Tensor, value: Any) -> dict[Symbol, Expression]:
+    """The values of those sizes of a tensor that are symbols."""
+    result: dict[Symbol, Expression] = {}
+    for size, given in zip(tensor.source.shape, _given_shape(tensor, value)):
+        if isinstance(size, Symbol) and size.op == "leaf":
+            _check_bounds(size, given)
+            result[size] = given
+    return result
+
+
+def _check_shape(tensor: Tensor, value: Any, replaced: Callable[[Expression], Expression]) -> None:
+    """A size that was declared as a number or an expression is not given another value."""
+    shape = _given_shape(tensor, value)
+    for dim, (size, given) in enumerate(zip(tensor.source.shape, shape)):
+        if isinstance(given, int) and replaced(size) != given:
+            raise ArrangementError(
+                f"subs got the shape {shape_text(shape)} for {tensor.source!r}, whose size in "
+                f"dimension {dim} is {replaced(size)}",
+                caller_location(),
+            )
+
+
+def _check_bounds(symbol: Symbol, value: Expression) -> None:
+    """What was simplified by a symbol's bounds would be wrong beyond them."""
+    low, high = interval(symbol)
+    if isinstance(value, int) and not low <= value <= high:
+        raise ArrangementError(
+            f"subs got {value} for `{symbol}`, which is declared with bounds of {low} to {high}",
+            caller_location(),
+        )
+
+
+def _given_shape(tensor: Tensor, value: Any) -> tuple[Any, ...]:
+    shape = value.get("shape") if isinstance(value, Mapping) else getattr(value, "shape", None)
+    if shape is None:
+        raise ArrangementError(
+            f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}',
+            caller_location(),
+        )
+    if len(shape) != tensor.source.ndim:
+        raise ArrangementError(
+            f"subs got the shape {shape_text(tuple(shape))} for {tensor.source!r}, which has "
+            f"{tensor.source.ndim} dimensions",
+            caller_location(),
+        )
+    return tuple(as_expression(size) for size in shape)
+
+
+def _verify(tensor: Tensor) -> None:
+    from ninetoothed.tensors.arrange import verify_operations
+
+    verify_operations(tensor, tensor.label, _known)
+
+
+def _known(expression: Expression) -> int:
+    if isinstance(expression, int):
+        return expression
+    raise ArrangementError(f"`{expression}` must be known to evaluate a tensor", caller_location())

@@ -1,0 +1,1 @@
+"""Which configuration: the estimate, the space, the search, what was found. No device code."""
