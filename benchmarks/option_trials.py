@@ -54,7 +54,7 @@ from ninetoothed.backends.triton.printers import joined
 from ninetoothed.backends.triton.specialization import divisors, magic_division
 from ninetoothed.backends.triton.specialization import size_ratios as ratios_of_sizes
 from ninetoothed.backends.triton.translation import specialize
-from ninetoothed.launch.kernel import Kernel
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.tuning.space import Config
 from tests.examples.maker import Maker
 
@@ -156,7 +156,7 @@ GROUPS["others"] = tuple(
 class Planned:
     """What one kernel's plan was made of."""
 
-    kernel: Kernel
+    kernel: Definition
     call: base.Call
     config: Config
 
@@ -172,7 +172,9 @@ class Watch:
         """Within, plans are noted."""
         original = TritonBackend.plan
 
-        def plan(backend: Any, kernel: Kernel, call: base.Call, values: Any = None) -> base.Plan:
+        def plan(
+            backend: Any, kernel: Definition, call: base.Call, values: Any = None
+        ) -> base.Plan:
             made = original(backend, kernel, call, values)
             self.plans.append(Planned(kernel, call, made.details["config"]))
             return made
@@ -273,7 +275,7 @@ class Workshop:
         torch.cuda.synchronize()
         plans = self._watch.plans[before:]
         served = [
-            next(plan for plan in plans if plan.kernel is kernels.of(operation))
+            next(plan for plan in plans if plan.kernel is kernels.of(operation).definition)
             for operation in self._task.operations
         ]
         if len(plans) != len(served):
@@ -283,7 +285,7 @@ class Workshop:
     def _foretold(self, kernels: Kernels, trial: Trial, like: Sequence[Planned]) -> bool:
         """Has a search's result be the same configuration but for the trial; whether it can be."""
         for operation, plan in zip(self._task.operations, like, strict=True):
-            planner = Planner(kernels.of(operation), plan.call)
+            planner = Planner(kernels.of(operation).definition, plan.call)
             config = trial.without(plan.config)
             if not planner._applies(config):
                 return False

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
-    from ninetoothed.launch.kernel import jit, make
+    from ninetoothed.launch.make import jit, make
     from ninetoothed.launch.tune import tune
     from ninetoothed.symbols.expr import Symbol, block_size
     from ninetoothed.tensors.evaluate import eval, subs
@@ -47,8 +47,8 @@ _HOME = {
     "Tensor": "tensors.tensor",
     "block_size": "symbols.expr",
     "eval": "tensors.evaluate",
-    "jit": "launch.kernel",
-    "make": "launch.kernel",
+    "jit": "launch.make",
+    "make": "launch.make",
     "subs": "tensors.evaluate",
     "tune": "launch.tune",
     **dict.fromkeys(_DTYPES, "language.dtypes"),

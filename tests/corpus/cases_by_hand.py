@@ -527,7 +527,7 @@ def put_language() -> None:
     """What an application may say."""
     shape = (20, 40)
     for name, kernel in LANGUAGE.items():
-        names = [parameter.name for parameter in kernel.parameters]
+        names = [parameter.name for parameter in kernel.definition.parameters]
         constants = {"ROWS": 8, "COLUMNS": 16}
         for flag in (True, False) if "FLAG" in names else (None,):
             given = {**constants, "FLAG": flag} if flag is not None else constants

@@ -32,11 +32,14 @@ def kernel_of(application):
 
 
 def test_of_the_ten_only_attention_has_such_loads():
-    assert [name for name, kernel in TEN.items() if applies(kernel)] == ["sdpa"]
+    assert [name for name, kernel in TEN.items() if applies(kernel.definition)] == ["sdpa"]
 
 
 def test_values_are_loaded_right_after_the_scores():
-    lines = [line.strip() for line in emit(sdpa.kernel, options=Options(early=1)).text.splitlines()]
+    lines = [
+        line.strip()
+        for line in emit(sdpa.kernel.definition, options=Options(early=1)).text.splitlines()
+    ]
     product = next(n for n, line in enumerate(lines) if line.startswith("scores = tl.dot"))
     following = [line for line in lines[product + 1 :] if line.endswith("tl.load(")]
     before_softmax = lines.index("new_maximum = tl.maximum(maximum, tl.max(scores, axis=1))")
@@ -71,15 +74,15 @@ def test_they_are_tried_with_descriptors():
     tensor = torch.empty(1, 2, 64, 32, dtype=torch.float16)
     call = sdpa.kernel.call_of(tensor, tensor, tensor, 1.0, False, tensor)
     config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
-    environment = environment_of(sdpa.kernel, call, config)
-    found = map(dict, choices(sdpa.kernel, call, environment, Target("cuda", 90, 32)))
+    environment = environment_of(sdpa.kernel.definition, call, config)
+    found = map(dict, choices(sdpa.kernel.definition, call, environment, Target("cuda", 90, 32)))
     pairs = {(each.get("descriptors", 0), each.get("early", 0)) for each in found}
 
     assert pairs == {(0, 0), (1, 0), (1, 1)}
 
 
 def test_the_program_is_not_changed():
-    program = sdpa.kernel.optimized
+    program = sdpa.kernel.definition.optimized
     before = str(program)
     run(program)
 

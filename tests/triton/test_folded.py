@@ -33,12 +33,16 @@ def config(**blocks: int) -> Config:
 
 def folds(kernel, *tensors, **blocks):
     call = kernel.call_of(*tensors)
-    names = [parameter.name for parameter in kernel.tensor_parameters]
-    return dict(folded_gather.folds(kernel, names, environment_of(kernel, call, config(**blocks))))
+    names = [parameter.name for parameter in kernel.definition.tensor_parameters]
+    return dict(
+        folded_gather.folds(
+            kernel.definition, names, environment_of(kernel.definition, call, config(**blocks))
+        )
+    )
 
 
 def test_a_warp_follows_a_row_of_windows():
-    assert folds(TEN["conv2d"], *map(half, CONVOLUTION)) == {"input": 0}
+    assert folds(TEN["conv2d"].definition, *map(half, CONVOLUTION)) == {"input": 0}
 
 
 def test_be_they_the_rows_or_the_columns_of_a_matrix():
@@ -48,24 +52,29 @@ def test_be_they_the_rows_or_the_columns_of_a_matrix():
 
 
 def test_rows_that_begin_anywhere_are_not_folded():
-    assert folds(TEN["mm"], *map(half, PRODUCT)) == {}
+    assert folds(TEN["mm"].definition, *map(half, PRODUCT)) == {}
 
 
 def test_nor_are_tiles_too_small_for_a_warp():
     small = {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_K": 16}
 
-    assert folds(TEN["conv2d"], *map(half, CONVOLUTION), **small) == {}
+    assert folds(TEN["conv2d"].definition, *map(half, CONVOLUTION), **small) == {}
 
 
 def test_a_narrow_tile_is_folded_along_what_is_left():
-    small = folds(TEN["conv2d"], *map(half, CONVOLUTION), BLOCK_SIZE_M=16, BLOCK_SIZE_K=128)
+    small = folds(
+        TEN["conv2d"].definition, *map(half, CONVOLUTION), BLOCK_SIZE_M=16, BLOCK_SIZE_K=128
+    )
 
     assert small == {"input": 1}
 
 
 def lines_of(kernel, *shapes):
     call = kernel.call_of(*map(half, shapes))
-    return [line.strip() for line in specialize(kernel, call, config()).emitted.text.splitlines()]
+    return [
+        line.strip()
+        for line in specialize(kernel.definition, call, config()).emitted.text.splitlines()
+    ]
 
 
 def test_positions_are_computed_folded():

@@ -54,7 +54,9 @@ def sum_of(size: int) -> Call:
 
 def kept(kernel, call: Call, device=H200) -> set[int]:
     """What is tried of the option."""
-    found = registry.choices(kernel, call, environment_of(kernel, call, None), device)
+    found = registry.choices(
+        kernel.definition, call, environment_of(kernel.definition, call, None), device
+    )
     return {dict(chosen).get("keep", 0) for chosen in found}
 
 
@@ -71,11 +73,11 @@ def kept(kernel, call: Call, device=H200) -> set[int]:
     ],
 )
 def test_whose_results_are_kept(name, expected):
-    assert results(TEN[name]) == expected
+    assert results(TEN[name].definition) == expected
 
 
 def test_what_was_loaded_is_no_result():
-    assert not results(rope_in_place.kernel)
+    assert not results(rope_in_place.kernel.definition)
 
 
 def test_a_loop_keeps_nothing():
@@ -125,7 +127,7 @@ def test_nothing_is_kept_where_most_is_read():
     kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
     matrix = Argument((4096, 4096), (4096, 1), dtypes.float16, 16)
     call = Call({"values": matrix, "sums": Argument((4096, 1), (1, 1), dtypes.float16, 16)})
-    assert results(kernel) == {"sums"}
+    assert results(kernel.definition) == {"sums"}
     assert kept(kernel, call) == {0}
 
 
@@ -136,7 +138,10 @@ def test_without_hints_nothing_is_kept(monkeypatch):
 
 def test_calls_of_other_sizes_share_the_source():
     config = Config((), 4, 3, (("keep", 10),))
-    texts = {specialize(add.kernel, sum_of(size), config).emitted.text for size in (2**23, 2**24)}
+    texts = {
+        specialize(add.kernel.definition, sum_of(size), config).emitted.text
+        for size in (2**23, 2**24)
+    }
     (text,) = texts
     assert "    is_kept = tl.program_id(0) < 5120\n" in text
     assert text.endswith("    release_kept(output_ptr, 81920)\n")
@@ -147,8 +152,8 @@ def kept_rows(columns: int, strides: tuple[int, int], rows: int = 2**15) -> Keep
     matrix = Argument((rows, columns), (columns, 1), dtypes.float16, 16)
     output = Argument((rows, columns), strides, dtypes.float16, 16)
     call = Call({"input": matrix, "output": output})
-    environment = environment_of(softmax.kernel, call, None)
-    return keeping(softmax.kernel, call, environment, (rows, 1), 10)
+    environment = environment_of(softmax.kernel.definition, call, None)
+    return keeping(softmax.kernel.definition, call, environment, (rows, 1), 10)
 
 
 @pytest.mark.parametrize("columns", [500, 1000, 1024])
@@ -167,7 +172,9 @@ def test_so_many_programs_have_the_results(columns):
     [(add.kernel, 2**24, True), (add.kernel, 2**25, False), (silu.kernel, 2**24, False)],
 )
 def test_much_that_is_loaded_leaves_first_where_results_are_few(kernel, size, leaves_first):
-    text = specialize(kernel, sum_of(size), Config((), 4, 3, (("keep", 10),))).emitted.text
+    text = specialize(
+        kernel.definition, sum_of(size), Config((), 4, 3, (("keep", 10),))
+    ).emitted.text
     assert "store_kept(" in text and "evict_last" not in text
     assert ("load_streamed(" in text) == leaves_first
 
@@ -224,9 +231,9 @@ def test_kept_results_lie_in_the_lines_and_no_line_beyond_the_tensor(
             strides = (shape[1], 1)
         tensors = [Argument(shape, s, dtypes.float16, 16) for s in ((shape[1], 1), strides)]
         call = Call(dict(zip("xy", tensors)), device=Device("cuda"))
-        known = environment_of(kernel, call, None)
-        grid = kernel.verified_grid(known)
-        found = keeping(kernel, call, known, grid, choose.randint(1, 3))
+        known = environment_of(kernel.definition, call, None)
+        grid = kernel.definition.verified_grid(known)
+        found = keeping(kernel.definition, call, known, grid, choose.randint(1, 3))
         if found is None:
             continue
         kept_some += 1
@@ -261,9 +268,9 @@ def test_the_first_programs_as_boxes(grid):
 @pytest.mark.parametrize("capability", [80, 90, 100])
 def test_what_the_machine_is_told(capability):
     config = Config((), 4, 3, (("keep", 10),))
-    specialized = specialize(add.kernel, sum_of(2**24), config)
+    specialized = specialize(add.kernel.definition, sum_of(2**24), config)
     target = Target.parse(("cuda", capability))
-    ptx = compiled_for(add.kernel, specialized, target, config).asm["ptx"]
+    ptx = compiled_for(add.kernel.definition, specialized, target, config).asm["ptx"]
     for word in ("L2::evict_last", "L2::evict_first", "applypriority.global.L2::evict_normal"):
         assert word in ptx
     loads = [line for line in ptx.splitlines() if "ld.global" in line]

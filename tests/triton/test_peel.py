@@ -36,12 +36,15 @@ def attention(length, is_causal=False):
 
 def source(kernel, call, chosen=PEELED):
     config = Config(TILES[kernel.name], 4, 3, chosen)
-    return specialize(kernel, call, config).emitted.text
+    return specialize(kernel.definition, call, config).emitted.text
 
 
 def tried(kernel, call):
-    environment = environment_of(kernel, call, Config(TILES[kernel.name], 4, 3))
-    return {dict(chosen).get("peel", 0) for chosen in registry.choices(kernel, call, environment)}
+    environment = environment_of(kernel.definition, call, Config(TILES[kernel.name], 4, 3))
+    return {
+        dict(chosen).get("peel", 0)
+        for chosen in registry.choices(kernel.definition, call, environment)
+    }
 
 
 def loops(text):
@@ -50,14 +53,14 @@ def loops(text):
 
 
 def test_only_the_last_round_of_a_product_has_masks():
-    whole, rest = loops(source(mm.kernel, product(100)))
+    whole, rest = loops(source(mm.kernel.definition, product(100)))
 
     assert "mask=" not in whole
     assert "mask=" in rest
 
 
 def test_the_rounds_without_masks_are_counted():
-    lines = [line.strip() for line in source(mm.kernel, product(100)).splitlines()]
+    lines = [line.strip() for line in source(mm.kernel.definition, product(100)).splitlines()]
 
     assert "k_whole = tl.minimum(k_whole, input_size_1 // BLOCK_SIZE_K)" in lines
     assert "for k in range(0, k_whole):" in lines
@@ -65,18 +68,18 @@ def test_the_rounds_without_masks_are_counted():
 
 
 def test_a_loop_that_needs_no_mask_stays_one():
-    assert len(loops(source(mm.kernel, product(128)))) == 1
+    assert len(loops(source(mm.kernel.definition, product(128)))) == 1
 
 
 def test_causal_attention_compares_on_the_diagonal_only():
-    whole, rest = loops(source(sdpa.kernel, attention(1024, True)))
+    whole, rest = loops(source(sdpa.kernel.definition, attention(1024, True)))
 
     assert "<=" not in whole
     assert "<=" in rest
 
 
 def test_a_count_under_a_condition_is_taken_under_it():
-    text = source(sdpa.kernel, attention(1024))
+    text = source(sdpa.kernel.definition, attention(1024))
     guarded = (
         "    if is_causal:\n"
         "        i_whole = tl.minimum(i_whole, (BLOCK_SIZE_M * program_2 + 1) // BLOCK_SIZE_N)\n"
@@ -86,13 +89,13 @@ def test_a_count_under_a_condition_is_taken_under_it():
 
 
 def test_a_comparison_that_holds_everywhere_is_not_made():
-    (loop,) = loops(source(sdpa.kernel, attention(1024), ()))
+    (loop,) = loops(source(sdpa.kernel.definition, attention(1024), ()))
 
     assert "is_seen = tl.full((BLOCK_SIZE_N,), True, tl.int1)" in loop
 
 
 def test_a_comparison_that_fails_somewhere_is_made():
-    (loop,) = loops(source(sdpa.kernel, attention(1000), ()))
+    (loop,) = loops(source(sdpa.kernel.definition, attention(1000), ()))
 
     assert "is_seen = position < key_size_2" in loop
 
@@ -114,7 +117,7 @@ def test_the_sides_of_a_comparison_have_lanes_of_their_own():
     kernel = peel_cases.of_one_tile_kernel
     call = kernel.call_of(torch.empty(64, 64), torch.empty(64, 64), WIDTH=8)
 
-    assert ">=" in specialize(kernel, call, None).emitted.text
+    assert ">=" in specialize(kernel.definition, call, None).emitted.text
 
 
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)

@@ -11,9 +11,10 @@ import pytest
 import ninetoothed
 from ninetoothed.__main__ import main
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError
-from ninetoothed.launch.tune import Tuned
+from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tuning.results import Results, Subject
 from ninetoothed.tuning.space import Config
+from ninetoothed.tuning.tuned import Tuned
 
 
 def arrangement(input, output):
@@ -25,7 +26,7 @@ def application(input, output):
 
 
 @pytest.fixture
-def kernel() -> ninetoothed.kernel.Kernel:
+def kernel() -> Kernel:
     return ninetoothed.make(arrangement, application, (ninetoothed.Tensor(1),) * 2)
 
 

@@ -9,7 +9,7 @@ from ninetoothed.backends.base import Backend, Call, Plan
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 NINETOOTHED_CONTRACT = 1
 
@@ -20,7 +20,7 @@ class NumpyBackend(Backend):
     name = "numpy"
     device_kinds = ("cpu",)
 
-    def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+    def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; nothing is tuned."""
         from ninetoothed.backends.numpy.execution.planning import plan_for
 

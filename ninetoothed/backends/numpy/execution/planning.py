@@ -24,7 +24,7 @@ from ninetoothed.symbols.expr import Expression, Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
 #: The largest value of a meta symbol where it is the only one, and where there are several.
@@ -48,7 +48,7 @@ class NumpyPlan:
         scalars: the element types of scalars where they are fixed, by name.
     """
 
-    kernel: Kernel
+    kernel: Definition
     grid: Shape
     environment: Mapping[Symbol, int]
     configuration: Mapping[str, int]
@@ -88,7 +88,7 @@ class NumpyPlan:
         return concrete(symbol, self.environment)
 
 
-def plan_for(kernel: Kernel, call: Call) -> NumpyPlan:
+def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     """The plan of ``kernel`` for calls like ``call``."""
     known = kernel.environment(call)
     levels = [parameter.levels for parameter in kernel.tensor_parameters]
@@ -138,7 +138,7 @@ def _integer_dtype(value: int) -> DType:
 
 
 def _tensor_plan(
-    kernel: Kernel, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
+    kernel: Definition, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
 ) -> TensorPlan:
     argument = call.arguments[parameter.name]
     return TensorPlan(

@@ -32,7 +32,7 @@ from ninetoothed.tuning.estimate import Product
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 Shape = tuple[int, ...]
 
@@ -88,7 +88,7 @@ class Counts:
         return sum(self.loaded.values()) + sum(self.stored.values())
 
 
-def count(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> Counts:
+def count(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> Counts:
     """The counts of one program of a kernel in a call.
 
     Args:
@@ -100,7 +100,7 @@ def count(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> Coun
 
 
 class _Counter:
-    def __init__(self, kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> None:
+    def __init__(self, kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> None:
         self._call = call
         self._environment = environment
         self._tiles: dict[str, Shape] = {

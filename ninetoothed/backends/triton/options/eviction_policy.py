@@ -14,27 +14,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import LanguageRef, Load, Store
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: What Triton calls it.
 LAST = "evict_last"
 
 
-def streamed(kernel: Kernel) -> frozenset[str]:
+@analysis
+def streamed(kernel: Definition) -> frozenset[str]:
     """The parameters that are only loaded, and whose tiles no two programs share.
 
     There are none in a kernel with products.
     """
-    known: dict[str, frozenset[str]] = kernel.memory
-    if "streamed" not in known:
-        known["streamed"] = _streamed(kernel)
-    return known["streamed"]
-
-
-def _streamed(kernel: Kernel) -> frozenset[str]:
     nodes = list(kernel.optimized.nodes())
     if any(isinstance(node, LanguageRef) and node.name.startswith("dot") for node in nodes):
         return frozenset()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.compiler.compile import is_capable
 from ninetoothed.backends.triton.options import eviction_policy
 from ninetoothed.backends.triton.specialization.call_facts import positions
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import Load, Store
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import Interval, interval, simplify
@@ -28,7 +29,7 @@ from ninetoothed.symbols.simplify import Interval, interval, simplify
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.compile import Target
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
     from ninetoothed.tuning.estimate import DeviceLimits
 
@@ -78,20 +79,14 @@ class Keeping:
     leaves_first: bool
 
 
-def moved(kernel: Kernel) -> frozenset[str]:
+def moved(kernel: Definition) -> frozenset[str]:
     """The parameters that a kernel that only moves loads once, or only stores."""
     return results(kernel) | eviction_policy.streamed(kernel) if results(kernel) else frozenset()
 
 
-def results(kernel: Kernel) -> frozenset[str]:
+@analysis
+def results(kernel: Definition) -> frozenset[str]:
     """The parameters whose elements are only stored; none where this is not for the kernel."""
-    known: dict[str, frozenset[str]] = kernel.memory
-    if "results" not in known:
-        known["results"] = _results(kernel)
-    return known["results"]
-
-
-def _results(kernel: Kernel) -> frozenset[str]:
     if not eviction_policy.streamed(kernel) or kernel.optimized.has_loop:
         return frozenset()
     nodes = list(kernel.optimized.nodes())
@@ -100,7 +95,11 @@ def _results(kernel: Kernel) -> frozenset[str]:
 
 
 def keeping(
-    kernel: Kernel, call: Call, environment: Mapping[Symbol, int], grid: tuple[int, ...], mib: int
+    kernel: Definition,
+    call: Call,
+    environment: Mapping[Symbol, int],
+    grid: tuple[int, ...],
+    mib: int,
 ) -> Keeping | None:
     """Which results stay if so many MiB are kept; None where that is not worth it."""
     parameters = [p for p in kernel.tensor_parameters if p.name in results(kernel)]
@@ -137,7 +136,7 @@ def _bytes(parameter: Parameter, call: Call, environment: Mapping[Symbol, int]) 
 
 
 def _lines(
-    kernel: Kernel,
+    kernel: Definition,
     parameter: Parameter,
     call: Call,
     environment: Mapping[Symbol, int],

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import (
     Draft,
     assign,
@@ -24,7 +25,7 @@ from ninetoothed.program.effects import called_name, names_assigned, writes_memo
 from ninetoothed.program.nodes import Program, walk
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 
 def run(program: Program) -> Program:
@@ -34,12 +35,10 @@ def run(program: Program) -> Program:
     return draft.finished() if any(moved) else program
 
 
-def applies(kernel: Kernel) -> bool:
+@analysis
+def applies(kernel: Definition) -> bool:
     """Whether a kernel has such loads."""
-    known: dict[str, bool] = kernel.memory
-    if "loads early" not in known:
-        known["loads early"] = run(kernel.optimized) is not kernel.optimized
-    return known["loads early"]
+    return run(kernel.optimized) is not kernel.optimized
 
 
 def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:

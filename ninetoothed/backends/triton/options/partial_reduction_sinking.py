@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import called_name, names_assigned, names_read
 from ninetoothed.program.nodes import (
@@ -28,7 +29,7 @@ from ninetoothed.program.nodes import (
 from ninetoothed.symbols.expr import Expression
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 _Shape = tuple[Expression, ...]
 
@@ -62,12 +63,10 @@ def run(program: Program) -> Program:
     return draft.finished() if any(found) else program
 
 
-def applies(kernel: Kernel) -> bool:
+@analysis
+def applies(kernel: Definition) -> bool:
     """Whether a kernel has such sums."""
-    known: dict[str, bool] = kernel.memory
-    if "defers sums" not in known:
-        known["defers sums"] = run(kernel.optimized) is not kernel.optimized
-    return known["defers sums"]
+    return run(kernel.optimized) is not kernel.optimized
 
 
 def _candidates(body: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], ast.For, _Sum]]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.compile import Target
     from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import DeviceLimits
     from ninetoothed.tuning.space import Config
 
@@ -99,7 +99,7 @@ Device = Union["DeviceLimits", "Target", None]
 class _Case:
     """What options are asked about; what several of them want to know is found out once."""
 
-    kernel: Kernel
+    kernel: Definition
     call: Call
     environment: Environment
     device: Device
@@ -300,7 +300,7 @@ _SERVED_BY: dict[str, Callable[[Device], bool]] = {
 
 
 def choices(
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     environment: Environment,
     device: Device = None,
@@ -345,7 +345,7 @@ def choices(
 
 
 def are_right(
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     environment: Environment,
     device: Device,

@@ -29,13 +29,14 @@ from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.backends.triton.specialization.call_facts import Variant
 from ninetoothed.errors import Location
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import SymbolValue, Widened, clone, location
 from ninetoothed.program.printer import with_bare_targets
 from ninetoothed.symbols.expr import Symbol, as_symbol, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates, product
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: Functions of the language whose arguments must be known when Triton compiles.
 _COMPILE_TIME = frozenset({"arange", "static_range", "full", "zeros", "reshape", "broadcast_to"})
@@ -83,13 +84,13 @@ class Emitted:
     needs: gluon.Needs | None = None
 
 
-def emit(kernel: Kernel, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
+def emit(kernel: Definition, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
     """The source of a kernel, for calls that the variant describes, with these options."""
     return _Emitter(kernel, variant, options).emit()
 
 
 class _Emitter:
-    def __init__(self, kernel: Kernel, variant: Variant, options: Options) -> None:
+    def __init__(self, kernel: Definition, variant: Variant, options: Options) -> None:
         self._kernel = kernel
         self._variant = variant
         self.options = options
@@ -232,7 +233,7 @@ class _Emitter:
             yield f"from ninetoothed.backends.triton.{module} import {names}"
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> Definition:
         return self._kernel
 
     @property
@@ -368,15 +369,9 @@ def _natural(
     return (order.index(owner) if owner in order else len(order), symbol.leaf.dim)
 
 
-def constexpr_symbols(kernel: Kernel) -> frozenset[Symbol]:
+@analysis
+def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
     """The symbols that Triton must know when it compiles: those that decide a tile's shape."""
-    known: dict[str, frozenset[Symbol]] = kernel.memory
-    if "constexpr symbols" not in known:
-        known["constexpr symbols"] = _constexpr_symbols(kernel)
-    return known["constexpr symbols"]
-
-
-def _constexpr_symbols(kernel: Kernel) -> frozenset[Symbol]:
     found: set[Symbol] = {*kernel.symbols, *kernel.meta_symbols}
     for parameter in kernel.tensor_parameters:
         for size in parameter.tile_shape:

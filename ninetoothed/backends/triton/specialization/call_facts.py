@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.options.descriptors import Box
     from ninetoothed.backends.triton.options.l2_residency import Keeping
     from ninetoothed.backends.triton.options.tma_pipeline import Ring
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
 #: The largest offset that 32 bits hold.
@@ -75,7 +75,9 @@ class Variant:
         return next((box for name, box in self.boxes if name == parameter), None)
 
 
-def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]) -> Variant:
+def variant_of(
+    kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> Variant:
     """The variant for known values of all sizes, strides, constants and meta symbols."""
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
@@ -117,7 +119,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
     )
 
 
-def _longest(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+def _longest(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     """The length of the longest sequence of a jagged tensor."""
     sources = [parameter.source for parameter in kernel.tensor_parameters]
     sizes = [s.shape[s.jagged_dim] for s in sources if s.jagged_dim is not None]
