@@ -55,7 +55,7 @@ def test_a_backend_is_asked_once_and_plans_are_made_anew(kernel, monkeypatch) ->
     kernel(torch.zeros(9), output)
     before = kernel.launch_function(kernel.frontend_of({"input": output, "output": output}))
     backend = Backend()
-    monkeypatch.setattr(plugins, "backend_for", lambda kind: backend)
+    monkeypatch.setattr("ninetoothed.launch.tune.backend_for", lambda kind: backend)
     tuned = ninetoothed.tune(kernel, torch.zeros(9), output=output, effort="quick")
     monkeypatch.undo()
 
