@@ -20,7 +20,8 @@ from ninetoothed.launch.checks import check_choices, check_count, check_sequence
 from ninetoothed.parsing import parse
 from ninetoothed.program.nodes import Program
 from ninetoothed.program.source import application_of
-from ninetoothed.symbols.expr import Expression, Fresh, Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.leaf import Fresh
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair
 from ninetoothed.tensors.tensor import Tensor, owner_of
 

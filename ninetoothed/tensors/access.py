@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import ArrangementError
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import (
     Expression,
     Symbol,
@@ -23,7 +24,7 @@ from ninetoothed.symbols.expr import (
     make,
     widened,
 )
-from ninetoothed.symbols.simplify import difference, interval, simplify
+from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.metaops import Indices, Shape
 from ninetoothed.tensors.tensor import Tensor, identity
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
-from ninetoothed.symbols.simplify import difference, interval
+from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import Access, access_of, positions
 from ninetoothed.tensors.metaops import Shape, shape_text

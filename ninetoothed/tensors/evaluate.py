@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, is_expression
-from ninetoothed.symbols.simplify import interval, simplify
+from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import positions, source_indices
 from ninetoothed.tensors.metaops import shape_text
 from ninetoothed.tensors.tensor import Tensor, rebuilt

@@ -18,15 +18,8 @@ from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location
 from ninetoothed.language import dtypes
-from ninetoothed.symbols.expr import (
-    Expression,
-    Leaf,
-    Symbol,
-    as_expression,
-    is_expression,
-    leaf,
-    serials,
-)
+from ninetoothed.symbols.expr import Expression, Symbol, as_expression, is_expression, leaf
+from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors import metaop_arguments, metaops
 from ninetoothed.tensors.metaops import Indices, MetaOperation, Misfit, Shape, shape_text

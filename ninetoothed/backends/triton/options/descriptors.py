@@ -28,7 +28,8 @@ from ninetoothed.program.nodes import (
     Store,
     walk,
 )
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access
 

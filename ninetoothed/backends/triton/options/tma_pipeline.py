@@ -33,7 +33,8 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
