@@ -23,7 +23,8 @@ from ninetoothed.program.source import application_of
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.leaf import Fresh
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair
-from ninetoothed.tensors.tensor import Tensor, owner_of
+from ninetoothed.tensors.level import owner_of
+from ninetoothed.tensors.tensor import Tensor
 
 Integers = int | Sequence[int] | None
 
@@ -471,7 +472,7 @@ class Kernel:
         for symbol in symbols:
             if symbol.leaf.role not in ("size", "stride"):
                 continue
-            owner: Tensor | None = owner_of(symbol)
+            owner = owner_of(symbol)
             if owner is None or id(owner) not in known:
                 raise ArrangementError(
                     f"the arrangement uses `{symbol}`, but the tensor that it belongs to is not "

@@ -12,7 +12,7 @@ import ninetoothed
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArrangementError
 from ninetoothed.language import dtypes
-from ninetoothed.tensors.tensor import owner_of
+from ninetoothed.tensors.level import owner_of
 
 
 def texts(values):
