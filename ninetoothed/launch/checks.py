@@ -11,7 +11,8 @@ from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.language import dtypes
 from ninetoothed.passes import remove_dead
-from ninetoothed.program.nodes import Program, SequenceLength, location
+from ninetoothed.program.nodes import SequenceLength, location
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.access import sequence_of
 from ninetoothed.tensors.metaops import shape_text

@@ -18,8 +18,8 @@ from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller
 from ninetoothed.kernels.naming import all_symbols, default_name, default_symbols, named_symbols
 from ninetoothed.launch.checks import check_choices, check_count, check_sequences, checked_call
 from ninetoothed.parsing import parse
-from ninetoothed.program.nodes import Program
-from ninetoothed.program.source import application_of
+from ninetoothed.parsing.source import application_of
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.leaf import Fresh
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter, arrange, pair

@@ -6,17 +6,15 @@ import ast
 import builtins
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed import language
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import comes_from
 from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value
-
-if TYPE_CHECKING:
-    from ninetoothed.parsing.calls import CallFrame
 
 #: Functions that do something, so that computing them at compile time would be wrong.
 _IMPURE = frozenset(
@@ -26,7 +24,7 @@ _IMPURE = frozenset(
 
 
 def call_builtin(
-    frame: CallFrame,
+    frame: LanguageCallFrame,
     function: Any,
     arguments: list[Value],
     keywords: dict[str, Value],
@@ -104,11 +102,11 @@ def _is_computable(function: Any) -> bool:
 # function is to be computed as usual.
 
 
-def _range(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _range(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     return Range(Known(range), tuple(arguments), {})
 
 
-def _len(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _len(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) != 1:
         return None
     if isinstance(arguments[0], Group | Range):
@@ -119,7 +117,7 @@ def _len(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | No
 
 
 def _iterated(function: Callable[..., Any]) -> Callable[..., Value | None]:
-    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         lists = [frame.elements(argument, node) for argument in arguments]
         return _group_of(function(*lists))
 
@@ -141,7 +139,7 @@ def _group_of(items: Any) -> Group:
 
 
 def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value | None]:
-    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) == 1 and isinstance(arguments[0], Group):
             arguments = list(arguments[0].items)
         known = [to_python(argument) for argument in arguments]
@@ -156,7 +154,7 @@ def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value 
 
 
 def _cast(dtype: DType) -> Callable[..., Value | None]:
-    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) != 1 or to_python(arguments[0]) is not None:
             return None
         if dtype is dtypes.int64 and isinstance(arguments[0], Symbolic):
@@ -166,13 +164,13 @@ def _cast(dtype: DType) -> Callable[..., Value | None]:
     return call
 
 
-def _abs(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _abs(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) != 1 or to_python(arguments[0]) is not None:
         return None
     return frame.language_call("abs", arguments, {}, node)
 
 
-def _sum(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _sum(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if not arguments or to_python(Group(tuple(arguments))) is not None:
         return None
     total: Value = arguments[1] if len(arguments) > 1 else Known(0)
@@ -182,13 +180,13 @@ def _sum(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | No
     return total
 
 
-def _print(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _print(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if not (arguments and isinstance(arguments[0], Known) and isinstance(arguments[0].object, str)):
         arguments = [Known(""), *arguments]
     return frame.language_call("device_print", arguments, {}, node)
 
 
-def _getattr(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _getattr(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) not in (2, 3):
         return None
     name = arguments[1]
@@ -202,14 +200,16 @@ def _getattr(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value 
         raise
 
 
-def _isinstance(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
         kinds = arguments[1].object
         return frame.computed(lambda: isinstance((), kinds), node)
     return None
 
 
-def _python_call(frame: CallFrame, name: str, arguments: list[Value], node: ast.Call) -> Runtime:
+def _python_call(
+    frame: LanguageCallFrame, name: str, arguments: list[Value], node: ast.Call
+) -> Runtime:
     nodes = [frame.expression(argument, node) for argument in arguments]
     return Runtime(frame.at(ast.Call(func=frame.name(name, node), args=nodes, keywords=[]), node))
 

@@ -142,11 +142,6 @@ class Level:
         return tuple(result)
 
     @property
-    def element_dtype(self) -> dtypes.DType | None:
-        """The element type of the innermost level."""
-        return self.levels[-1].dtype
-
-    @property
     def value(self) -> Any:
         """The default of a compile-time constant, or None."""
         return None if self.default is UNSET else self.default

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.program.effects import targets_of
-from ninetoothed.program.nodes import Offsets, Program, SymbolValue, walk
+from ninetoothed.program.nodes import Offsets, SymbolValue, walk
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
 from ninetoothed.symbols.leaf import Leaf

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ninetoothed.backends.triton.ir.batching import lifted
-from ninetoothed.program.nodes import Load, Program, Store
+from ninetoothed.program.nodes import Load, Store
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, offset_of, positions

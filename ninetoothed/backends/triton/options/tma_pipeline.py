@@ -25,7 +25,6 @@ from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import (
     Load,
-    Program,
     SourceLoad,
     SourcePointer,
     SourceStore,
@@ -33,6 +32,7 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 
