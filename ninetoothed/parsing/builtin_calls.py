@@ -98,8 +98,9 @@ def _is_computable(function: Any) -> bool:
     return isinstance(function, kinds) or (comes_from("numpy", function) and callable(function))
 
 
-# What some of Python's functions mean for values of a running kernel. Each gives None where the
-# function is to be computed as usual.
+#: What one of Python's functions means for values of a running kernel; None where it is to be
+#: computed as usual.
+Meaning = Callable[[LanguageCallFrame, list[Value], ast.Call], Value | None]
 
 
 def _range(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
@@ -116,7 +117,7 @@ def _len(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Va
     return None
 
 
-def _iterated(function: Callable[..., Any]) -> Callable[..., Value | None]:
+def _iterated(function: Callable[..., Any]) -> Meaning:
     def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         lists = [frame.elements(argument, node) for argument in arguments]
         return _group_of(function(*lists))
@@ -138,7 +139,7 @@ def _group_of(items: Any) -> Group:
     )
 
 
-def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value | None]:
+def _extremum(name: str, of_numbers: Callable[..., Any]) -> Meaning:
     def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) == 1 and isinstance(arguments[0], Group):
             arguments = list(arguments[0].items)
@@ -153,7 +154,7 @@ def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value 
     return call
 
 
-def _cast(dtype: DType) -> Callable[..., Value | None]:
+def _cast(dtype: DType) -> Meaning:
     def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) != 1 or to_python(arguments[0]) is not None:
             return None
@@ -214,7 +215,7 @@ def _python_call(
     return Runtime(frame.at(ast.Call(func=frame.name(name, node), args=nodes, keywords=[]), node))
 
 
-_SPECIAL: dict[Any, Callable[..., Value | None]] = {
+_SPECIAL: dict[Any, Meaning] = {
     range: _range,
     len: _len,
     tuple: _iterated(lambda items=(): items),

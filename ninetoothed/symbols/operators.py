@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+UnaryFunction = Callable[[Any], Any]
 BinaryFunction = Callable[[Any, Any], Any]
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference
-from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import Access, access_of, positions
 from ninetoothed.tensors.level import named, verify_operations
-from ninetoothed.tensors.metaops import Shape, shape_text
+from ninetoothed.tensors.metaops import Evaluate, Indices, Shape, shape_text
 from ninetoothed.tensors.tensor import Tensor
 
 #: A constexpr parameter without a default.
@@ -82,10 +81,10 @@ class Arrangement:
 
     parameters: tuple[Parameter, ...]
     grid: Shape
-    programs: metaops.Indices
+    programs: Indices
     accesses: Mapping[str, Access]
 
-    def verify(self, evaluate: Callable[[Expression], int]) -> tuple[int, ...]:
+    def verify(self, evaluate: Evaluate) -> tuple[int, ...]:
         """Checks the meta-operations and the outermost rule on known sizes; gives the grid.
 
         Raises:

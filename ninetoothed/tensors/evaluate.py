@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location
@@ -11,7 +11,7 @@ from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbo
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import positions, source_indices
 from ninetoothed.tensors.level import Level, LevelT, rebuilt, verify_operations
-from ninetoothed.tensors.metaops import shape_text
+from ninetoothed.tensors.metaops import Rewrite, shape_text
 
 Substitutions = Mapping[Any, Any]
 
@@ -110,7 +110,7 @@ def _shape_values(tensor: Level, value: Any) -> dict[Symbol, Expression]:
     return result
 
 
-def _check_shape(tensor: Level, value: Any, replaced: Callable[[Expression], Expression]) -> None:
+def _check_shape(tensor: Level, value: Any, replaced: Rewrite) -> None:
     """A size that was declared as a number or an expression is not given another value."""
     shape = _given_shape(tensor, value)
     for dim, (size, given) in enumerate(zip(tensor.source.shape, shape)):

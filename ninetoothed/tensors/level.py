@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 from ninetoothed.errors import ArrangementError, caller_location
 from ninetoothed.language import dtypes
-from ninetoothed.symbols.expr import Expression, Symbol, is_expression, leaf
+from ninetoothed.symbols.expr import Symbol, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.metaops import MetaOperation, Misfit, Shape, shape_text
+from ninetoothed.tensors.metaops import Evaluate, MetaOperation, Misfit, Rewrite, Shape, shape_text
 
 LevelT = TypeVar("LevelT", bound="Level")
 
@@ -245,7 +245,7 @@ def cloned(dtype: Any) -> Any:
     return result
 
 
-def rebuilt(tensor: LevelT, function: Callable[[Expression], Expression], source: LevelT) -> LevelT:
+def rebuilt(tensor: LevelT, function: Rewrite, source: LevelT) -> LevelT:
     """The same arrangement of ``source``, with ``function`` applied to every expression in it."""
     memo: dict[int, LevelT] = {}
     operations: dict[int, MetaOperation] = {}
@@ -280,7 +280,7 @@ def rebuilt(tensor: LevelT, function: Callable[[Expression], Expression], source
     return levels[0]
 
 
-def verify_operations(tensor: Level, subject: str, evaluate: Callable[[Expression], int]) -> None:
+def verify_operations(tensor: Level, subject: str, evaluate: Evaluate) -> None:
     """Checks, on known sizes, all meta-operations that made a tensor.
 
     Raises:
