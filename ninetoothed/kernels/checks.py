@@ -7,7 +7,8 @@ from typing import Any
 
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.passes import remove_dead
-from ninetoothed.program.nodes import Program, SequenceLength, location
+from ninetoothed.program.nodes import SequenceLength, location
+from ninetoothed.program.program import Program
 from ninetoothed.tensors.access import sequence_of
 from ninetoothed.tensors.arrange import Arrangement
 

@@ -15,10 +15,10 @@ from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller
 from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
 from ninetoothed.kernels.naming import all_symbols, named_symbols
 from ninetoothed.parsing import parse
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
-from ninetoothed.tensors.tensor import owner_of
+from ninetoothed.tensors.level import owner_of
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.call import Call

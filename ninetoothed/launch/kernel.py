@@ -21,7 +21,7 @@ from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.checks import checked_call
 from ninetoothed.launch.generate import described, generate
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import Arrangement
 

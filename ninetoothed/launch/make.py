@@ -11,8 +11,8 @@ from ninetoothed.errors import ArrangementError, Location, caller_location
 from ninetoothed.kernels.definition import Integers, define
 from ninetoothed.kernels.naming import default_name, default_symbols
 from ninetoothed.launch.kernel import Kernel
-from ninetoothed.program.source import application_of
-from ninetoothed.symbols.expr import Fresh
+from ninetoothed.parsing.source import application_of
+from ninetoothed.symbols.leaf import Fresh
 from ninetoothed.tensors.arrange import arrange, pair
 from ninetoothed.tensors.tensor import Tensor
 

@@ -17,7 +17,7 @@ from ninetoothed.passes import (
     remove_dead,
     reuse_loads,
 )
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 
 PASSES: tuple[ModuleType, ...] = (
     forward_stores,

@@ -24,7 +24,7 @@ from ninetoothed.errors import (
     OutOfBoundsError,
 )
 from ninetoothed.language import dtypes
-from ninetoothed.program import source as sources
+from ninetoothed.parsing import source as sources
 from ninetoothed.symbols import expr
 
 

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import targets_of
-from ninetoothed.program.nodes import Offsets, Program, SymbolValue, walk
-from ninetoothed.symbols.expr import Expression, Leaf, Symbol, as_symbol, constant, leaf
-from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.program.nodes import Offsets, SymbolValue, walk
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.bounds import Interval, interval
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
+from ninetoothed.symbols.leaf import Leaf
+from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition

@@ -21,7 +21,6 @@ from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
     Mask,
-    Program,
     SourceStride,
     Store,
     SymbolValue,
@@ -30,6 +29,7 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
+from ninetoothed.program.program import Program
 
 #: Functions that treat every element alike, whatever the shape. All of `libdevice` does.
 _ELEMENTWISE = frozenset(

@@ -40,7 +40,7 @@ from ninetoothed.tensors.access import Access, is_power_of_two, positions
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.triton import _Emitter
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.program.nodes import Program
+    from ninetoothed.program.program import Program
 
 #: A part has a bit of 32 to itself, and its sums of a piece are loaded before the first is added.
 MOST_PARTS = 16

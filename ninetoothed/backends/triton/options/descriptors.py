@@ -20,16 +20,10 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton.compiler.compile import is_capable
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import writes_memory
-from ninetoothed.program.nodes import (
-    LanguageRef,
-    Load,
-    Program,
-    SourceLoad,
-    SourcePointer,
-    Store,
-    walk,
-)
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.program.nodes import LanguageRef, Load, SourceLoad, SourcePointer, Store, walk
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access
 

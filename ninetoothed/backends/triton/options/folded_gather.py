@@ -14,7 +14,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition

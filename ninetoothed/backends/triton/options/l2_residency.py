@@ -23,8 +23,9 @@ from ninetoothed.backends.triton.options import eviction_policy
 from ninetoothed.backends.triton.specialization.call_facts import positions
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import Load, Store
+from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call

@@ -22,7 +22,8 @@ from ninetoothed.passes.rewriting import (
     read,
 )
 from ninetoothed.program.effects import called_name, names_assigned, writes_memory
-from ninetoothed.program.nodes import Program, walk
+from ninetoothed.program.nodes import walk
+from ninetoothed.program.program import Program
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition

@@ -19,8 +19,9 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided, is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import TileRef, at, clone, walk
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
-from ninetoothed.symbols.simplify import difference, interval, simplify
+from ninetoothed.symbols.simplify import difference, simplify
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.lowering import Lowering

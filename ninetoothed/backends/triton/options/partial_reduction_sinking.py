@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import called_name, names_assigned, names_read
-from ninetoothed.program.nodes import (
-    Excluded,
-    LanguageRef,
-    Load,
-    Program,
-    SymbolValue,
-    Widened,
-    at,
-    walk,
-)
+from ninetoothed.program.nodes import Excluded, LanguageRef, Load, SymbolValue, Widened, at, walk
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.batching import lifted
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.program.nodes import Load, Program, Store
+from ninetoothed.program.nodes import Load, Store
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, offset_of, positions

@@ -42,7 +42,7 @@ from ninetoothed.symbols.simplify import product
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.triton import _Emitter
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.program.nodes import Program
+    from ninetoothed.program.program import Program
 
 #: What an accumulator may be: a sum in float32 is as good as the user's.
 _FLOATS = (float32, float16, bfloat16)

@@ -26,7 +26,6 @@ from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import (
     Load,
-    Program,
     SourceLoad,
     SourcePointer,
     SourceStore,
@@ -34,7 +33,9 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call

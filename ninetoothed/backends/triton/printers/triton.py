@@ -32,7 +32,8 @@ from ninetoothed.errors import Location
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import SymbolValue, Widened, clone, location
 from ninetoothed.program.printer import with_bare_targets
-from ninetoothed.symbols.expr import Symbol, as_symbol, over
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import over
 from ninetoothed.symbols.simplify import floors_as_it_truncates, product
 
 if TYPE_CHECKING:

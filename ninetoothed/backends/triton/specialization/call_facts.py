@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis import comparisons
 from ninetoothed.backends.triton.specialization import magic_division, offsets
 from ninetoothed.backends.triton.specialization import size_ratios as ratios
+from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 
 if TYPE_CHECKING:
