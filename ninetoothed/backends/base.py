@@ -7,7 +7,8 @@ a `Plan` that runs every call of that key. No framework is known here.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -102,3 +103,26 @@ class Backend(abc.ABC):
             DeviceError: this backend compiles for no such target.
         """
         raise DeviceError(f"The {self.name} backend compiles nothing for the target {target!r}.")
+
+    def devices(self, kind: str) -> list[str]:
+        """A line about each device of a kind that is here.
+
+        Raises:
+            DeviceError: the kind's driver is not here.
+        """
+        return []
+
+    def on_device(self, index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
+        """What says whether as many addresses as these are all on a device; None if nothing can.
+
+        For a frontend that asks at each call, where its own objects for devices are slow.
+        """
+        return None
+
+    def check(self) -> AbstractContextManager[None]:
+        """Within it, kernels are checked as they run; see `ninetoothed.debugging.check`.
+
+        Raises:
+            DeviceError: this backend checks nothing.
+        """
+        raise DeviceError(f"The {self.name} backend does not check kernels as they run.")

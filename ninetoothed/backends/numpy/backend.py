@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
@@ -26,6 +27,12 @@ class NumpyBackend(Backend):
 
         plan = plan_for(kernel, call)
         return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})
+
+    def check(self) -> AbstractContextManager[None]:
+        """Kernels are checked as they run; see `ninetoothed.debugging.check`."""
+        from ninetoothed.backends.numpy.execution.checking import check
+
+        return check()
 
 
 BACKEND = NumpyBackend()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
@@ -47,6 +47,19 @@ class TritonBackend(Backend):
         from ninetoothed.backends.triton.planning.planner import compile_for_target
 
         return compile_for_target(kernel, call, target, *choices)
+
+    def devices(self, kind: str) -> list[str]:
+        """The devices of a kind, as their own driver tells of them."""
+        from ninetoothed.backends.triton.runtime.device_api import runtime
+
+        library = runtime(kind)
+        return [library.limits(index).described() for index in range(library.device_count())]
+
+    def on_device(self, index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
+        """The driver's answer, for several addresses at once; see `Backend.on_device`."""
+        from ninetoothed.backends.triton.runtime.memory import on_device
+
+        return on_device(index, addresses)
 
 
 BACKEND = TritonBackend()
