@@ -1,19 +1,18 @@
 """``ntl``: the names of Triton's language, neutral.
 
 Every public function, type and constant of Triton 3.6's language stands here under the same name,
-as a marker that a backend gives its meaning to: the Triton backend prints it, the NumPy backend
-calls its own implementation. Element types are `ninetoothed.language.dtypes`' objects. Nothing is imported
-from Triton or from NumPy until a marker is called.
+as a marker that a backend gives its meaning to: one prints it, another runs it as Python
+(`ninetoothed.evaluation`). Element types are `ninetoothed.language.dtypes`' objects. No backend is known here.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ninetoothed.errors import near as _near
+from ninetoothed.evaluation import EVALUATOR as _EVALUATOR
 from ninetoothed.language import dtypes as _dtypes
 
 _FUNCTIONS = """
@@ -106,12 +105,12 @@ class LanguageFunction:
         raise AttributeError(f"{self!r} cannot be changed.")
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Run the NumPy implementation, on `Tile`s and numbers.
+        """Run it as Python, on tiles and numbers, by the backend that can.
 
         Raises:
-            NineToothedError: the NumPy backend does not have it, or it cannot take the arguments.
+            NineToothedError: that backend does not have it, or it cannot take the arguments.
         """
-        return _numpy_implementation(self.name)(*arguments, **keywords)
+        return _EVALUATOR.function(self.name)(*arguments, **keywords)
 
     def __repr__(self) -> str:
         return f"ntl.{self.name}"
@@ -135,13 +134,6 @@ class LanguageNamespace:
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         return (_by_dotted_name, (self._name,))
-
-
-@functools.cache
-def _numpy_implementation(name: str) -> Callable[..., Any]:
-    from ninetoothed.backends.numpy.language.table import implementation
-
-    return implementation(name)
 
 
 def _by_dotted_name(name: str) -> Any:

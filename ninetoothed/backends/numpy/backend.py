@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
@@ -26,6 +26,12 @@ class NumpyBackend(Backend):
 
         plan = plan_for(kernel, call)
         return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})
+
+    def evaluator(self) -> Callable[[str], Callable[..., Any]]:
+        """The functions of tiles and numbers."""
+        from ninetoothed.backends.numpy.execution.hooks import evaluator
+
+        return evaluator()
 
 
 BACKEND = NumpyBackend()

@@ -13,8 +13,8 @@ import pytest
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed.backends.numpy.language.libdevice import FUNCTIONS as LIBDEVICE
-from ninetoothed.backends.numpy.language.table import FUNCTIONS, TILE_MEMBERS
-from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.backends.numpy.language.table import FUNCTIONS
+from ninetoothed.backends.numpy.values.tile import MEMBERS, Tile
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes
 
@@ -152,7 +152,7 @@ def test_tiles_have_the_members_that_tritons_tensors_have():
 
     assert [name for name in members if not hasattr(Tile, name)] == []
     assert {"sum", "reshape", "to", "T"} <= members | {"T"}
-    assert set(TILE_MEMBERS) <= set(dir(Tile))
+    assert set(MEMBERS) <= set(dir(Tile))
 
 
 @pytest.mark.parametrize("namespace", [ntl.math, ntl.core, ntl.standard, ntl.random])

@@ -1,8 +1,4 @@
-"""The NumPy implementation of Triton's language: one table, from name to function.
-
-`implementation` gives the function of a name of `ninetoothed.language`. Tiles get the functions
-that Triton's tensors have as members.
-"""
+"""The NumPy implementation of Triton's language: one table, from name to function."""
 
 from __future__ import annotations
 
@@ -21,9 +17,7 @@ from ninetoothed.backends.numpy.language import (
 )
 from ninetoothed.backends.numpy.language import math as language_math
 from ninetoothed.backends.numpy.language import memory as language_memory
-from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.promotion import refuse
-from ninetoothed.backends.numpy.values.tile import Tile
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **combining.FUNCTIONS,
@@ -40,18 +34,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 #: Namespaces whose names are also, and mean the same, at the top.
 _ALIASES = ("math", "random", "standard", "core")
-
-#: The functions that are members of Triton's tensors, called with the tile first.
-TILE_MEMBERS = """
-    abs argmax argmin associative_scan broadcast_to cdiv ceil cos cumprod cumsum erf exp exp2
-    expand_dims flip floor gather histogram item log log2 logical_and logical_or max min permute
-    ravel reduce reduce_or reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn sum trans view
-    xor_sum
-""".split()
-
-POINTER_MEMBERS = """
-    atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor store
-""".split()
 
 
 def implementation(name: str) -> Callable[..., Any]:
@@ -78,9 +60,3 @@ def implementation(name: str) -> Callable[..., Any]:
         )
 
     return missing
-
-
-for _name in TILE_MEMBERS:
-    setattr(Tile, _name, FUNCTIONS[_name])
-for _name in POINTER_MEMBERS:
-    setattr(PointerTile, _name, FUNCTIONS[_name])

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values.members import add_members
 from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.language.dtypes import DType
 
@@ -84,6 +85,14 @@ class PointerTile:
 
     def __repr__(self) -> str:
         return f"pointer<{self.memory.dtype}>{list(self.shape)}\n{self.offsets!r}"
+
+
+#: The functions that are members of Triton's tensors of pointers.
+MEMBERS = """
+    atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor store
+""".split()
+
+add_members(PointerTile, MEMBERS)
 
 
 class PointerType:
