@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ninetoothed.language import dtypes
 from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.program.nodes import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
-
-if TYPE_CHECKING:
-    from ninetoothed.passes.padding_calls import Arguments
-    from ninetoothed.passes.padding_values import Values
 
 NAMES = frozenset({"reduce", "associative_scan"})
 
@@ -32,7 +29,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
 _FUNCTIONS = {"maximum": "lowest", "minimum": "highest", "add": "zero", "mul": "one"}
 
 
-def call(analysis: Values, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
+def call(analysis: Knowledge, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
     """The call with padding excluded, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
@@ -79,7 +76,7 @@ def _identity(helper: ast.FunctionDef | None) -> str | None:
 
 
 def _accompanied(
-    analysis: Values,
+    analysis: Knowledge,
     node: ast.Call,
     arguments: Arguments,
     marks: list[Mark],
@@ -116,7 +113,9 @@ def _accompanied(
     return at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
-def is_real(analysis: Values, value: ast.expr, marks: Sequence[Mark], origin: ast.AST) -> ast.expr:
+def is_real(
+    analysis: Knowledge, value: ast.expr, marks: Sequence[Mark], origin: ast.AST
+) -> ast.expr:
     """1 where an element of ``value`` is real, else 0."""
     integer = at(DTypeRef(dtype=dtypes.int32), origin)
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
@@ -131,7 +130,7 @@ def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
     return at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
 
 
-def _real_helper(analysis: Values, function: ExternRef, count: int) -> str:
+def _real_helper(analysis: Knowledge, function: ExternRef, count: int) -> str:
     """The name of a function that combines what is real of two sides."""
     name = f"{function.name}_real"
     if name in analysis.helpers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.passes import custom_reductions
 from ninetoothed.passes.marks import (
@@ -20,11 +20,10 @@ from ninetoothed.passes.marks import (
     size_of,
     with_rank,
 )
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import Excluded, ExternRef, LanguageRef, Widened, at, clone
-
-if TYPE_CHECKING:
-    from ninetoothed.passes.padding_values import Values
+from ninetoothed.program.nodes import ExternRef, LanguageRef, Widened, at, clone
 
 #: Reductions: the identity, and where the arguments stand: axis, keep_dims, return_indices.
 _REDUCTIONS: dict[str, tuple[str, dict[str, int]]] = {
@@ -62,7 +61,7 @@ _ELEMENTWISE: dict[str, str] = {
 _OF_FIRST = frozenset("cast to multiple_of max_contiguous max_constancy".split())
 
 
-def visit_call(analysis: Values, node: ast.Call) -> tuple[ast.expr, Marked]:
+def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
     name = called_name(node)
     arguments = Arguments(analysis, node, name)
     if isinstance(node.func, ExternRef) or not name:
@@ -115,93 +114,7 @@ def _elementwise(name: str, arguments: Arguments) -> Marked:
     return joined(operands, _ELEMENTWISE.get(name, "none"))
 
 
-class Arguments:
-    """The arguments of a call, a method's own value first, and what is known of each."""
-
-    def __init__(self, analysis: Values, node: ast.Call, name: str) -> None:
-        self.name = name
-        self.analysis = analysis
-        self.node = node
-        self.first = 0
-        self.values: dict[int, Marked] = {}
-        if isinstance(node.func, ast.Attribute):
-            self.first = 1
-            node.func.value, self.values[0] = analysis.visit(node.func.value)
-        for index, item in enumerate(node.args):
-            node.args[index], self.values[index + self.first] = analysis.visit(item)
-        self.keywords: dict[str, ast.expr] = {}
-        self.named: dict[str, Marked] = {}
-        for keyword in node.keywords:
-            keyword.value, known = analysis.visit(keyword.value)
-            if keyword.arg is not None:
-                self.keywords[keyword.arg] = keyword.value
-                self.named[keyword.arg] = known
-        if 0 not in self.values:
-            for key in ("input", "x", "condition"):
-                if key in self.named:
-                    self.values[0] = self.named[key]
-
-    def known(self, index: int) -> Marked:
-        return self.values.get(index, UNKNOWN)
-
-    def get(self, index: int) -> ast.expr | None:
-        """The node of an argument."""
-        if isinstance(self.node.func, ast.Attribute) and index == 0:
-            return self.node.func.value
-        place = index - self.first
-        if place < len(self.node.args):
-            return self.node.args[place]
-        if index == 0:
-            for key in ("input", "x", "condition"):
-                if key in self.keywords:
-                    return self.keywords[key]
-        return None
-
-    def put(self, index: int, value: ast.expr) -> None:
-        if isinstance(self.node.func, ast.Attribute) and index == 0:
-            self.node.func.value = value
-        elif index - self.first < len(self.node.args):
-            self.node.args[index - self.first] = value
-        else:
-            for keyword in self.node.keywords:
-                if keyword.arg in ("input", "x", "condition"):
-                    keyword.value = value
-
-    def node_of(self, name: str, index: int) -> ast.expr | None:
-        """An argument's node, by name or place."""
-        return self.keywords.get(name) or self.get(index)
-
-    def put_named(self, name: str, index: int, value: ast.expr) -> None:
-        """Replace an argument that is given by name or place."""
-        for keyword in self.node.keywords:
-            if keyword.arg == name:
-                keyword.value = value
-                return
-        self.put(index, value)
-
-    def has(self, name: str) -> bool:
-        return name in self.keywords
-
-    def constant(self, name: str, index: int) -> Any:
-        """A literal argument by name or place; None where it is not given, `...` if no literal."""
-        node = self.node_of(name, index)
-        if node is None:
-            return None
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            value = node.operand.value
-            return -value if isinstance(value, int) else ...
-        return node.value if isinstance(node, ast.Constant) else ...
-
-    def exclude(self, index: int, identity: str) -> None:
-        """Put the identity into the padding of an argument."""
-        node = self.get(index)
-        masks = self.analysis.masks(self.known(index), self.node, identity == "zero")
-        if node is not None and masks:
-            excluded = Excluded(value=node, masks=masks, identity=identity)
-            self.put(index, at(excluded, node))
-
-
-def _dot(analysis: Values, arguments: Arguments) -> Marked:
+def _dot(analysis: Knowledge, arguments: Arguments) -> Marked:
     arguments.exclude(0, "zero")
     arguments.exclude(1, "zero")
     shapes = arguments.known(0).shape, arguments.known(1).shape
@@ -210,12 +123,12 @@ def _dot(analysis: Values, arguments: Arguments) -> Marked:
     return Marked((*shapes[0][:-1], shapes[1][-1]))
 
 
-def _device_assert(analysis: Values, arguments: Arguments) -> Marked:
+def _device_assert(analysis: Knowledge, arguments: Arguments) -> Marked:
     arguments.exclude(0, "one")
     return UNKNOWN
 
 
-def _histogram(analysis: Values, arguments: Arguments) -> Marked:
+def _histogram(analysis: Knowledge, arguments: Arguments) -> Marked:
     """Padding is not counted."""
     node, counted = arguments.node, arguments.get(0)
     marks = with_rank(arguments.known(0)).marks
@@ -233,7 +146,7 @@ def _histogram(analysis: Values, arguments: Arguments) -> Marked:
     return UNKNOWN
 
 
-def _sorted(analysis: Values, arguments: Arguments) -> Marked:
+def _sorted(analysis: Knowledge, arguments: Arguments) -> Marked:
     """Padding comes last. What is reduced after that is no longer told from the padding."""
     descending = arguments.constant("descending", 2)
     if arguments.name == "topk":
@@ -248,7 +161,7 @@ def _sorted(analysis: Values, arguments: Arguments) -> Marked:
     return Marked(shape, marks).changed()
 
 
-def _trans(analysis: Values, arguments: Arguments) -> Marked:
+def _trans(analysis: Knowledge, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     if value.shape is None:
         return UNKNOWN
@@ -261,7 +174,7 @@ def _trans(analysis: Values, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, dims))
 
 
-def _expand_dims(analysis: Values, arguments: Arguments) -> Marked:
+def _expand_dims(analysis: Knowledge, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     axes = _numbers(arguments, 1, "axis")
     if value.shape is None or not axes:
@@ -273,7 +186,7 @@ def _expand_dims(analysis: Values, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, places))
 
 
-def _broadcast_to(analysis: Values, arguments: Arguments) -> Marked:
+def _broadcast_to(analysis: Knowledge, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     shape = _shape_given(arguments)
     if shape is None:
@@ -281,27 +194,27 @@ def _broadcast_to(analysis: Values, arguments: Arguments) -> Marked:
     return keep_zero(value, with_rank(Marked(shape, value.marks)))
 
 
-def _reshape(analysis: Values, arguments: Arguments) -> Marked:
+def _reshape(analysis: Knowledge, arguments: Arguments) -> Marked:
     value = arguments.known(0)
     return keep_zero(value, reshaped(value, _shape_given(arguments)))
 
 
-def _created(analysis: Values, arguments: Arguments) -> Marked:
+def _created(analysis: Knowledge, arguments: Arguments) -> Marked:
     node = arguments.keywords.get("shape") or arguments.get(0)
     if isinstance(node, ast.Tuple):
         return Marked(tuple(size_of(item) for item in node.elts))
     return UNKNOWN
 
 
-def _like(analysis: Values, arguments: Arguments) -> Marked:
+def _like(analysis: Knowledge, arguments: Arguments) -> Marked:
     return Marked(arguments.known(0).shape)
 
 
-def _arange(analysis: Values, arguments: Arguments) -> Marked:
+def _arange(analysis: Knowledge, arguments: Arguments) -> Marked:
     return Marked((None,))
 
 
-_CALLS: dict[str, Callable[[Values, Arguments], Marked]] = {
+_CALLS: dict[str, Callable[[Knowledge, Arguments], Marked]] = {
     "dot": _dot,
     "device_assert": _device_assert,
     "histogram": _histogram,
