@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.language import LanguageFunction
+from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import Operation
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
 from ninetoothed.parsing.objects import (
@@ -35,12 +36,6 @@ from ninetoothed.parsing.values import (
 from ninetoothed.program import source
 from ninetoothed.program.effects import is_effect
 from ninetoothed.program.nodes import ExternRef, LanguageRef, SequenceLength, Widened
-
-#: Functions that take a shape, and the first argument of it: all from there on, or a tuple.
-_SHAPES = {"zeros": 0, "full": 0, "broadcast_to": 1, "reshape": 1, "view": 1}
-
-#: Those of them that take the shape as one argument only, others following it.
-_ONE_SHAPE = frozenset({"zeros", "full"})
 
 _RANGES = frozenset({"range", "static_range"})
 
@@ -177,8 +172,9 @@ class CallFrame(OperatorFrame):
         folded = self._folded(function, arguments, node)
         if folded is not None:
             return folded
-        if name in _SHAPES:
-            arguments, keywords = self._widened(name, _SHAPES[name], arguments, keywords, node)
+        operation = operations.find(name)
+        if operation is not None and "shape" in operation.places:
+            arguments, keywords = self._widened(operation, 0, arguments, keywords, node)
         return self.language_call(name, arguments, keywords, node)
 
     def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
@@ -204,14 +200,20 @@ class CallFrame(OperatorFrame):
 
     def _widened(
         self,
-        name: str,
-        first: int,
+        operation: Operation,
+        bound: int,
         arguments: list[Value],
         keywords: dict[str, Value],
         node: ast.Call,
     ) -> tuple[list[Value], dict[str, Value]]:
-        """The arguments with the dimensions of the shape among them widened."""
-        last = first + 1 if name in _ONE_SHAPE else len(arguments)
+        """The arguments with the dimensions of the shape among them widened.
+
+        Args:
+            bound: how many arguments stand elsewhere: 1 for a method's own value.
+        """
+        first = operation.places["shape"] - bound
+        # What is made anew takes its shape as one argument, and others after it.
+        last = first + 1 if operation.kind == "creation" else len(arguments)
         widened = [
             self._widened_shape(value, node) if first <= index < last else value
             for index, value in enumerate(arguments)
@@ -282,8 +284,11 @@ class CallFrame(OperatorFrame):
         if len(self.state.block) > start:
             function = self._kept(function, start, node)
         attribute = function.node
-        if isinstance(attribute, ast.Attribute) and attribute.attr in _SHAPES:
-            arguments, keywords = self._widened(attribute.attr, 0, arguments, keywords, node)
+        operation = (
+            operations.find(attribute.attr) if isinstance(attribute, ast.Attribute) else None
+        )
+        if operation is not None and "shape" in operation.places:
+            arguments, keywords = self._widened(operation, 1, arguments, keywords, node)
         return self._runtime_call(attribute, arguments, keywords, node)
 
     # Helpers.

@@ -10,13 +10,13 @@ import ast
 from collections.abc import Sequence
 
 from ninetoothed.language import dtypes
+from ninetoothed.language.operations import Operation
 from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
-
-NAMES = frozenset({"reduce", "associative_scan"})
 
 #: The identity of a function that only applies this to its two parameters.
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -26,14 +26,15 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.BitXor: "zero",
     ast.BitAnd: "all_ones",
 }
-_FUNCTIONS = {"maximum": "lowest", "minimum": "highest", "add": "zero", "mul": "one"}
 
 
-def call(analysis: Knowledge, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
+def call(
+    analysis: Knowledge, node: ast.Call, arguments: Arguments, operation: Operation
+) -> tuple[ast.expr, Marked]:
     """The call with padding excluded, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
-    results = _results(node, arguments, values)
+    results = _results(arguments, operation, values)
     result = results[0] if value.items is None else Marked(items=results)
     marks = list({mark.place: mark for item in values for mark in item.marks}.values())
     if not marks:
@@ -48,12 +49,12 @@ def call(analysis: Knowledge, node: ast.Call, arguments: Arguments) -> tuple[ast
 
 
 def _results(
-    node: ast.Call, arguments: Arguments, values: tuple[Marked, ...]
+    arguments: Arguments, operation: Operation, values: tuple[Marked, ...]
 ) -> tuple[Marked, ...]:
     axis = arguments.constant("axis", 1)
     if axis is not None and not isinstance(axis, int):
         return tuple(UNKNOWN for _ in values)
-    if arguments.name == "associative_scan":
+    if operation.kind == "scan":
         return tuple(value.changed() for value in values)
     keep_dims = arguments.constant("keep_dims", 3) is True
     return tuple(reduced(value, axis, keep_dims) for value in values)
@@ -70,9 +71,16 @@ def _identity(helper: ast.FunctionDef | None) -> str | None:
         parts, found = [returned.left, returned.right], _OPERATORS.get(type(returned.op))
     elif isinstance(returned, ast.Call) and isinstance(returned.func, LanguageRef):
         if not returned.keywords:
-            parts, found = returned.args, _FUNCTIONS.get(returned.func.name)
+            parts, found = returned.args, _identity_of(returned)
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     return found if names == {argument.arg for argument in helper.args.args} else None
+
+
+def _identity_of(call: ast.Call) -> str | None:
+    operation = operation_of(call)
+    if operation is None or operation.kind != "element-wise":
+        return None
+    return operation.identity
 
 
 def _accompanied(

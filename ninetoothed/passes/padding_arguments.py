@@ -13,8 +13,7 @@ from ninetoothed.program.nodes import Excluded, at
 class Arguments:
     """The arguments of a call, a method's own value first, and what is known of each."""
 
-    def __init__(self, analysis: Knowledge, node: ast.Call, name: str) -> None:
-        self.name = name
+    def __init__(self, analysis: Knowledge, node: ast.Call) -> None:
         self.analysis = analysis
         self.node = node
         self.first = 0

@@ -1,4 +1,4 @@
-"""What calls of the language do to marks: reductions, scans, element-wise functions, moves."""
+"""What calls of the language do to marks, by the rules of `ninetoothed.language.operations`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions
 from ninetoothed.passes.marks import (
     SCALAR,
@@ -22,120 +23,98 @@ from ninetoothed.passes.marks import (
 )
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import ExternRef, LanguageRef, Widened, at, clone
-
-#: Reductions: the identity, and where the arguments stand: axis, keep_dims, return_indices.
-_REDUCTIONS: dict[str, tuple[str, dict[str, int]]] = {
-    "sum": ("zero", {"axis": 1, "keep_dims": 2}),
-    "xor_sum": ("zero", {"axis": 1, "keep_dims": 2}),
-    "reduce_or": ("zero", {"axis": 1, "keep_dims": 2}),
-    "max": ("lowest", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
-    "min": ("highest", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
-    "argmax": ("lowest", {"axis": 1, "keep_dims": 3}),
-    "argmin": ("highest", {"axis": 1, "keep_dims": 3}),
-}
-
-#: Functions whose result has the marks of what they are given, with the identity for padding.
-_SCANS = {"cumsum": "zero", "cumprod": "one", "softmax": "lowest"}
-
-#: Element-wise functions, and which zero operands make the result zero (see `marks.joined`).
-_ELEMENTWISE: dict[str, str] = {
-    **dict.fromkeys(
-        "abs sqrt sqrt_rn neg floor ceil sin erf tanh tan asin atan sinh asinh atanh cbrt expm1 "
-        "log1p trunc rint round nearbyint add sub maximum minimum".split(),
-        "all",
-    ),
-    "mul": "product",
-    "fdiv": "first",
-    "div_rn": "first",
-    **dict.fromkeys(
-        "clamp cos cdiv exp exp2 fma log log2 logical_and logical_or rsqrt sigmoid umulhi where "
-        "rand randn randint".split(),
-        "none",
-    ),
-    **dict.fromkeys("cast to multiple_of max_contiguous max_constancy".split(), "all"),
-}
-
-#: Those of them whose result has the elements of the first argument alone.
-_OF_FIRST = frozenset("cast to multiple_of max_contiguous max_constancy".split())
+from ninetoothed.program.effects import operation_of
+from ninetoothed.program.nodes import Widened, at, clone
 
 
 def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
-    name = called_name(node)
-    arguments = Arguments(analysis, node, name)
-    if isinstance(node.func, ExternRef) or not name:
-        return node, SCALAR if not name and _is_float(node) else UNKNOWN
-    if name in custom_reductions.NAMES:
-        return custom_reductions.call(analysis, node, arguments)
-    if name in _REDUCTIONS:
-        return _reduction(node, name, arguments)
-    if name in _SCANS:
-        value = arguments.known(0)
-        arguments.exclude(0, _SCANS[name])
-        return node, value.changed()
-    if name in _ELEMENTWISE or is_libdevice(node.func):
-        return node, _elementwise(name, arguments)
-    special = _CALLS.get(name)
-    return node, UNKNOWN if special is None else special(analysis, arguments)
+    operation = operation_of(node)
+    arguments = Arguments(analysis, node)
+    if operation is None:
+        return node, SCALAR if _is_float(node) else UNKNOWN
+    if operation.takes_function:
+        return custom_reductions.call(analysis, node, arguments, operation)
+    rule = _RULES.get(operation.shape)
+    return node, UNKNOWN if rule is None else rule(arguments, operation)
 
 
-def _reduction(node: ast.Call, name: str, arguments: Arguments) -> tuple[ast.expr, Marked]:
-    identity, places = _REDUCTIONS[name]
+def _elementwise(arguments: Arguments, operation: Operation) -> Marked:
+    operands = [arguments.known(index) for index in arguments.values]
+    if operation.zero == "choice":
+        result = _chosen(operands) if len(operands) == 3 else joined(operands)
+    else:
+        result = joined(operands, operation.zero)
+    return result if operation.results == 1 else Marked(items=(result,) * operation.results)
+
+
+def _chosen(operands: list[Marked]) -> Marked:
+    """One or the other, as a condition says."""
+    chosen = joined(operands[1:], "all")
+    condition = operands[0].changed()
+    zeros = {mark.place for mark in chosen.marks if mark.is_zero}
+    result = joined([condition, chosen])
+    return Marked(
+        result.shape,
+        tuple(
+            Mark(mark.key, mark.origin, mark.layout, mark.place in zeros) for mark in result.marks
+        ),
+    )
+
+
+def _of_first(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
-    arguments.exclude(0, identity)
+    return value.changed() if arguments.has("bitcast") else value
+
+
+def _reduced(arguments: Arguments, operation: Operation) -> Marked:
+    places, value = operation.places, arguments.known(0)
+    arguments.exclude(0, identity(operation))
     axis = arguments.constant("axis", places["axis"])
     if axis is not None and not isinstance(axis, int):
-        return node, UNKNOWN
+        return UNKNOWN
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
     result = reduced(value, axis, keep_dims)
     if "return_indices" in places and arguments.constant("return_indices", 2):
-        return node, Marked(items=(result, result))
-    return node, result
+        return Marked(items=(result, result))
+    return result
 
 
-def _elementwise(name: str, arguments: Arguments) -> Marked:
-    operands = [arguments.known(index) for index in arguments.values]
-    if name == "where" and len(operands) == 3:
-        chosen = joined(operands[1:], "all")
-        condition = operands[0].changed()
-        zeros = {mark.place for mark in chosen.marks if mark.is_zero}
-        result = joined([condition, chosen])
-        return Marked(
-            result.shape,
-            tuple(
-                Mark(mark.key, mark.origin, mark.layout, mark.place in zeros)
-                for mark in result.marks
-            ),
-        )
-    if name in _OF_FIRST:
-        value = arguments.known(0)
-        return value.changed() if arguments.has("bitcast") else value
-    return joined(operands, _ELEMENTWISE.get(name, "none"))
+def _scanned(arguments: Arguments, operation: Operation) -> Marked:
+    value = arguments.known(0)
+    arguments.exclude(0, identity(operation))
+    return value.changed()
 
 
-def _dot(analysis: Knowledge, arguments: Arguments) -> Marked:
-    arguments.exclude(0, "zero")
-    arguments.exclude(1, "zero")
+def identity(operation: Operation) -> str:
+    """The identity of an operation that has one."""
+    assert operation.identity is not None
+    return operation.identity
+
+
+def _dot(arguments: Arguments, operation: Operation) -> Marked:
+    arguments.exclude(0, identity(operation))
+    arguments.exclude(1, identity(operation))
     shapes = arguments.known(0).shape, arguments.known(1).shape
     if shapes[0] is None or shapes[1] is None or len(shapes[0]) < 2 or len(shapes[1]) < 2:
         return UNKNOWN
     return Marked((*shapes[0][:-1], shapes[1][-1]))
 
 
-def _device_assert(analysis: Knowledge, arguments: Arguments) -> Marked:
-    arguments.exclude(0, "one")
+def _checked(arguments: Arguments, operation: Operation) -> Marked:
+    """What must hold holds in the padding."""
+    if operation.identity is not None:
+        arguments.exclude(0, operation.identity)
     return UNKNOWN
 
 
-def _histogram(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _histogram(arguments: Arguments, operation: Operation) -> Marked:
     """Padding is not counted."""
     node, counted = arguments.node, arguments.get(0)
     marks = with_rank(arguments.known(0)).marks
     if counted is None or not marks:
         return UNKNOWN
     zero = at(ast.Constant(value=0), node)
-    real = custom_reductions.is_real(analysis, clone(counted), marks, node)
+    real = custom_reductions.is_real(arguments.analysis, clone(counted), marks, node)
     mask: ast.expr = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
     given = arguments.node_of("mask", 2)
     if given is not None:
@@ -146,22 +125,22 @@ def _histogram(analysis: Knowledge, arguments: Arguments) -> Marked:
     return UNKNOWN
 
 
-def _sorted(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _sorted(arguments: Arguments, operation: Operation) -> Marked:
     """Padding comes last. What is reduced after that is no longer told from the padding."""
-    descending = arguments.constant("descending", 2)
-    if arguments.name == "topk":
-        descending = True
+    # Of the greatest ones there is one order only.
+    is_shortened = "descending" not in operation.places
+    descending = is_shortened or arguments.constant("descending", operation.places["descending"])
     if descending is not ...:
-        arguments.exclude(0, "lowest" if descending else "highest")
+        arguments.exclude(0, "lowest" if descending else identity(operation))
     value = with_rank(arguments.known(0))
     marks = tuple(mark for mark in value.marks if mark.layout and mark.layout[-1] is None)
     shape = value.shape
-    if shape is not None and arguments.name == "topk":
+    if shape is not None and is_shortened:
         shape = (*shape[:-1], None)
     return Marked(shape, marks).changed()
 
 
-def _trans(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _trans(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     if value.shape is None:
         return UNKNOWN
@@ -174,7 +153,7 @@ def _trans(analysis: Knowledge, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, dims))
 
 
-def _expand_dims(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _expand_dims(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     axes = _numbers(arguments, 1, "axis")
     if value.shape is None or not axes:
@@ -186,7 +165,7 @@ def _expand_dims(analysis: Knowledge, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, places))
 
 
-def _broadcast_to(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _broadcast_to(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     shape = _shape_given(arguments)
     if shape is None:
@@ -194,44 +173,47 @@ def _broadcast_to(analysis: Knowledge, arguments: Arguments) -> Marked:
     return keep_zero(value, with_rank(Marked(shape, value.marks)))
 
 
-def _reshape(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _reshape(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     return keep_zero(value, reshaped(value, _shape_given(arguments)))
 
 
-def _created(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _created(arguments: Arguments, operation: Operation) -> Marked:
     node = arguments.keywords.get("shape") or arguments.get(0)
     if isinstance(node, ast.Tuple):
         return Marked(tuple(size_of(item) for item in node.elts))
     return UNKNOWN
 
 
-def _like(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _like(arguments: Arguments, operation: Operation) -> Marked:
     return Marked(arguments.known(0).shape)
 
 
-def _arange(analysis: Knowledge, arguments: Arguments) -> Marked:
+def _arange(arguments: Arguments, operation: Operation) -> Marked:
     return Marked((None,))
 
 
-_CALLS: dict[str, Callable[[Knowledge, Arguments], Marked]] = {
-    "dot": _dot,
-    "device_assert": _device_assert,
-    "histogram": _histogram,
-    "sort": _sorted,
-    "topk": _sorted,
-    "trans": _trans,
-    "permute": _trans,
-    "expand_dims": _expand_dims,
-    "broadcast_to": _broadcast_to,
-    "reshape": _reshape,
-    "view": _reshape,
-    "zeros": _created,
-    "full": _created,
-    "zeros_like": _like,
-    "arange": _arange,
-    "program_id": lambda analysis, arguments: SCALAR,
-    "num_programs": lambda analysis, arguments: SCALAR,
+def _number(arguments: Arguments, operation: Operation) -> Marked:
+    return SCALAR
+
+
+_RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+    "broadcast": _elementwise,
+    "first": _of_first,
+    "like": _like,
+    "nothing": _checked,
+    "reduced": _reduced,
+    "scanned": _scanned,
+    "sorted": _sorted,
+    "counted": _histogram,
+    "product": _dot,
+    "transposed": _trans,
+    "expanded": _expand_dims,
+    "broadcast to": _broadcast_to,
+    "reshaped": _reshape,
+    "created": _created,
+    "vector": _arange,
+    "number": _number,
 }
 
 
@@ -277,12 +259,8 @@ def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
 
 def is_elementwise(call: ast.Call) -> bool:
     """Whether a function of the language computes each element of its result for itself."""
-    return called_name(call) in _ELEMENTWISE or is_libdevice(call.func)
-
-
-def is_libdevice(function: ast.expr) -> bool:
-    """Whether a function is one of the device library, all of which are element-wise."""
-    return isinstance(function, LanguageRef) and function.name.startswith("libdevice.")
+    operation = operation_of(call)
+    return operation is not None and (operation.is_elementwise or operation.kind == "hint")
 
 
 def _is_float(node: ast.Call) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from ninetoothed.evaluation import EVALUATOR
+from ninetoothed.language import operations
 
 
-def add_members(owner: type, names: Iterable[str]) -> None:
-    """Gives a class of values these functions, called with the value first."""
-    for name in names:
-        setattr(owner, name, _member(name))
+def add_members(owner: type, kind: str) -> None:
+    """Gives a class of values the functions that are members of such, called with the value first."""
+    for name in operations.names(lambda operation: operation.member_of == kind):
+        if name not in vars(owner):
+            setattr(owner, name, _member(name))
 
 
 def _member(name: str) -> Callable[..., Any]:

@@ -87,12 +87,7 @@ class PointerTile:
         return f"pointer<{self.memory.dtype}>{list(self.shape)}\n{self.offsets!r}"
 
 
-#: The functions that are members of Triton's tensors of pointers.
-MEMBERS = """
-    atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor store
-""".split()
-
-add_members(PointerTile, MEMBERS)
+add_members(PointerTile, "pointer")
 
 
 class PointerType:

@@ -269,12 +269,4 @@ def joined_marks(*tiles: Tile) -> Marks:
     return tuple(joined)
 
 
-#: The functions that are members of Triton's tensors.
-MEMBERS = """
-    abs argmax argmin associative_scan broadcast_to cdiv ceil cos cumprod cumsum erf exp exp2
-    expand_dims flip floor gather histogram item log log2 logical_and logical_or max min permute
-    ravel reduce reduce_or reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn sum trans view
-    xor_sum
-""".split()
-
-add_members(Tile, MEMBERS)
+add_members(Tile, "tile")
