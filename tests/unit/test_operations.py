@@ -222,3 +222,74 @@ def test_of_zeros_it_is_zero(name):
     function = Tile.to if name == "to" else implementation(name)
 
     assert not np.any(function(zero, *more).data)
+
+
+# What the lists of before had left out.
+
+
+def maximum_of_one_of_four(x, y):
+    y = ntl.max(ntl.rand4x(0, x)[1], axis=1, keep_dims=True)  # noqa: F841
+
+
+def maximum_of_uniform(x, y):
+    y = ntl.max(ntl.uint_to_uniform_float(x), axis=1, keep_dims=True)  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [maximum_of_one_of_four, maximum_of_uniform])
+def test_padding_is_followed_through_random_numbers(application):
+    (excluded,) = (n for n in made(application).optimized.nodes() if isinstance(n, Excluded))
+
+    assert excluded.identity == "lowest"
+
+
+def maximum_of_philox(x, y):
+    y = ntl.max(ntl.philox(0, x, 0, 0, 0)[0], axis=1, keep_dims=True)  # noqa: F841
+
+
+def test_padding_is_followed_through_philox_on_numpy():
+    # The first of five numbers is the greatest one or not, whatever the three behind them give.
+    x = torch.arange(64 * 5, dtype=torch.int32).reshape(64, 5) + 1
+    of_five, of_one = torch.empty(64, 1, dtype=torch.int64), torch.empty(64, 5, dtype=torch.int64)
+
+    made(maximum_of_philox)(x, of_five)
+    for column in range(5):
+        made_of_one(x[:, column : column + 1], of_one[:, column : column + 1])
+
+    assert torch.equal(of_five, of_one.amax(1, keepdim=True))
+
+
+def made_of_one(x, y):
+    def of_one(x, y):
+        return x.tile((1, 1)), y.tile((1, 1))
+
+    ninetoothed.make(of_one, maximum_of_philox, (Tensor(2), Tensor(2)))(x, y)
+
+
+def assumed(x, y):
+    ntl.assume(x > 0)
+    y = ntl.sum(x, axis=1, keep_dims=True)  # noqa: F841
+
+
+def test_an_assumption_holds_in_the_padding():
+    (excluded,) = (n for n in made(assumed).optimized.nodes() if isinstance(n, Excluded))
+    assert excluded.identity == "one"
+
+    x, y = torch.ones(64, 5), torch.empty(64, 1)
+    made(assumed)(x, y)
+    assert torch.equal(y, torch.full((64, 1), 5.0))
+
+
+def viewed(x, y, z):
+    y = ntl.view(ntl.zeros((z.source.shape[0], 1), ntl.float32), (1, z.source.shape[1]))  # noqa: F841
+
+
+def viewed_by_a_method(x, y, z):
+    y = ntl.sum(x).reshape(1, z.source.shape[1])  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [viewed, viewed_by_a_method])
+def test_a_shape_is_known_when_it_is_compiled(application):
+    kernel = ninetoothed.make(
+        lambda x, y, z: (*arrangement(x, y), z), application, (Tensor(2), Tensor(2), Tensor(2))
+    )
+    assert "z_size_1: tl.constexpr" in kernel.source
