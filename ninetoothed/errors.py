@@ -6,7 +6,6 @@ A `Location` points into the user's own file; the message ends with the line and
 from __future__ import annotations
 
 import ast
-import difflib
 import linecache
 import os
 import sys
@@ -147,5 +146,7 @@ class ConflictingStoreError(NineToothedError, RuntimeError):
 
 def near(name: str, candidates: Iterable[str]) -> str:
     """`` Did you mean 'x'?`` where a candidate comes near ``name``, else an empty string."""
+    import difflib  # Only an error needs it, and it costs a millisecond.
+
     matches = difflib.get_close_matches(name, list(candidates), n=1)
     return f" Did you mean {matches[0]!r}?" if matches else ""

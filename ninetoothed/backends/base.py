@@ -64,6 +64,14 @@ class Backend(abc.ABC):
             CompilationError, DeviceError: the kernel does not compile or does not fit the device.
         """
 
+    def evaluator(self) -> Callable[[str], Callable[..., Any]] | None:
+        """What gives the Python function for a name of the language, such as ``"exp"``.
+
+        It is asked where an application runs as Python, and where ``ntl.exp`` is called outside of
+        a kernel. None, the default, is for a backend that only compiles.
+        """
+        return None
+
     def tune(
         self, kernel: Definition, call: Call, values: tuple[Any, ...], effort: Effort
     ) -> Tuned:

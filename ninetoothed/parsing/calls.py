@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.language import LanguageFunction
+from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
-from ninetoothed.parsing.language_calls import SHAPES, LanguageCallFrame
+from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import (
     Bound,
     is_inlined,
@@ -144,8 +144,11 @@ class CallFrame(LanguageCallFrame):
         if len(self.state.block) > start:
             function = self._kept(function, start, node)
         attribute = function.node
-        if isinstance(attribute, ast.Attribute) and attribute.attr in SHAPES:
-            arguments, keywords = self.widened(attribute.attr, 0, arguments, keywords, node)
+        operation = (
+            operations.find(attribute.attr) if isinstance(attribute, ast.Attribute) else None
+        )
+        if operation is not None and "shape" in operation.places:
+            arguments, keywords = self.widened(operation, 1, arguments, keywords, node)
         return self.runtime_call(attribute, arguments, keywords, node)
 
     # Helpers.

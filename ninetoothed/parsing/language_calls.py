@@ -6,19 +6,14 @@ import ast
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.language import LanguageFunction
+from ninetoothed.language import LanguageFunction, operations
+from ninetoothed.language.operations import Operation
 from ninetoothed.parsing import source
 from ninetoothed.parsing.objects import comes_from, is_inlined, value_of
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
 from ninetoothed.program.effects import is_effect
 from ninetoothed.program.nodes import ExternRef, LanguageRef, SequenceLength, Widened
-
-#: Functions that take a shape, and the first argument of it: all from there on, or a tuple.
-SHAPES = {"zeros": 0, "full": 0, "broadcast_to": 1, "reshape": 1, "view": 1}
-
-#: Those of them that take the shape as one argument only, others following it.
-_ONE_SHAPE = frozenset({"zeros", "full"})
 
 _RANGES = frozenset({"range", "static_range"})
 
@@ -50,8 +45,9 @@ class LanguageCallFrame(OperatorFrame):
         folded = self.folded(function, arguments, node)
         if folded is not None:
             return folded
-        if name in SHAPES:
-            arguments, keywords = self.widened(name, SHAPES[name], arguments, keywords, node)
+        operation = operations.find(name)
+        if operation is not None and "shape" in operation.places:
+            arguments, keywords = self.widened(operation, 0, arguments, keywords, node)
         return self.language_call(name, arguments, keywords, node)
 
     def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
@@ -77,14 +73,20 @@ class LanguageCallFrame(OperatorFrame):
 
     def widened(
         self,
-        name: str,
-        first: int,
+        operation: Operation,
+        bound: int,
         arguments: list[Value],
         keywords: dict[str, Value],
         node: ast.Call,
     ) -> tuple[list[Value], dict[str, Value]]:
-        """The arguments with the dimensions of the shape among them widened."""
-        last = first + 1 if name in _ONE_SHAPE else len(arguments)
+        """The arguments with the dimensions of the shape among them widened.
+
+        Args:
+            bound: how many arguments stand elsewhere: 1 for a method's own value.
+        """
+        first = operation.places["shape"] - bound
+        # What is made anew takes its shape as one argument, and others after it.
+        last = first + 1 if operation.kind == "creation" else len(arguments)
         widened = [
             self._widened_shape(value, node) if first <= index < last else value
             for index, value in enumerate(arguments)

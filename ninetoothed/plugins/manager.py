@@ -196,6 +196,20 @@ class PluginManager:
                 return backend
         raise PluginError(self._unknown("backend", name, (b.name for b in self.backends())))
 
+    def evaluator(self) -> Callable[[str], Callable[..., Any]]:
+        """What finds the Python function that a name of the language is; `DeviceError` if none does.
+
+        See `Backend.evaluator`.
+        """
+        for backend in self.backends():
+            found = backend.evaluator()
+            if found is not None:
+                return found
+        raise DeviceError(
+            "No backend runs functions of the language as Python: they have a meaning inside of a "
+            f"kernel only.{self._broken_note()}"
+        )
+
     def frontends(self) -> tuple[Frontend, ...]:
         """All frontends, built-in ones first."""
         with self._lock:
@@ -366,4 +380,5 @@ frontend_named = MANAGER.frontend_named
 tell_of_changes = MANAGER.tell_of_changes
 backend_for = MANAGER.backend_for
 backend_named = MANAGER.backend_named
+evaluator = MANAGER.evaluator
 listing = MANAGER.listing

@@ -21,17 +21,6 @@ TRITON = "ninetoothed.backends.triton"
 
 #: Imports that close circles and are to go, by importer and imported. One that does not is an error.
 NOT_YET = [
-    # A name of the language finds its NumPy function, values and operators one another.
-    ("ninetoothed.language", "ninetoothed.backends.numpy.language.table"),
-    ("ninetoothed.backends.numpy.values.tile", "ninetoothed.backends.numpy.language.table"),
-    ("ninetoothed.backends.numpy.values.tile", "ninetoothed.backends.numpy.values.operators"),
-    ("ninetoothed.backends.numpy.language.blocks", "ninetoothed.backends.numpy.language.memory"),
-    ("ninetoothed.backends.numpy.language.combining", "ninetoothed.backends.numpy.execution.hooks"),
-    # What `make` knows and the callable are one module.
-    ("ninetoothed.backends.*", "ninetoothed.launch.*"),
-    ("ninetoothed.frontends.base", "ninetoothed.launch.kernel"),
-    ("ninetoothed.plugins.manager", "ninetoothed.launch.kernel"),
-    ("ninetoothed.frontends.base", "ninetoothed.backends.base"),
     # The contracts of triton/ name the rest of what is to go there.
     (f"{TRITON}.options.*", f"{TRITON}.printers.*"),
     (f"{TRITON}.options.*", f"{TRITON}.planning.*"),

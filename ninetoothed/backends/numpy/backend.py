@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,12 @@ class NumpyBackend(Backend):
         from ninetoothed.backends.numpy.execution.checking import check
 
         return check()
+
+    def evaluator(self) -> Callable[[str], Callable[..., Any]]:
+        """The functions of tiles and numbers."""
+        from ninetoothed.backends.numpy.execution.hooks import evaluator
+
+        return evaluator()
 
 
 BACKEND = NumpyBackend()

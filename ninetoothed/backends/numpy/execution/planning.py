@@ -15,7 +15,8 @@ from ninetoothed.backends.numpy.execution.addressing import (
     concrete,
     next_power_of_two,
 )
-from ninetoothed.backends.numpy.execution.execute import Launch, Tensor, TensorPlan
+from ninetoothed.backends.numpy.execution.execute import Launch
+from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.language import dtypes
@@ -73,7 +74,7 @@ class NumpyPlan:
             if parameter.kind == "tensor":
                 plan = self.tensors[parameter.name]
                 pointer, sequences = next(rest), _sequences(plan, rest)
-                tensor = Tensor(plan, pointer, sequences, launch, recorder is not None)
+                tensor = Tensor(plan, pointer, sequences, launch.running, recorder is not None)
                 tensor.memory.observers += observers
                 arguments.append(tensor)
             elif parameter.kind == "scalar":

@@ -1,11 +1,8 @@
-"""The NumPy implementation of Triton's language: one table, from name to function.
-
-`implementation` gives the function of a name of `ninetoothed.language`. Tiles get the functions
-that Triton's tensors have as members.
-"""
+"""The NumPy implementation of Triton's language: one table, from name to function."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,9 +18,10 @@ from ninetoothed.backends.numpy.language import (
 )
 from ninetoothed.backends.numpy.language import math as language_math
 from ninetoothed.backends.numpy.language import memory as language_memory
-from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.language.math import elementwise_of
 from ninetoothed.backends.numpy.values.promotion import refuse
-from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import operations
+from ninetoothed.language.operations import Operation
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **combining.FUNCTIONS,
@@ -38,21 +36,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **random.FUNCTIONS,
 }
 
-#: Namespaces whose names are also, and mean the same, at the top.
-_ALIASES = ("math", "random", "standard", "core")
-
-#: The functions that are members of Triton's tensors, called with the tile first.
-TILE_MEMBERS = """
-    abs argmax argmin associative_scan broadcast_to cdiv ceil cos cumprod cumsum erf exp exp2
-    expand_dims flip floor gather histogram item log log2 logical_and logical_or max min permute
-    ravel reduce reduce_or reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn sum trans view
-    xor_sum
-""".split()
-
-POINTER_MEMBERS = """
-    atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor store
-""".split()
-
 
 def implementation(name: str) -> Callable[..., Any]:
     """The function behind a name such as ``"exp"``, ``"math.exp"`` or ``"libdevice.tanh"``.
@@ -60,16 +43,19 @@ def implementation(name: str) -> Callable[..., Any]:
     Raises:
         CompilationError: there is none; what calls it is named in the error.
     """
-    namespace, _, rest = name.rpartition(".")
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
-    if namespace in _ALIASES and rest in FUNCTIONS:
-        return FUNCTIONS[rest]
-    if namespace == "libdevice":
-        from ninetoothed.backends.numpy.language import libdevice  # large, and few kernels need it
+    for known in (name, operations.without_alias(name)):
+        if known in FUNCTIONS:
+            return FUNCTIONS[known]
+    operation = operations.find(name)
+    if operation is not None:
+        if operation.home == "libdevice":
+            from ninetoothed.backends.numpy.language import libdevice  # large, and few need it
 
-        if rest in libdevice.FUNCTIONS:
-            return libdevice.FUNCTIONS[rest]
+            rest = name.rpartition(".")[2]
+            if rest in libdevice.FUNCTIONS:
+                return libdevice.FUNCTIONS[rest]
+        if operation.numpy is not None:
+            return brought_along(operation)
 
     def missing(*arguments: Any, **keywords: Any) -> Any:
         raise refuse(
@@ -80,7 +66,9 @@ def implementation(name: str) -> Callable[..., Any]:
     return missing
 
 
-for _name in TILE_MEMBERS:
-    setattr(Tile, _name, FUNCTIONS[_name])
-for _name in POINTER_MEMBERS:
-    setattr(PointerTile, _name, FUNCTIONS[_name])
+@functools.cache
+def brought_along(operation: Operation) -> Callable[..., Any]:
+    """What an operation from elsewhere is; an element-wise one is given and gives bare arrays."""
+    function = operation.numpy
+    assert function is not None
+    return elementwise_of(operation.name, function) if operation.is_elementwise else function

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
-from ninetoothed.program.effects import called_name, names_assigned, names_read
+from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
 from ninetoothed.program.nodes import Excluded, LanguageRef, Load, SymbolValue, Widened, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression
@@ -30,11 +30,6 @@ PARTS = 8
 
 #: What the emitted text calls, from the library.
 FUNCTIONS = frozenset({"as_column", "partial_sums"})
-
-#: Functions whose result has at each place what comes of the arguments at that place.
-_ELEMENTWISE = frozenset(
-    "abs cast cos exp exp2 fma log log2 maximum minimum rsqrt sigmoid sin sqrt to where".split()
-)
 
 
 @dataclass(frozen=True)
@@ -259,7 +254,8 @@ def _places_of(value: ast.expr) -> list[ast.expr]:
         return [value.left, value.right]
     if isinstance(value, ast.UnaryOp):
         return [value.operand]
-    if isinstance(value, ast.Call) and called_name(value) in _ELEMENTWISE:
+    operation = operation_of(value) if isinstance(value, ast.Call) else None
+    if isinstance(value, ast.Call) and operation is not None and operation.is_elementwise:
         of_method = [value.func.value] if isinstance(value.func, ast.Attribute) else []
         return [*of_method, *value.args]
     return []

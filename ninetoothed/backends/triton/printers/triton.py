@@ -30,6 +30,7 @@ from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.backends.triton.specialization.call_facts import Variant
 from ninetoothed.errors import Location
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import SymbolValue, Widened, clone, location
 from ninetoothed.program.printer import with_bare_targets
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -38,9 +39,6 @@ from ninetoothed.symbols.simplify import floors_as_it_truncates, product
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
-
-#: Functions of the language whose arguments must be known when Triton compiles.
-_COMPILE_TIME = frozenset({"arange", "static_range", "full", "zeros", "reshape", "broadcast_to"})
 
 _GENERIC = Variant()
 _PLAIN = Options()
@@ -113,6 +111,7 @@ class _Emitter:
         self._taken |= {p.name for p in kernel.parameters}
         self.used: dict[str, KernelParameter] = {}
         self.imports: set[str] = set()
+        self._externs: dict[str, tuple[str, Any]] = {}
         self._writer = _Writer()
         self._addresses = Addresses(self)
         #: The number of the element of the grid, where a program handles several (`persistent`).
@@ -176,7 +175,7 @@ class _Emitter:
             write.text(),
             tuple(parameters),
             write.locations,
-            dict(self._program.externs),
+            {**self._program.externs, **dict(self._externs.values())},
             needs,
         )
 
@@ -248,6 +247,12 @@ class _Emitter:
             name, number = f"{wanted}_{number}", number + 1
         self._taken.add(name)
         return name
+
+    def extern(self, operation: str, function: Any) -> str:
+        """The name of a function that an operation of the language is in Triton."""
+        if operation not in self._externs:
+            self._externs[operation] = self.fresh(operation), function
+        return self._externs[operation][0]
 
     def pointer(self, parameter: str) -> ast.expr:
         """The pointer to a tensor's first element."""
@@ -389,7 +394,8 @@ def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
 def _is_compile_time(node: ast.AST) -> bool:
     if isinstance(node, ast.AnnAssign):
         return True
-    return isinstance(node, ast.Call) and getattr(node.func, "name", None) in _COMPILE_TIME
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    return operation is not None and operation.takes_constants
 
 
 def _symbols_in(tree: ast.AST) -> Iterable[Symbol]:
