@@ -210,7 +210,7 @@ def test_anything_else_is_not(name):
 @pytest.mark.parametrize("name", sorted(operations.names(lambda row: row.zero == "all")))
 def test_of_zeros_it_is_zero(name):
     """What ``zero`` says of an element-wise operation is true of its NumPy implementation."""
-    from ninetoothed.backends.numpy.language.table import implementation
+    from ninetoothed.backends.numpy.language.implementations import implementation
     from ninetoothed.backends.numpy.values.tile import Tile
 
     zero = Tile(np.zeros(4, np.float32), dtypes.float32)

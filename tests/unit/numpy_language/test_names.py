@@ -12,8 +12,8 @@ import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
+from ninetoothed.backends.numpy.language.implementations import FUNCTIONS
 from ninetoothed.backends.numpy.language.libdevice import FUNCTIONS as LIBDEVICE
-from ninetoothed.backends.numpy.language.table import FUNCTIONS
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes, operations
@@ -174,7 +174,7 @@ def test_a_tile_has_its_members_before_the_language_is_imported():
         "from ninetoothed.language import dtypes\n"
         "from ninetoothed.backends.numpy.values.tile import Tile\n"
         "x = Tile(numpy.ones(4, numpy.float32), dtypes.float32)\n"
-        "print('ninetoothed.backends.numpy.language.table' in sys.modules, float((x + x).sum()))"
+        "print('ninetoothed.backends.numpy.language.implementations' in sys.modules, float((x + x).sum()))"
     )
 
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

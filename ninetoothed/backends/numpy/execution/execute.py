@@ -99,7 +99,7 @@ def _located(error: TypeError) -> Exception:
 
 def _parameters_of(message: str) -> str:
     """What the function takes that a message of Python's says was called with the wrong arguments."""
-    from ninetoothed.backends.numpy.language.table import FUNCTIONS
+    from ninetoothed.backends.numpy.language.implementations import FUNCTIONS
 
     called = re.match(r"(\w+)\(\) (got|missing|takes) ", message)
     function = FUNCTIONS.get(called[1]) if called else None

@@ -208,7 +208,7 @@ def _augmented(value: Any) -> Any:
 
 def evaluator() -> Callable[[str], Callable[..., Any]]:
     """What finds the function of a name of the language."""
-    from ninetoothed.backends.numpy.language.table import implementation
+    from ninetoothed.backends.numpy.language.implementations import implementation
 
     return implementation
 

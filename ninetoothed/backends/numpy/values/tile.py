@@ -19,7 +19,7 @@ What the executor needs to know:
 - ``tile.cast(dtype)`` is what a store needs; `as_tile` accepts numbers too.
 - Pointers: `ninetoothed.backends.numpy.values.pointer`. The running program: `context`.
 - ``if tile:`` and ``tile`` as an index work for one-element tiles. For Python's ``max``, ``min``,
-  ``and``, ``or`` and ``not`` of larger ones use `language.table.FUNCTIONS`' ``builtin_max``,
+  ``and``, ``or`` and ``not`` of larger ones use `language.implementations.FUNCTIONS`' ``builtin_max``,
   ``builtin_min``, ``logical_and``, ``logical_or`` and ``logical_not``.
 - NumPy's warnings are the caller's: run programs within ``numpy.errstate(all="ignore")``.
 """
