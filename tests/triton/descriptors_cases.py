@@ -10,6 +10,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import addmm, bmm, mm, sdpa
 from ninetoothed import Tensor, block_size
+from tests.triton.emitted import last_emitted
 
 
 def half(*shape: int) -> torch.Tensor:
