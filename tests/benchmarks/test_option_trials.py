@@ -61,7 +61,7 @@ class Machine:
 
     def candidate(self, planner: Any, config: Config) -> SimpleNamespace:
         """What a planner launches: emitted, and not compiled."""
-        specialized = specialize(planner._kernel.definition, planner._call, config)
+        specialized = specialize(planner._kernel, planner._call, config)
         self.planned.append((config, specialized.emitted.text))
         milliseconds = MILLISECONDS * 0.9 ** len(config.options)
         return SimpleNamespace(
