@@ -42,7 +42,7 @@ def folds(kernel, *tensors, **blocks):
 
 
 def test_a_warp_follows_a_row_of_windows():
-    assert folds(TEN["conv2d"].definition, *map(half, CONVOLUTION)) == {"input": 0}
+    assert folds(TEN["conv2d"], *map(half, CONVOLUTION)) == {"input": 0}
 
 
 def test_be_they_the_rows_or_the_columns_of_a_matrix():
@@ -52,19 +52,17 @@ def test_be_they_the_rows_or_the_columns_of_a_matrix():
 
 
 def test_rows_that_begin_anywhere_are_not_folded():
-    assert folds(TEN["mm"].definition, *map(half, PRODUCT)) == {}
+    assert folds(TEN["mm"], *map(half, PRODUCT)) == {}
 
 
 def test_nor_are_tiles_too_small_for_a_warp():
     small = {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_K": 16}
 
-    assert folds(TEN["conv2d"].definition, *map(half, CONVOLUTION), **small) == {}
+    assert folds(TEN["conv2d"], *map(half, CONVOLUTION), **small) == {}
 
 
 def test_a_narrow_tile_is_folded_along_what_is_left():
-    small = folds(
-        TEN["conv2d"].definition, *map(half, CONVOLUTION), BLOCK_SIZE_M=16, BLOCK_SIZE_K=128
-    )
+    small = folds(TEN["conv2d"], *map(half, CONVOLUTION), BLOCK_SIZE_M=16, BLOCK_SIZE_K=128)
 
     assert small == {"input": 1}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples import rope_in_place
-from ninetoothed.backends.triton.options.eviction_policy import streamed
+from ninetoothed.backends.triton.analysis.streams import streamed
 from ninetoothed.backends.triton.options.registry import Options
 from ninetoothed.backends.triton.printers.triton import emit
 from tests.golden.kernels import TEN

@@ -53,14 +53,14 @@ def loops(text):
 
 
 def test_only_the_last_round_of_a_product_has_masks():
-    whole, rest = loops(source(mm.kernel.definition, product(100)))
+    whole, rest = loops(source(mm.kernel, product(100)))
 
     assert "mask=" not in whole
     assert "mask=" in rest
 
 
 def test_the_rounds_without_masks_are_counted():
-    lines = [line.strip() for line in source(mm.kernel.definition, product(100)).splitlines()]
+    lines = [line.strip() for line in source(mm.kernel, product(100)).splitlines()]
 
     assert "k_whole = tl.minimum(k_whole, input_size_1 // BLOCK_SIZE_K)" in lines
     assert "for k in range(0, k_whole):" in lines
@@ -68,18 +68,18 @@ def test_the_rounds_without_masks_are_counted():
 
 
 def test_a_loop_that_needs_no_mask_stays_one():
-    assert len(loops(source(mm.kernel.definition, product(128)))) == 1
+    assert len(loops(source(mm.kernel, product(128)))) == 1
 
 
 def test_causal_attention_compares_on_the_diagonal_only():
-    whole, rest = loops(source(sdpa.kernel.definition, attention(1024, True)))
+    whole, rest = loops(source(sdpa.kernel, attention(1024, True)))
 
     assert "<=" not in whole
     assert "<=" in rest
 
 
 def test_a_count_under_a_condition_is_taken_under_it():
-    text = source(sdpa.kernel.definition, attention(1024))
+    text = source(sdpa.kernel, attention(1024))
     guarded = (
         "    if is_causal:\n"
         "        i_whole = tl.minimum(i_whole, (BLOCK_SIZE_M * program_2 + 1) // BLOCK_SIZE_N)\n"
@@ -89,13 +89,13 @@ def test_a_count_under_a_condition_is_taken_under_it():
 
 
 def test_a_comparison_that_holds_everywhere_is_not_made():
-    (loop,) = loops(source(sdpa.kernel.definition, attention(1024), ()))
+    (loop,) = loops(source(sdpa.kernel, attention(1024), ()))
 
     assert "is_seen = tl.full((BLOCK_SIZE_N,), True, tl.int1)" in loop
 
 
 def test_a_comparison_that_fails_somewhere_is_made():
-    (loop,) = loops(source(sdpa.kernel.definition, attention(1000), ()))
+    (loop,) = loops(source(sdpa.kernel, attention(1000), ()))
 
     assert "is_seen = position < key_size_2" in loop
 

@@ -247,8 +247,8 @@ def test_more_stages_are_tried_where_programs_are_few_and_small(machine: Machine
 
 
 def test_what_the_user_fixed_stays(machine: Machine, monkeypatch) -> None:
-    monkeypatch.setattr(mm.kernel, "num_warps", 8)
-    monkeypatch.setattr(mm.kernel, "num_stages", (2, 3))
+    monkeypatch.setitem(mm.kernel.definition.__dict__, "num_warps", 8)
+    monkeypatch.setitem(mm.kernel.definition.__dict__, "num_stages", (2, 3))
     chosen(product(512, 512, 512))
     assert {config.num_warps for config in machine.measured} == {8}
     assert {config.num_stages for config in machine.measured} <= {2, 3}
@@ -394,7 +394,7 @@ def test_tuning_ahead_measures_all_and_tells(machine: Machine) -> None:
 
 def test_tuning_ahead_where_there_is_one_choice_measures_it(machine: Machine, monkeypatch) -> None:
     machine.time = lambda config: 0.25
-    monkeypatch.setattr(softmax.kernel, "num_warps", 4)
+    monkeypatch.setitem(softmax.kernel.definition.__dict__, "num_warps", 4)
     call = Call({"input": tensor(99, 4096), "output": tensor(99, 4096)}, device=Device("cuda"))
     tuned = Planner(softmax.kernel.definition, call).tune(addresses(call), tuning.effort("full"))
     assert tuned.times == {tuned.config: 0.25} and tuned.config.num_warps == 4

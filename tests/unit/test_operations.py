@@ -99,11 +99,15 @@ def test_it_is_parsed_as_one_operation(softsign):
 
 def test_the_passes_follow_the_padding_through_it(softsign):
     (excluded,) = (
-        node for node in made(maximum_of_softsign).definition.optimized.nodes() if isinstance(node, Excluded)
+        node
+        for node in made(maximum_of_softsign).definition.optimized.nodes()
+        if isinstance(node, Excluded)
     )
     assert excluded.identity == "lowest" and isinstance(excluded.value, ast.Call)
     # Padding reads as zero, and of zero it is zero.
-    assert not any(isinstance(n, Excluded) for n in made(sum_of_softsign).definition.optimized.nodes())
+    assert not any(
+        isinstance(n, Excluded) for n in made(sum_of_softsign).definition.optimized.nodes()
+    )
 
 
 def test_it_is_counted(softsign):
@@ -111,7 +115,9 @@ def test_it_is_counted(softsign):
     x, y = (Argument(shape, (shape[1], 1), dtypes.float32) for shape in ((64, 5), (64, 1)))
     call = Call({"x": x, "y": y}, device=Device("cuda"))
 
-    counts = count(kernel.definition, call, environment_of(kernel.definition, call, Config((), 4, 3)))
+    counts = count(
+        kernel.definition, call, environment_of(kernel.definition, call, Config((), 4, 3))
+    )
 
     assert counts.special == 8 and counts.reductions == 1
 
@@ -237,7 +243,9 @@ def maximum_of_uniform(x, y):
 
 @pytest.mark.parametrize("application", [maximum_of_one_of_four, maximum_of_uniform])
 def test_padding_is_followed_through_random_numbers(application):
-    (excluded,) = (n for n in made(application).definition.optimized.nodes() if isinstance(n, Excluded))
+    (excluded,) = (
+        n for n in made(application).definition.optimized.nodes() if isinstance(n, Excluded)
+    )
 
     assert excluded.identity == "lowest"
 

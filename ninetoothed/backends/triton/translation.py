@@ -13,7 +13,6 @@ from ninetoothed.backends.triton.options import (
     descriptors,
     folded_gather,
     full_tile_versioning,
-    l2_residency,
     register_prefetch,
     split_k,
     tma_pipeline,
@@ -137,9 +136,6 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         variant = replace(
             variant, ahead=early, folded=folded_gather.folds(kernel, early, environment)
         )
-    if options.keep:
-        keeping = l2_residency.keeping(kernel, call, environment, grid, options.keep)
-        variant = replace(variant, keeping=keeping)
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}

@@ -15,7 +15,6 @@ from ninetoothed.backends.triton.options import (
     dependent_launch,
     full_tile_versioning,
     interleaved_pairs,
-    load_scheduling,
     loop_splitting,
     partial_reduction_sinking,
     persistent,
@@ -101,8 +100,6 @@ class _Emitter:
         if variant.ring:
             self._program = tma_pipeline.run(self._program, dict(variant.ring.constants))
         self.library: set[str] = set()
-        if options.early and load_scheduling.applies(kernel):
-            self._program = load_scheduling.run(self._program)
         if options.defer and partial_reduction_sinking.applies(kernel):
             self._program = partial_reduction_sinking.run(self._program)
             self.library |= partial_reduction_sinking.FUNCTIONS
@@ -135,7 +132,6 @@ class _Emitter:
         prologue = addresses.prologue()
         count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
         statements = [s for group in body for s in group] or [ast.Pass()]
-        statements += addresses.released()
         needs: gluon.Needs | None = None
         if self._variant.ring:
             translation = gluon.Translation(self, [*prologue, *statements])

@@ -20,7 +20,6 @@ from ninetoothed.tensors.access import Access, is_power_of_two, needed
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.backends.triton.options.l2_residency import Keeping
     from ninetoothed.backends.triton.options.tma_pipeline import Ring
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
@@ -50,7 +49,6 @@ class Variant:
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         ring: the rings of buffers that a loop loads to itself (`rings`).
-        keeping: which results stay in the cache (`keep`).
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -69,7 +67,6 @@ class Variant:
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     ring: Ring | None = None
-    keeping: Keeping | None = None
 
     def box(self, parameter: str) -> Box | None:
         """How a tensor is loaded by descriptor; None where it is not."""
