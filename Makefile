@@ -22,12 +22,14 @@ demo: $(STAMP)  ## run the ten kernels of the paper here and compare each with P
 demo-paddle: $(PADDLE_VENV)/installed  ## the same on PaddlePaddle's tensors, in an environment without PyTorch
 	@$(PADDLE_VENV)/bin/python -u -m examples.demo paddle
 
-test: lint types pytest  ## all checks: ruff, mypy, pytest (GPU tests skip without a GPU)
+test: lint types pytest  ## all checks: ruff, import-linter, mypy, pytest (GPU tests skip without a GPU)
 
-lint: $(STAMP)  ## ruff: rules and formatting
+lint: $(STAMP)  ## ruff: rules and formatting; import-linter: which room knows which
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@echo "== import-linter"
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 types: $(STAMP)  ## mypy over the package
 	@echo "== mypy"

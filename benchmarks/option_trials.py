@@ -54,7 +54,7 @@ from ninetoothed.backends.triton.printers import joined
 from ninetoothed.backends.triton.specialization import divisors, magic_division
 from ninetoothed.backends.triton.specialization import size_ratios as ratios_of_sizes
 from ninetoothed.backends.triton.translation import specialize
-from ninetoothed.launch.kernel import Kernel
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.tuning.space import Config
 from tests.examples.maker import Maker
 
@@ -82,9 +82,8 @@ STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 
 #: What cannot be without an option.
 _DEPENDENTS = {
-    "descriptors": ("persistent", "ring", "early"),
+    "descriptors": ("persistent", "ring"),
     "split": ("shares",),
-    "hints": ("keep",),
 }
 
 
@@ -97,20 +96,17 @@ class Trial:
         option: the option that is fixed; none for a step.
         value: what it is fixed at.
         step: the step that is left out.
-        beside: what is fixed in *with* and in *without*, as ``$NINETOOTHED_OPTIONS`` has it.
     """
 
     name: str
     option: str = ""
     value: int = 0
     step: str = ""
-    beside: str = ""
 
     @property
     def fixed(self) -> str:
         """What *without* has fixed."""
-        parts = [self.beside, f"{self.option}={self.value}" if self.option else ""]
-        return ",".join(filter(None, parts))
+        return f"{self.option}={self.value}" if self.option else ""
 
     def switched_off(self) -> contextlib.AbstractContextManager[Any]:
         """Within, kernels are emitted without the step."""
@@ -132,7 +128,6 @@ def _trials() -> dict[str, Trial]:
     off = {each.name: getattr(Options, each.name) for each in dataclasses.fields(Options)}
     off["hints"] = 0
     found = [Trial(name, option=name, value=value) for name, value in off.items()]
-    found.append(Trial("hints_without_keep", option="hints", beside="keep=0"))
     found += [Trial(name, step=name) for name in STEPS]
     return {trial.name: trial for trial in found}
 
@@ -141,7 +136,7 @@ TRIALS = _trials()
 
 #: Names of several trials.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "trial": ("keep", "shares", "joined", "early", "by_inverses"),
+    "trial": ("shares", "joined", "by_inverses"),
 }
 GROUPS["steps"] = tuple(name for name in STEPS if name not in GROUPS["trial"])
 GROUPS["others"] = tuple(
@@ -156,7 +151,7 @@ GROUPS["others"] = tuple(
 class Planned:
     """What one kernel's plan was made of."""
 
-    kernel: Kernel
+    kernel: Definition
     call: base.Call
     config: Config
 
@@ -172,7 +167,9 @@ class Watch:
         """Within, plans are noted."""
         original = TritonBackend.plan
 
-        def plan(backend: Any, kernel: Kernel, call: base.Call, values: Any = None) -> base.Plan:
+        def plan(
+            backend: Any, kernel: Definition, call: base.Call, values: Any = None
+        ) -> base.Plan:
             made = original(backend, kernel, call, values)
             self.plans.append(Planned(kernel, call, made.details["config"]))
             return made
@@ -226,9 +223,9 @@ class Workshop:
         """The contenders, by label."""
         return {label: each for label, each in self._made.items() if each is not None}
 
-    def baseline(self, fixed: str = "") -> Contender:
-        """*With*: tuned, and nothing off but what both have off."""
-        found = self._once(fixed or "with", Trial(""), fixed)
+    def baseline(self) -> Contender:
+        """*With*: tuned, and nothing off."""
+        found = self._once("with", Trial(""), "")
         assert found is not None
         return found
 
@@ -236,14 +233,12 @@ class Workshop:
         """*Without*; None where the same configuration cannot be."""
         if way == "tuned":
             return self._once(trial.fixed or f"no {trial.step}", trial, trial.fixed)
-        base_ = self.baseline(trial.beside)
+        base_ = self.baseline()
         return self._once(f"{trial.name} off, same", trial, trial.fixed, base_.plans)
 
     def is_taken(self, trial: Trial) -> bool:
         """Whether *with* has what is tried."""
-        if trial.beside and not self.is_taken(TRIALS[trial.beside.partition("=")[0]]):
-            return False
-        base_ = self.baseline(trial.beside)
+        base_ = self.baseline()
         pairs = zip(self._task.operations, base_.plans, strict=True)
         return any(_is_taken(trial, operation, plan) for operation, plan in pairs)
 
@@ -273,7 +268,7 @@ class Workshop:
         torch.cuda.synchronize()
         plans = self._watch.plans[before:]
         served = [
-            next(plan for plan in plans if plan.kernel is kernels.of(operation))
+            next(plan for plan in plans if plan.kernel is kernels.of(operation).definition)
             for operation in self._task.operations
         ]
         if len(plans) != len(served):
@@ -283,7 +278,7 @@ class Workshop:
     def _foretold(self, kernels: Kernels, trial: Trial, like: Sequence[Planned]) -> bool:
         """Has a search's result be the same configuration but for the trial; whether it can be."""
         for operation, plan in zip(self._task.operations, like, strict=True):
-            planner = Planner(kernels.of(operation), plan.call)
+            planner = Planner(kernels.of(operation).definition, plan.call)
             config = trial.without(plan.config)
             if not planner._applies(config):
                 return False
@@ -303,7 +298,7 @@ def _is_taken(trial: Trial, operation: Operation, plan: Planned) -> bool:
     if trial.option:
         config = replace(config, options=(*config.options, (trial.option, trial.value)))
     with trial.switched_off():
-        changed = specialize(fresh, plan.call, config).key
+        changed = specialize(fresh.definition, plan.call, config).key
     return bool(changed != specialize(plan.kernel, plan.call, plan.config).key)
 
 
@@ -422,7 +417,7 @@ def run(
 
 def _pair(workshop: Workshop, trial: Trial, way: str) -> tuple[str, str] | None:
     """The labels of *with* and *without*; None where there is no *without*."""
-    with_, without = workshop.baseline(trial.beside), workshop.without(trial, way)
+    with_, without = workshop.baseline(), workshop.without(trial, way)
     if without is None:
         return None
     if not same_values(without, with_):

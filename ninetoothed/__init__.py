@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.evaluation import EVALUATOR as _EVALUATOR
+
 if TYPE_CHECKING:
     from ninetoothed import debugging as debugging
     from ninetoothed import language as language
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
-    from ninetoothed.launch.kernel import jit, make
+    from ninetoothed.launch.make import jit, make
     from ninetoothed.launch.tune import tune
     from ninetoothed.symbols.expr import Symbol, block_size
     from ninetoothed.tensors.evaluate import eval, subs
@@ -47,8 +49,8 @@ _HOME = {
     "Tensor": "tensors.tensor",
     "block_size": "symbols.expr",
     "eval": "tensors.evaluate",
-    "jit": "launch.kernel",
-    "make": "launch.kernel",
+    "jit": "launch.make",
+    "make": "launch.make",
     "subs": "tensors.evaluate",
     "tune": "launch.tune",
     **dict.fromkeys(_DTYPES, "language.dtypes"),
@@ -74,3 +76,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+_EVALUATOR.give(lambda: importlib.import_module("ninetoothed.plugins").evaluator())

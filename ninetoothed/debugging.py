@@ -7,15 +7,13 @@ report what a GPU would do silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import arranged_by
 from ninetoothed.tensors.evaluate import eval
 from ninetoothed.tensors.tensor import Tensor
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.numpy.execution.checking import check
 
 __all__ = ["Simulation", "check", "simulate_arrangement"]
 
@@ -72,9 +70,14 @@ def _symbolic(value: Any) -> Any:
     return Tensor(shape=tuple(int(size) for size in value.shape))
 
 
-def __getattr__(name: str) -> Any:
-    if name == "check":
-        from ninetoothed.backends.numpy.execution.checking import check
+def check() -> AbstractContextManager[None]:
+    """Within it, kernels on the NumPy backend are checked as they run.
 
-        return check
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    Raises:
+        OutOfBoundsError: an access leaves its tensor.
+        ConflictingStoreError: two programs store to one element.
+        UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
+    """
+    from ninetoothed.plugins import backend_named
+
+    return backend_named("numpy").check()

@@ -161,22 +161,16 @@ def _compiler() -> Finding:
 
 def _devices() -> Iterator[Finding]:
     """The GPUs, as their own driver tells of them."""
-    from ninetoothed.backends.triton.runtime.device_api import runtime
+    from ninetoothed.plugins import backend_for
 
     for kind in ("cuda", "hip"):
         try:
-            library = runtime(kind)
-            count = library.device_count()
+            described = backend_for(kind).devices(kind)
         except DeviceError as error:
             if kind == "cuda":
                 yield Finding("GPU", "missing", error.message)
             continue
-        for index in range(count):
-            limits = library.limits(index)
-            found = (
-                f"{limits.name}, architecture {limits.arch}, {limits.multiprocessors} "
-                f"multiprocessors, {limits.shared_memory_per_block} bytes of shared memory a program"
-            )
+        for index, found in enumerate(described):
             yield Finding(f"{kind}:{index}", "ok", found)
 
 

@@ -5,7 +5,7 @@ A `Location` points into the user's own file; the message ends with the line and
 
 from __future__ import annotations
 
-import difflib
+import ast
 import linecache
 import os
 import sys
@@ -38,6 +38,27 @@ class Location:
         if self.end_column is not None:
             width = max(1, min(self.end_column, len(text)) - self.column)
         return f"{shown}\n    {' ' * max(start, 0)}{'^' * width}"
+
+
+def location_of(node: ast.AST, file: str) -> Location:
+    """The place of ``node``; its end column only where it ends on the line it starts on."""
+    line = getattr(node, "lineno", 1)
+    same_line = getattr(node, "end_lineno", None) == line
+    end = getattr(node, "end_col_offset", None) if same_line else None
+    return Location(
+        file,
+        line,
+        _characters(file, line, getattr(node, "col_offset", None)),
+        _characters(file, line, end),
+    )
+
+
+def _characters(file: str, line: int, column: int | None) -> int | None:
+    """A tree's columns count UTF-8 bytes; a reader's count characters."""
+    if not column:
+        return column
+    text = linecache.getline(file, line)
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
 
 
 def is_own(file: str) -> bool:
@@ -125,5 +146,7 @@ class ConflictingStoreError(NineToothedError, RuntimeError):
 
 def near(name: str, candidates: Iterable[str]) -> str:
     """`` Did you mean 'x'?`` where a candidate comes near ``name``, else an empty string."""
+    import difflib  # Only an error needs it, and it costs a millisecond.
+
     matches = difflib.get_close_matches(name, list(candidates), n=1)
     return f" Did you mean {matches[0]!r}?" if matches else ""

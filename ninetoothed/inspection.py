@@ -52,15 +52,15 @@ def inspect_kernel(kernel: Kernel, frontend: str) -> Inspected:
             "source": shape_text(parameter.source.shape) if parameter.kind == "tensor" else "-",
             "levels": [shape_text(level) for level in parameter.levels],
         }
-        for parameter in kernel.parameters
+        for parameter in kernel.definition.parameters
     ]
     launch = f"{frontend} takes over the launch." if chosen.launch else source_of(kernel, chosen)
     return Inspected(
         kernel.name,
-        list(kernel.call_names),
-        shape_text(kernel.grid),
+        list(kernel.definition.call_names),
+        shape_text(kernel.definition.grid),
         parameters,
-        str(kernel.program),
+        str(kernel.definition.program),
         kernel.source,
         launch,
     )

@@ -27,7 +27,6 @@ _VALUES = {
     "split": (1, 3),
     "shares": (0, 1, 2),
     "ring": (0, 1, 2),
-    "keep": (0, 1, 10),
 }
 
 #: The tests that an option could break, on a GPU and without one.

@@ -7,65 +7,20 @@ a `Plan` that runs every call of that key. No framework is known here.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import DeviceError
+from ninetoothed.kernels.call import Argument, Call, Device
 
 if TYPE_CHECKING:
-    from ninetoothed.frontends.base import Frontend
-    from ninetoothed.language.dtypes import DType
-    from ninetoothed.launch.kernel import Kernel
-    from ninetoothed.launch.tune import Tuned
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.space import Effort
+    from ninetoothed.tuning.tuned import Tuned
 
-
-@dataclass(frozen=True)
-class Device:
-    """A device: its kind (``"cpu"``, ``"cuda"``, ``"hip"``, …) and its index among those."""
-
-    kind: str
-    index: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.index}"
-
-
-@dataclass(frozen=True)
-class Argument:
-    """What is known of a tensor argument.
-
-    Attributes:
-        shape: the sizes; a jagged dimension has the longest sequence's.
-        strides: in elements.
-        dtype: the element type.
-        alignment: of 1, 2, 4, 8 and 16 the largest that the address in bytes is a multiple of.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: DType
-    alignment: int = 16
-
-
-@dataclass(frozen=True)
-class Call:
-    """One exact key: all that a plan may depend on.
-
-    Attributes:
-        arguments: the tensors by parameter.
-        scalars: the element types of the values passed by value, by parameter.
-        constants: the constexpr parameters and symbols, by name.
-        device: where the tensors are.
-        frontend: whose tensors they are.
-    """
-
-    arguments: Mapping[str, Argument]
-    scalars: Mapping[str, DType] = field(default_factory=dict)
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    device: Device = Device("cpu")
-    frontend: Frontend | None = None
+__all__ = ["Argument", "Backend", "Call", "Device", "Plan", "run_nothing"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +53,7 @@ class Backend(abc.ABC):
     device_kinds: tuple[str, ...]
 
     @abc.abstractmethod
-    def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+    def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key.
 
         Args:
@@ -109,7 +64,17 @@ class Backend(abc.ABC):
             CompilationError, DeviceError: the kernel does not compile or does not fit the device.
         """
 
-    def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
+    def evaluator(self) -> Callable[[str], Callable[..., Any]] | None:
+        """What gives the Python function for a name of the language, such as ``"exp"``.
+
+        It is asked where an application runs as Python, and where ``ntl.exp`` is called outside of
+        a kernel. None, the default, is for a backend that only compiles.
+        """
+        return None
+
+    def tune(
+        self, kernel: Definition, call: Call, values: tuple[Any, ...], effort: Effort
+    ) -> Tuned:
         """Searches for the fastest configuration of a call; see `ninetoothed.tune`.
 
         Args:
@@ -122,3 +87,50 @@ class Backend(abc.ABC):
             f"kernel `{kernel.name}` cannot be tuned for {call.device.kind} tensors: the "
             f"{self.name} backend has nothing to choose. Tune with tensors on a GPU."
         )
+
+    def source(self, kernel: Definition) -> str:
+        """The text that it generates of a kernel, with nothing known of the arguments.
+
+        Raises:
+            DeviceError: this backend generates none.
+        """
+        raise DeviceError(f"The {self.name} backend generates no source of kernel `{kernel.name}`.")
+
+    def compile(
+        self,
+        kernel: Definition,
+        call: Call,
+        target: Any,
+        configuration: Mapping[str, int] | None,
+        num_warps: int | None,
+        num_stages: int | None,
+    ) -> Any:
+        """Compiles a kernel for a device that need not be there; see `Kernel.compile`.
+
+        Raises:
+            DeviceError: this backend compiles for no such target.
+        """
+        raise DeviceError(f"The {self.name} backend compiles nothing for the target {target!r}.")
+
+    def devices(self, kind: str) -> list[str]:
+        """A line about each device of a kind that is here.
+
+        Raises:
+            DeviceError: the kind's driver is not here.
+        """
+        return []
+
+    def on_device(self, index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
+        """What says whether as many addresses as these are all on a device; None if nothing can.
+
+        For a frontend that asks at each call, where its own objects for devices are slow.
+        """
+        return None
+
+    def check(self) -> AbstractContextManager[None]:
+        """Within it, kernels are checked as they run; see `ninetoothed.debugging.check`.
+
+        Raises:
+            DeviceError: this backend checks nothing.
+        """
+        raise DeviceError(f"The {self.name} backend does not check kernels as they run.")

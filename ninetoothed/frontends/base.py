@@ -18,8 +18,7 @@ from ninetoothed.errors import ArgumentError, PluginError
 from ninetoothed.language.dtypes import DType
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.base import Device
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.call import Device
 
 
 def _no_names() -> Mapping[str, object]:
@@ -105,7 +104,7 @@ class Frontend:
     guard: Callable[..., Callable[..., bool]] | None = None
     guard_addresses: bool = False
     event: Callable[[], Any] | None = None
-    launch: Callable[[Kernel], Callable[[Mapping[str, Any]], Any]] | None = None
+    launch: Callable[[Any], Callable[[Mapping[str, Any]], Any]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():

@@ -12,14 +12,13 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
-from ninetoothed.frontends import paddle_native
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.frontends.paddle_guard import Keys, guard
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.base import Device
+    from ninetoothed.kernels.call import Device
 
 NINETOOTHED_CONTRACT = 1
 
@@ -117,7 +116,7 @@ def _devices() -> list[tuple[Device, Any]]:
     """The devices of this machine that Paddle can use, the CPU first, each with its place."""
     import paddle
 
-    from ninetoothed.backends.base import Device
+    from ninetoothed.kernels.call import Device
 
     found = [(Device("cpu", 0), paddle.CPUPlace())]
     if paddle.is_compiled_with_cuda():
@@ -223,10 +222,6 @@ def _current_stream() -> Callable[[int], int]:
     from paddle.base import core
 
     stream_of = core._get_current_stream
-    # Nothing is built where there are no GPUs.
-    native = paddle_native.functions() if _only_place() is None else None
-    if native is not None:
-        return native.stream(stream_of, _with_handle)  # type: ignore[no-any-return]
     known = (None, 0)
 
     def current_stream(index: int) -> int:

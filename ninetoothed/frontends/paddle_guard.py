@@ -17,8 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed.frontends import paddle_native
-
 
 @dataclass(frozen=True)
 class Keys:
@@ -57,17 +55,14 @@ class _Checks:
 def guard(keys: Keys, tensors: Sequence[Any], addresses: Sequence[int]) -> Callable[..., bool]:
     """What says of as many tensors and their addresses whether they are alike these tensors.
 
-    It is a function in C where the tensors are on a CUDA device and there is a C compiler. See
-    `ninetoothed.frontends.base.Frontend.guard`.
+    See `ninetoothed.frontends.base.Frontend.guard`.
     """
     on_device = _on_device(keys, tensors, addresses)
     checks = [_checks(keys, tensor, on_device is None) for tensor in tensors]
-    native = paddle_native.functions() if on_device is not None else None
-    if native is None:
-        return _in_python(checks, on_device)
-    quick = tuple((each.class_, *each.same, each.differs) for each in checks)
-    careful = tuple((each.class_, *each.same, each.careful) for each in checks)
-    return native.guard(quick, careful, on_device)  # type: ignore[no-any-return]
+    make = _maker(tuple(len(each.same) for each in checks), on_device is not None)
+    values = [value for each in checks for value in (each.class_, *each.same, each.differs)]
+    careful = [each.careful for each in checks]
+    return make([*values, on_device], careful)  # type: ignore[no-any-return]
 
 
 def _checks(keys: Keys, tensor: Any, with_place: bool) -> _Checks:
@@ -98,15 +93,6 @@ def _same_strides(tensor: Any) -> Callable[[Any], Any]:
 def _same_place(key_of: Callable[[Any], Any], tensor: Any) -> Callable[[Any], Any]:
     wanted = key_of(tensor.place)
     return lambda other: key_of(other.place) == wanted
-
-
-def _in_python(
-    checks: Sequence[_Checks], on_device: Callable[..., bool] | None
-) -> Callable[..., bool]:
-    make = _maker(tuple(len(each.same) for each in checks), on_device is not None)
-    values = [value for each in checks for value in (each.class_, *each.same, each.differs)]
-    careful = [each.careful for each in checks]
-    return make([*values, on_device], careful)  # type: ignore[no-any-return]
 
 
 @functools.lru_cache(maxsize=256)
@@ -230,6 +216,6 @@ def _on_device(
     (index, *others) = indices
     if index is None or others:
         return None
-    from ninetoothed.backends.triton.runtime.memory import on_device
+    from ninetoothed.plugins import backend_for
 
-    return on_device(index, addresses)
+    return backend_for("cuda").on_device(index, addresses)

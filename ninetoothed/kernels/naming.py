@@ -7,10 +7,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.program.nodes import Program, SymbolValue
+from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import Arrangement, Parameter, symbols_of
-from ninetoothed.tensors.tensor import owner_of
+from ninetoothed.tensors.level import owner_of
 
 
 def default_name(arrangement: Callable[..., Any], application: Callable[..., Any]) -> str:

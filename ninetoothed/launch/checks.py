@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.errors import ApplicationError, ArgumentError
+from ninetoothed.errors import ArgumentError
 from ninetoothed.language import dtypes
-from ninetoothed.passes import remove_dead
-from ninetoothed.program.nodes import Program, SequenceLength, location
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.tensors.access import sequence_of
 from ninetoothed.tensors.metaops import shape_text
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
-    from ninetoothed.launch.kernel import Kernel
-    from ninetoothed.tensors.arrange import Arrangement, Parameter
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.tensors.arrange import Parameter
 
 
-def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -> Call:
+def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any]) -> Call:
     """The `Call` of a new key.
 
     Args:
@@ -70,43 +67,6 @@ def checked_call(kernel: Kernel, frontend: Frontend, given: Mapping[str, Any]) -
     return call
 
 
-def check_choices(option: str, value: Any) -> None:
-    """`ArgumentError` where ``num_warps`` or ``num_stages`` is neither None, an int nor several."""
-    if value is None:
-        return
-    choices = (value,) if isinstance(value, int) or not isinstance(value, Sequence) else value
-    are_counts = all(
-        isinstance(choice, int) and not isinstance(choice, bool) and choice > 0
-        for choice in choices
-    )
-    if isinstance(value, str) or not choices or not are_counts:
-        raise ArgumentError(
-            f"{option} must be a positive int, or several to choose from, as in (4, 8); got {value!r}"
-        )
-    if option == "num_warps" and any(choice & (choice - 1) for choice in choices):
-        raise ArgumentError(f"num_warps must be a power of two, as in (4, 8); got {value!r}")
-
-
-def check_sequences(program: Program, arrangement: Arrangement) -> None:
-    """`ApplicationError` where a length is asked for of a tile that is of several sequences."""
-    asked = (node for node in program.nodes() if isinstance(node, SequenceLength))
-    several = {n.parameter for n in asked if sequence_of(arrangement.accesses[n.parameter]) is None}
-    for node in remove_dead.run(program).nodes() if several else ():
-        if isinstance(node, SequenceLength) and node.parameter in several:
-            raise ApplicationError(
-                f"`{node.parameter}.source.shape[{node.dim}]` is the length of the sequence at "
-                f"hand, and a program's tiles of `{node.parameter}` are of several sequences. In "
-                "the arrangement, tile dimension 0 by 1, and let it be one of the grid's.",
-                location(node),
-            )
-
-
-def check_count(option: str, value: Any) -> None:
-    """`ArgumentError` where an option is neither None nor a positive int."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ArgumentError(f"{option} must be a positive int, got {value!r}")
-
-
 def _neutral(frontend: Frontend, constant: Any) -> Any:
     """A constant as it is, a NumPy number as Python's, our element type where it is a framework's."""
     if isinstance(constant, np.generic):
@@ -120,7 +80,7 @@ def _neutral(frontend: Frontend, constant: Any) -> Any:
         return constant
 
 
-def _check_argument(kernel: Kernel, parameter: Parameter, argument: Argument) -> None:
+def _check_argument(kernel: Definition, parameter: Parameter, argument: Argument) -> None:
     source, subject = parameter.source, f"kernel `{kernel.name}`: `{parameter.name}`"
     if len(argument.shape) != source.ndim:
         raise ArgumentError(
@@ -149,7 +109,7 @@ def _check_argument(kernel: Kernel, parameter: Parameter, argument: Argument) ->
             )
 
 
-def _checked_constant(kernel: Kernel, symbol: Symbol, value: Any) -> int:
+def _checked_constant(kernel: Definition, symbol: Symbol, value: Any) -> int:
     """A symbol's value as an int."""
     leaf, name = symbol.leaf, kernel.names[symbol]
     if not hasattr(value, "__index__"):
@@ -169,7 +129,7 @@ def _checked_constant(kernel: Kernel, symbol: Symbol, value: Any) -> int:
     return number
 
 
-def _check_shared_sizes(kernel: Kernel, call: Call) -> None:
+def _check_shared_sizes(kernel: Definition, call: Call) -> None:
     """A symbol that several dimensions were declared with has one value."""
     environment = kernel.environment(call)
     for parameter in kernel.tensor_parameters:

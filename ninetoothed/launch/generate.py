@@ -91,13 +91,13 @@ def _taken_over(
     kernel: Kernel, frontend: Frontend, run: Callable[[Mapping[str, Any]], Any]
 ) -> Callable[..., Any]:
     """A launch function that binds the arguments and leaves the rest to the frontend."""
-    tensors = [parameter.name for parameter in kernel.tensor_parameters]
+    tensors = [parameter.name for parameter in kernel.definition.tensor_parameters]
     known: set[tuple[type, ...]] = set()
 
     def slow_path(
         arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
     ) -> Any:
-        bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
+        bound = kernel.bind(*_as_given(kernel.definition.call_names, arguments, extra, unknown))
         if kernel.frontend_of(bound) is not frontend:
             return kernel.dispatch(**bound)
         # A tensor of nobody's may stand where it is not touched; that is asked each time.
@@ -106,9 +106,9 @@ def _taken_over(
         return run(bound)
 
     own = _own_names(kernel)
-    listed = "".join(f"{name}, " for name in kernel.call_names)
-    classes = "".join(f"{name}.__class__, " for name in kernel.call_names)
-    bound = ", ".join(f"{name!r}: {name}" for name in kernel.call_names)
+    listed = "".join(f"{name}, " for name in kernel.definition.call_names)
+    classes = "".join(f"{name}.__class__, " for name in kernel.definition.call_names)
+    bound = ", ".join(f"{name!r}: {name}" for name in kernel.definition.call_names)
     text = (
         f"def launch({_head(kernel, own)}):\n"
         f"    if ({classes}) not in {own['plans_']} or {own['extra']} or {own['unknown']}:\n"
@@ -126,16 +126,16 @@ def _taken_over(
 
 def _globals(kernel: Kernel) -> dict[str, Any]:
     """What the head of any launch function refers to."""
-    defaults = {f"default_of_{name}": value for name, value in kernel.defaults.items()}
+    defaults = {f"default_of_{name}": value for name, value in kernel.definition.defaults.items()}
     return {"__name__": __name__, **defaults, "missing_": MISSING}
 
 
 def _head(kernel: Kernel, own: Mapping[str, str]) -> str:
     """The parameters of a launch function."""
-    defaults = kernel.defaults
+    defaults = kernel.definition.defaults
     defaulted = [
         f"{name}={f'default_of_{name}' if name in defaults else 'missing_'}"
-        for name in kernel.call_names
+        for name in kernel.definition.call_names
     ]
     return f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
 
@@ -174,16 +174,16 @@ class _Reading:
 
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
-    names = kernel.call_names
+    names = kernel.definition.call_names
     frontend = _apart_from_variables(frontend, kernel)
     own = _own_names(kernel)
     reading = _Reading()
-    for parameter in kernel.call_parameters:
+    for parameter in kernel.definition.call_parameters:
         _read(parameter, frontend, names, own, reading)
         if _must_be_writable(kernel, frontend, parameter):
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
-    reading.depends_on(*(kernel.names[symbol] for symbol in kernel.symbols))
+    reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
@@ -217,9 +217,9 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
             f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
-    compared = [p.name for p in kernel.call_parameters if p.kind == "tensor"]
+    compared = [p.name for p in kernel.definition.call_parameters if p.kind == "tensor"]
     if frontend.guard_addresses:
-        compared += [_pointer_of(name, kernel.call_names) for name in compared]
+        compared += [_pointer_of(name, kernel.definition.call_names) for name in compared]
     tensors = ", ".join(compared)
     others = "".join(f"{part}, " for part in reading.others)
     # What guards a plan is made when it serves two calls in turn.
@@ -238,7 +238,7 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
 
 def is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
     """Whether the frontend compares the kernel's tensors with those of an earlier call."""
-    tensors = [p for p in kernel.call_parameters if p.kind == "tensor"]
+    tensors = [p for p in kernel.definition.call_parameters if p.kind == "tensor"]
     is_jagged = any(p.source.jagged_dim is not None for p in tensors)
     return frontend.guard is not None and bool(tensors) and not is_jagged
 
@@ -252,16 +252,17 @@ def _own_names(kernel: Kernel) -> dict[str, str]:
     """What each of `_OWN_NAMES` is called where parameters may have the name already."""
     own: dict[str, str] = {}
     for name in _OWN_NAMES:
-        own[name] = _apart(name, {*kernel.call_names, *own.values()})
+        own[name] = _apart(name, {*kernel.definition.call_names, *own.values()})
     return own
 
 
 def _apart_from_variables(frontend: Frontend, kernel: Kernel) -> Frontend:
     """The frontend, in expressions that use no name that the launch function has a variable of."""
-    variables = {*kernel.call_names, *_own_names(kernel).values()}
-    for name in kernel.call_names:
+    variables = {*kernel.definition.call_names, *_own_names(kernel).values()}
+    for name in kernel.definition.call_names:
         variables |= {
-            _apart(f"{name}_{what}", kernel.call_names) for what in ("pointer", "values", "offsets")
+            _apart(f"{name}_{what}", kernel.definition.call_names)
+            for what in ("pointer", "values", "offsets")
         }
     return frontend.apart_from(variables)
 
@@ -338,7 +339,7 @@ class _SlowPath:
         unknown: Mapping[str, Any],
     ) -> Any:
         kernel = self._kernel
-        bound = kernel.bind(*_as_given(kernel.call_names, arguments, extra, unknown))
+        bound = kernel.bind(*_as_given(kernel.definition.call_names, arguments, extra, unknown))
         frontend = kernel.frontend_of(bound)
         if frontend is not self._frontend:
             return kernel.dispatch(**bound)
@@ -347,7 +348,7 @@ class _SlowPath:
         try:
             key = self.key_of(*bound.values())
         except Exception:
-            if not kernel.untouched(bound):
+            if not kernel.definition.untouched(bound):
                 raise
             # Something with a shape stands where no tensor is needed.
             key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
@@ -366,7 +367,7 @@ class _SlowPath:
     def _scalars(self) -> list[tuple[str, int]]:
         """The scalars, with their places among the values that a plan is called with."""
         found, place = [], 0
-        for parameter in self._kernel.call_parameters:
+        for parameter in self._kernel.definition.call_parameters:
             if parameter.kind == "scalar":
                 found.append((parameter.name, place))
             if parameter.kind in ("scalar", "tensor"):
@@ -393,16 +394,16 @@ class _SlowPath:
 
 
 def _check_constants(kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]) -> None:
-    constants = {p.name for p in kernel.call_parameters if p.kind == "constexpr"}
-    constants |= {kernel.names[symbol] for symbol in kernel.symbols}
-    for name in kernel.call_names:
+    constants = {p.name for p in kernel.definition.call_parameters if p.kind == "constexpr"}
+    constants |= {kernel.definition.names[symbol] for symbol in kernel.definition.symbols}
+    for name in kernel.definition.call_names:
         # It may change while it stays the same object, and what was compiled for it would not.
         if name in constants and frontend.owns(type(bound[name])):
             raise ArgumentError(
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
                 f"{frontend.name}. Give the number that it holds, as `.item()` does."
             )
-    for parameter in kernel.call_parameters:
+    for parameter in kernel.definition.call_parameters:
         if parameter.kind != "constexpr":
             continue
         try:
@@ -432,7 +433,7 @@ def _number(kernel: Kernel, frontend: Frontend, name: str, value: Any) -> Any:
             f"kernel `{kernel.name}`: `{name}` is passed by value and must be a number "
             f"or a tensor of no dimensions, got {value!r}"
         )
-    dtype = next(p.dtype for p in kernel.parameters if p.name == name)
+    dtype = next(p.dtype for p in kernel.definition.parameters if p.name == name)
     if dtype is not None and dtype.is_floating():
         return float(value)
     if dtype is not None and isinstance(value, float):
@@ -449,7 +450,7 @@ def described(
     _check_constants(kernel, frontend, bound)
     given, values = dict(bound), []
     untouched = _only_sizes_matter(kernel, frontend, bound)
-    for parameter in kernel.call_parameters:
+    for parameter in kernel.definition.call_parameters:
         name, value = parameter.name, bound[parameter.name]
         if parameter.kind == "scalar":
             value = _number(kernel, frontend, name, value)
@@ -512,8 +513,8 @@ def _only_sizes_matter(
     kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
 ) -> frozenset[str]:
     """The tensors that the program does not touch, but for one that says where it runs."""
-    untouched = kernel.untouched(bound)
-    parameters = {parameter.name: parameter for parameter in kernel.tensor_parameters}
+    untouched = kernel.definition.untouched(bound)
+    parameters = {parameter.name: parameter for parameter in kernel.definition.tensor_parameters}
     owned = [name for name in parameters if frontend.owns(type(bound[name]))]
     first = next((name for name in owned if name not in untouched), owned[0])
     untouched -= {first}
@@ -579,7 +580,7 @@ def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, valu
 def _must_be_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter) -> bool:
     if frontend.read_only is None or parameter.kind != "tensor":
         return False
-    return parameter.name in written(kernel.program)
+    return parameter.name in written(kernel.definition.program)
 
 
 def _check_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:

@@ -1,45 +1,15 @@
-"""`tune`: searching ahead of the first call, and what it found."""
+"""`tune`: searching ahead of the first call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.errors import NineToothedError
+from ninetoothed.launch.generate import described
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.plugins import backend_for
 from ninetoothed.tuning import space as tuning
-from ninetoothed.tuning.space import Config
-
-if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """What a search found.
-
-    Attributes:
-        kernel: the kernel's name.
-        device: the name of the device it was measured on.
-        config: what was chosen, and is used from now on.
-        times: all configurations that were measured, in milliseconds, those from earlier
-            searches too.
-    """
-
-    kernel: str
-    device: str
-    config: Config
-    times: Mapping[Config, float]
-
-    @property
-    def milliseconds(self) -> float:
-        """The time of what was chosen."""
-        return self.times[self.config]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.kernel} on {self.device}: {self.milliseconds:.4g} ms, the best of "
-            f"{len(self.times)} measured: {self.config}"
-        )
+from ninetoothed.tuning.tuned import Tuned
 
 
 def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any) -> Tuned:
@@ -60,10 +30,6 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
         DeviceError: nothing is chosen on the tensors' device, or a graph is being captured.
         NineToothedError: the effort is neither.
     """
-    from ninetoothed.errors import NineToothedError
-    from ninetoothed.launch.generate import described
-    from ninetoothed.plugins import backend_for
-
     chosen = tuning.effort(effort)
     if chosen.name == "none":
         raise NineToothedError('effort="none" searches for nothing; use "quick" or "full".')
@@ -73,6 +39,6 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     backend = backend_for(call.device.kind)
     _, values = described(kernel, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
-    tuned = backend.tune(kernel, call, (stream, *values), chosen)
+    tuned = backend.tune(kernel.definition, call, (stream, *values), chosen)
     kernel.forget_launches()
     return tuned

@@ -4,14 +4,15 @@ Pure: no device, no framework, no file but the user's source. An application is 
 symbolically, statement by statement: what is known at compile time is computed, and the rest becomes
 statements of the Program.
 
+- ``source``: a user's function: its tree with true positions, and what its free names mean
 - ``values``: what an expression can stand for
 - ``objects``: Python objects as values
 - ``frames``: one function being evaluated: its variables, its errors, its output
 - ``bindings``: what variables hold, in which order, and where ways meet
 - ``tiles``: what may be done with a parameter
-- ``expressions``, ``operators``, ``calls``, ``assignments``, ``statements``, ``application``:
-  Python's syntax, each on top of the one before
-- ``builtin_calls``: Python's own functions
+- ``expressions``, ``operators``, ``language_calls``, ``builtin_calls`` (Python's own functions),
+  ``calls``, ``assignments``, ``statements``, ``application``: Python's syntax, each on top of the
+  ones before
 """
 
 from ninetoothed.parsing.application import parse

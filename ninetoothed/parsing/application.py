@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.parsing.calls import function_of
+from ninetoothed.parsing import source
 from ninetoothed.parsing.frames import RESERVED, State
+from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import value_of
 from ninetoothed.parsing.statements import StatementFrame, assigned_names
 from ninetoothed.parsing.values import Cell, Group, Known, Runtime, Tile, Value
-from ninetoothed.program import source
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 
 
 def parse(application: Callable[..., Any], parameters: Sequence[Any], name: str) -> Program:

@@ -6,17 +6,15 @@ import ast
 import builtins
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed import language
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import comes_from
 from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value
-
-if TYPE_CHECKING:
-    from ninetoothed.parsing.calls import CallFrame
 
 #: Functions that do something, so that computing them at compile time would be wrong.
 _IMPURE = frozenset(
@@ -26,7 +24,7 @@ _IMPURE = frozenset(
 
 
 def call_builtin(
-    frame: CallFrame,
+    frame: LanguageCallFrame,
     function: Any,
     arguments: list[Value],
     keywords: dict[str, Value],
@@ -100,15 +98,16 @@ def _is_computable(function: Any) -> bool:
     return isinstance(function, kinds) or (comes_from("numpy", function) and callable(function))
 
 
-# What some of Python's functions mean for values of a running kernel. Each gives None where the
-# function is to be computed as usual.
+#: What one of Python's functions means for values of a running kernel; None where it is to be
+#: computed as usual.
+Meaning = Callable[[LanguageCallFrame, list[Value], ast.Call], Value | None]
 
 
-def _range(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _range(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     return Range(Known(range), tuple(arguments), {})
 
 
-def _len(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _len(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) != 1:
         return None
     if isinstance(arguments[0], Group | Range):
@@ -118,8 +117,8 @@ def _len(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | No
     return None
 
 
-def _iterated(function: Callable[..., Any]) -> Callable[..., Value | None]:
-    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _iterated(function: Callable[..., Any]) -> Meaning:
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         lists = [frame.elements(argument, node) for argument in arguments]
         return _group_of(function(*lists))
 
@@ -140,8 +139,8 @@ def _group_of(items: Any) -> Group:
     )
 
 
-def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value | None]:
-    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _extremum(name: str, of_numbers: Callable[..., Any]) -> Meaning:
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) == 1 and isinstance(arguments[0], Group):
             arguments = list(arguments[0].items)
         known = [to_python(argument) for argument in arguments]
@@ -155,8 +154,8 @@ def _extremum(name: str, of_numbers: Callable[..., Any]) -> Callable[..., Value 
     return call
 
 
-def _cast(dtype: DType) -> Callable[..., Value | None]:
-    def call(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _cast(dtype: DType) -> Meaning:
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) != 1 or to_python(arguments[0]) is not None:
             return None
         if dtype is dtypes.int64 and isinstance(arguments[0], Symbolic):
@@ -166,13 +165,13 @@ def _cast(dtype: DType) -> Callable[..., Value | None]:
     return call
 
 
-def _abs(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _abs(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) != 1 or to_python(arguments[0]) is not None:
         return None
     return frame.language_call("abs", arguments, {}, node)
 
 
-def _sum(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _sum(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if not arguments or to_python(Group(tuple(arguments))) is not None:
         return None
     total: Value = arguments[1] if len(arguments) > 1 else Known(0)
@@ -182,13 +181,13 @@ def _sum(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | No
     return total
 
 
-def _print(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _print(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if not (arguments and isinstance(arguments[0], Known) and isinstance(arguments[0].object, str)):
         arguments = [Known(""), *arguments]
     return frame.language_call("device_print", arguments, {}, node)
 
 
-def _getattr(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _getattr(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) not in (2, 3):
         return None
     name = arguments[1]
@@ -202,19 +201,21 @@ def _getattr(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value 
         raise
 
 
-def _isinstance(frame: CallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
         kinds = arguments[1].object
         return frame.computed(lambda: isinstance((), kinds), node)
     return None
 
 
-def _python_call(frame: CallFrame, name: str, arguments: list[Value], node: ast.Call) -> Runtime:
+def _python_call(
+    frame: LanguageCallFrame, name: str, arguments: list[Value], node: ast.Call
+) -> Runtime:
     nodes = [frame.expression(argument, node) for argument in arguments]
     return Runtime(frame.at(ast.Call(func=frame.name(name, node), args=nodes, keywords=[]), node))
 
 
-_SPECIAL: dict[Any, Callable[..., Value | None]] = {
+_SPECIAL: dict[Any, Meaning] = {
     range: _range,
     len: _len,
     tuple: _iterated(lambda items=(): items),

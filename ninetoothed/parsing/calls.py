@@ -1,4 +1,4 @@
-"""Calls: the language's functions, helpers (inlined), ``triton.jit`` functions, Python's own."""
+"""Calls: what is called, with which arguments in which order; helpers are inlined."""
 
 from __future__ import annotations
 
@@ -6,46 +6,32 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.errors import ApplicationError
-from ninetoothed.language import LanguageFunction
+from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
+from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import (
     Bound,
-    comes_from,
     is_inlined,
     is_triton_function,
     unbound,
     value_of,
 )
-from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import (
     Cell,
     Function,
-    Group,
     Known,
     Method,
-    Range,
     Runtime,
     Value,
     copy_of,
     same,
 )
-from ninetoothed.program import source
-from ninetoothed.program.effects import is_effect
-from ninetoothed.program.nodes import ExternRef, LanguageRef, SequenceLength, Widened
-
-#: Functions that take a shape, and the first argument of it: all from there on, or a tuple.
-_SHAPES = {"zeros": 0, "full": 0, "broadcast_to": 1, "reshape": 1, "view": 1}
-
-#: Those of them that take the shape as one argument only, others following it.
-_ONE_SHAPE = frozenset({"zeros", "full"})
-
-_RANGES = frozenset({"range", "static_range"})
+from ninetoothed.program.nodes import ExternRef
 
 
-class CallFrame(OperatorFrame):
+class CallFrame(LanguageCallFrame):
     """A frame that evaluates calls."""
 
     def _evaluate_Call(self, node: ast.Call) -> Value:
@@ -66,15 +52,15 @@ class CallFrame(OperatorFrame):
             raise self.error(node, "This cannot be called.")
         item = function.object
         if isinstance(item, LanguageFunction):
-            return self._language(item, arguments, keywords, node)
+            return self.language_function(item, arguments, keywords, node)
         if is_triton_function(item):
             reference: ast.expr = self.at(ExternRef(name=self._extern(item)), node)
-            return self._runtime_call(reference, arguments, keywords, node)
+            return self.runtime_call(reference, arguments, keywords, node)
         if isinstance(item, DType):
             raise self.error(
                 node, f"An element type cannot be called: use `ntl.cast(value, {item.name})`."
             )
-        folded = self._folded(item, arguments, node)
+        folded = self.folded(item, arguments, node)
         if folded is not None:
             return folded
         return call_builtin(self, item, arguments, keywords, node)
@@ -151,130 +137,6 @@ class CallFrame(OperatorFrame):
             return {str(key): value_of(item) for key, item in value.object.items()}
         raise self.error(node, "`**` needs a dictionary that is known at compile time.")
 
-    # The language.
-
-    def language_call(
-        self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
-    ) -> Value:
-        """A call of the language's function ``name``."""
-        reference = self.at(LanguageRef(name=name), node)
-        return self._runtime_call(reference, arguments, keywords, node)
-
-    def _language(
-        self,
-        function: LanguageFunction,
-        arguments: list[Value],
-        keywords: dict[str, Value],
-        node: ast.Call,
-    ) -> Value:
-        name = function.name
-        if name in _RANGES:
-            return Range(Known(function), tuple(arguments), keywords)
-        if name == "constexpr" and len(arguments) == 1:
-            return arguments[0]
-        if name == "static_assert" and arguments and self.truth(arguments[0]) is not None:
-            return self.asserted(arguments, node)
-        folded = self._folded(function, arguments, node)
-        if folded is not None:
-            return folded
-        if name in _SHAPES:
-            arguments, keywords = self._widened(name, _SHAPES[name], arguments, keywords, node)
-        return self.language_call(name, arguments, keywords, node)
-
-    def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
-        """An assertion that is decided now."""
-        if self.truth(arguments[0]):
-            return Known(None)
-        text = arguments[1] if len(arguments) > 1 else Known("")
-        words = f": {text.object}" if isinstance(text, Known) and text.object else "."
-        raise self.error(node, f"An assertion of the application fails{words}")
-
-    def _folded(self, function: Any, arguments: list[Value], node: ast.AST) -> Value | None:
-        """``cdiv`` and ``next_power_of_2`` of what is known, of symbolic sizes too."""
-        name = str(getattr(function, "name", None) or getattr(function, "__name__", ""))
-        ours = isinstance(function, LanguageFunction) or comes_from("triton", function)
-        if not ours or not arguments or not all(map(is_symbolic, arguments)):
-            return None
-        if name.endswith("cdiv") and len(arguments) == 2:
-            one, other = map(symbol_of, arguments)
-            return self.computed(lambda: (one + other - 1) // other, node)
-        if name == "next_power_of_2" and len(arguments) == 1:
-            return self._widened_size(arguments[0], node)
-        return None
-
-    def _widened(
-        self,
-        name: str,
-        first: int,
-        arguments: list[Value],
-        keywords: dict[str, Value],
-        node: ast.Call,
-    ) -> tuple[list[Value], dict[str, Value]]:
-        """The arguments with the dimensions of the shape among them widened."""
-        last = first + 1 if name in _ONE_SHAPE else len(arguments)
-        widened = [
-            self._widened_shape(value, node) if first <= index < last else value
-            for index, value in enumerate(arguments)
-        ]
-        return widened, {
-            key: self._widened_shape(value, node) if key == "shape" else value
-            for key, value in keywords.items()
-        }
-
-    def _widened_shape(self, value: Value, node: ast.AST) -> Value:
-        if isinstance(value, Group):
-            return Group(tuple(self._widened_size(item, node) for item in value.items))
-        # A whole shape that the running kernel has is that of a tile, widened already.
-        if isinstance(value, Runtime) and _is_shape(value.node):
-            return value
-        return self._widened_size(value, node)
-
-    def _widened_size(self, value: Value, node: ast.AST) -> Value:
-        if isinstance(value, Known):
-            size = value.object
-            if isinstance(size, int) and size > 0:
-                return Known(1 << (size - 1).bit_length())
-            return value
-        if isinstance(value, Runtime) and _is_shape(value.node):
-            return value
-        if isinstance(value, Runtime) and isinstance(value.node, SequenceLength):
-            size = f"{value.node.parameter}.source.shape[{value.node.dim}]"
-            raise self.error(
-                node,
-                f"`{size}` is the length of the sequence at hand, and the size of a tile is the same "
-                "in every program. Take that of a tile that the arrangement made.",
-            )
-        return Runtime(self.at(Widened(value=self.expression(value, node)), node))
-
-    def _runtime_call(
-        self,
-        function: ast.expr,
-        arguments: list[Value],
-        keywords: dict[str, Value],
-        node: ast.Call,
-    ) -> Runtime:
-        # Stars, and what we add ourselves, make more arguments than were written.
-        origins = [*node.args, *(node for _ in arguments)]
-        positional = [
-            self._given(value, node, origin)
-            for value, origin in zip(arguments, origins, strict=False)
-        ]
-        named = [
-            self.at(ast.keyword(arg=key, value=self._given(value, node, node)), node)
-            for key, value in keywords.items()
-        ]
-        call = self.at(ast.Call(func=function, args=positional, keywords=named), node)
-        self.state.effects += is_effect(call)
-        return Runtime(call)
-
-    def _given(self, value: Value, node: ast.Call, origin: ast.AST) -> ast.expr:
-        """An argument's node; a function becomes a helper that the language calls back."""
-        if isinstance(value, Known) and is_inlined(value.object):
-            value = self.function_value(value.object, node)
-        if isinstance(value, Function):
-            return self.at(ExternRef(name=self._helper(value, node)), origin)
-        return self.expression(value, origin)
-
     def _method_call(self, function: Runtime, node: ast.Call) -> Value:
         """``value.method(...)`` of a value of the running kernel."""
         start = len(self.state.block)
@@ -282,19 +144,14 @@ class CallFrame(OperatorFrame):
         if len(self.state.block) > start:
             function = self._kept(function, start, node)
         attribute = function.node
-        if isinstance(attribute, ast.Attribute) and attribute.attr in _SHAPES:
-            arguments, keywords = self._widened(attribute.attr, 0, arguments, keywords, node)
-        return self._runtime_call(attribute, arguments, keywords, node)
+        operation = (
+            operations.find(attribute.attr) if isinstance(attribute, ast.Attribute) else None
+        )
+        if operation is not None and "shape" in operation.places:
+            arguments, keywords = self.widened(operation, 1, arguments, keywords, node)
+        return self.runtime_call(attribute, arguments, keywords, node)
 
     # Helpers.
-
-    def function_value(self, function: Any, node: ast.AST) -> Function:
-        """A Python function, read from its source."""
-        try:
-            found = source.read(function)
-        except ApplicationError as error:
-            raise self.error(node, error.message) from error
-        return function_of(found)
 
     def local_function(self, tree: ast.FunctionDef, node: ast.AST) -> Function:
         """A function defined inside of the application: it sees the variables around it."""
@@ -339,8 +196,7 @@ class CallFrame(OperatorFrame):
         """Evaluate the body; what it returns."""
         raise NotImplementedError
 
-    def _helper(self, function: Function, node: ast.Call) -> str:
-        """The name of a function that the language calls back, evaluated on its own."""
+    def helper(self, function: Function, node: ast.Call) -> str:
         known = self.state.helper_names.get(function.key)
         if known is not None:
             return known
@@ -361,25 +217,8 @@ class CallFrame(OperatorFrame):
         raise NotImplementedError
 
 
-def function_of(found: source.FunctionSource) -> Function:
-    """A function read from a file, to be inlined."""
-
-    def resolve(name: str, node: ast.AST) -> Value:
-        return value_of(found.resolve(name, node))
-
-    defaults = {name: value_of(item) for name, item in found.defaults.items()}
-    return Function(found.tree, found.file, resolve, defaults, found.function)
-
-
 def _lambda_definition(node: ast.Lambda) -> ast.FunctionDef:
     body = ast.copy_location(ast.Return(value=node.body), node.body)
     return ast.copy_location(
         ast.FunctionDef(name="combine", args=node.args, body=[body], decorator_list=[]), node
     )
-
-
-def _is_shape(node: ast.expr) -> bool:
-    """Whether a node is a tile's shape in the running kernel, or a dimension of it."""
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Attribute) and node.attr == "shape"

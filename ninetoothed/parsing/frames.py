@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed.errors import ApplicationError, near
+from ninetoothed.errors import ApplicationError, location_of, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, DType
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
@@ -43,7 +43,6 @@ from ninetoothed.program.nodes import (
     at,
     clone,
 )
-from ninetoothed.program.source import location_of
 
 #: Names that the Program itself may use for Python's own functions.
 RESERVED = frozenset({"float", "len", "range"})

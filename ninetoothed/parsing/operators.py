@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
 from typing import Any, cast
 
 from ninetoothed.parsing.expressions import ExpressionFrame
@@ -22,8 +21,9 @@ from ninetoothed.parsing.values import (
     same,
 )
 from ninetoothed.program.nodes import clone
+from ninetoothed.symbols.operators import BinaryFunction, UnaryFunction
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+_BINARY: dict[type[ast.operator], BinaryFunction] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -42,14 +42,14 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 #: The operations that a symbolic integer supports itself.
 _SYMBOLIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+_UNARY: dict[type[ast.unaryop], UnaryFunction] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
     ast.Not: operator.not_,
 }
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,

@@ -1,8 +1,8 @@
 """Passes: each makes a better Program of one, and never changes the one it is given.
 
 One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``. `marks`,
-`padding_values`, `padding_calls` and `custom_reductions` are parts of ``exclude_padding``;
-`rewriting` is for all.
+the modules whose names begin with ``padding`` and `custom_reductions` are parts of
+``exclude_padding``; `rewriting` is for all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ninetoothed.passes import (
     remove_dead,
     reuse_loads,
 )
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 
 PASSES: tuple[ModuleType, ...] = (
     forward_stores,

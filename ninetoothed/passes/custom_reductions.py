@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ninetoothed.language import dtypes
+from ninetoothed.language.operations import Operation
 from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
-
-if TYPE_CHECKING:
-    from ninetoothed.passes.padding_calls import Arguments
-    from ninetoothed.passes.padding_values import Values
-
-NAMES = frozenset({"reduce", "associative_scan"})
 
 #: The identity of a function that only applies this to its two parameters.
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -29,14 +26,15 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.BitXor: "zero",
     ast.BitAnd: "all_ones",
 }
-_FUNCTIONS = {"maximum": "lowest", "minimum": "highest", "add": "zero", "mul": "one"}
 
 
-def call(analysis: Values, node: ast.Call, arguments: Arguments) -> tuple[ast.expr, Marked]:
+def call(
+    analysis: Knowledge, node: ast.Call, arguments: Arguments, operation: Operation
+) -> tuple[ast.expr, Marked]:
     """The call with padding excluded, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
-    results = _results(node, arguments, values)
+    results = _results(arguments, operation, values)
     result = results[0] if value.items is None else Marked(items=results)
     marks = list({mark.place: mark for item in values for mark in item.marks}.values())
     if not marks:
@@ -51,12 +49,12 @@ def call(analysis: Values, node: ast.Call, arguments: Arguments) -> tuple[ast.ex
 
 
 def _results(
-    node: ast.Call, arguments: Arguments, values: tuple[Marked, ...]
+    arguments: Arguments, operation: Operation, values: tuple[Marked, ...]
 ) -> tuple[Marked, ...]:
     axis = arguments.constant("axis", 1)
     if axis is not None and not isinstance(axis, int):
         return tuple(UNKNOWN for _ in values)
-    if arguments.name == "associative_scan":
+    if operation.kind == "scan":
         return tuple(value.changed() for value in values)
     keep_dims = arguments.constant("keep_dims", 3) is True
     return tuple(reduced(value, axis, keep_dims) for value in values)
@@ -73,13 +71,20 @@ def _identity(helper: ast.FunctionDef | None) -> str | None:
         parts, found = [returned.left, returned.right], _OPERATORS.get(type(returned.op))
     elif isinstance(returned, ast.Call) and isinstance(returned.func, LanguageRef):
         if not returned.keywords:
-            parts, found = returned.args, _FUNCTIONS.get(returned.func.name)
+            parts, found = returned.args, _identity_of(returned)
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     return found if names == {argument.arg for argument in helper.args.args} else None
 
 
+def _identity_of(call: ast.Call) -> str | None:
+    operation = operation_of(call)
+    if operation is None or operation.kind != "element-wise":
+        return None
+    return operation.identity
+
+
 def _accompanied(
-    analysis: Values,
+    analysis: Knowledge,
     node: ast.Call,
     arguments: Arguments,
     marks: list[Mark],
@@ -116,7 +121,9 @@ def _accompanied(
     return at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
-def is_real(analysis: Values, value: ast.expr, marks: Sequence[Mark], origin: ast.AST) -> ast.expr:
+def is_real(
+    analysis: Knowledge, value: ast.expr, marks: Sequence[Mark], origin: ast.AST
+) -> ast.expr:
     """1 where an element of ``value`` is real, else 0."""
     integer = at(DTypeRef(dtype=dtypes.int32), origin)
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
@@ -131,7 +138,7 @@ def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
     return at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
 
 
-def _real_helper(analysis: Values, function: ExternRef, count: int) -> str:
+def _real_helper(analysis: Knowledge, function: ExternRef, count: int) -> str:
     """The name of a function that combines what is real of two sides."""
     name = f"{function.name}_real"
     if name in analysis.helpers:

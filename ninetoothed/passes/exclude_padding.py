@@ -26,7 +26,8 @@ from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft, index_names, key_of
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.nodes import LanguageRef, Mask, Program, SourceStore, at, clone
+from ninetoothed.program.nodes import LanguageRef, Mask, SourceStore, at, clone
+from ninetoothed.program.program import Program
 
 
 def run(program: Program) -> Program:

@@ -20,7 +20,8 @@ from ninetoothed.passes.rewriting import (
     stored_and_loaded,
 )
 from ninetoothed.program.effects import names_assigned, writes_memory
-from ninetoothed.program.nodes import Forwarded, Program, Store, at, clone
+from ninetoothed.program.nodes import Forwarded, Store, at, clone
+from ninetoothed.program.program import Program
 
 
 class _Stored:

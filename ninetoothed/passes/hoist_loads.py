@@ -19,7 +19,7 @@ from ninetoothed.passes.rewriting import (
     read,
 )
 from ninetoothed.program.effects import names_assigned, reads_memory, writes_memory
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 
 
 def run(program: Program) -> Program:

@@ -18,7 +18,8 @@ from ninetoothed.passes.rewriting import (
     stored_and_loaded,
 )
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.nodes import Load, Program, SourceLoad, SourceStore, Store, at, walk
+from ninetoothed.program.nodes import Load, SourceLoad, SourceStore, Store, at, walk
+from ninetoothed.program.program import Program
 
 #: What was stored and not waited for yet: parameter and tile; None for elements of the source.
 Pending = set[tuple[str, object]]

@@ -1,11 +1,12 @@
-"""What calls of the language do to marks: reductions, scans, element-wise functions, moves."""
+"""What calls of the language do to marks, by the rules of `ninetoothed.language.operations`."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions
 from ninetoothed.passes.marks import (
     SCALAR,
@@ -20,209 +21,100 @@ from ninetoothed.passes.marks import (
     size_of,
     with_rank,
 )
-from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import Excluded, ExternRef, LanguageRef, Widened, at, clone
-
-if TYPE_CHECKING:
-    from ninetoothed.passes.padding_values import Values
-
-#: Reductions: the identity, and where the arguments stand: axis, keep_dims, return_indices.
-_REDUCTIONS: dict[str, tuple[str, dict[str, int]]] = {
-    "sum": ("zero", {"axis": 1, "keep_dims": 2}),
-    "xor_sum": ("zero", {"axis": 1, "keep_dims": 2}),
-    "reduce_or": ("zero", {"axis": 1, "keep_dims": 2}),
-    "max": ("lowest", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
-    "min": ("highest", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
-    "argmax": ("lowest", {"axis": 1, "keep_dims": 3}),
-    "argmin": ("highest", {"axis": 1, "keep_dims": 3}),
-}
-
-#: Functions whose result has the marks of what they are given, with the identity for padding.
-_SCANS = {"cumsum": "zero", "cumprod": "one", "softmax": "lowest"}
-
-#: Element-wise functions, and which zero operands make the result zero (see `marks.joined`).
-_ELEMENTWISE: dict[str, str] = {
-    **dict.fromkeys(
-        "abs sqrt sqrt_rn neg floor ceil sin erf tanh tan asin atan sinh asinh atanh cbrt expm1 "
-        "log1p trunc rint round nearbyint add sub maximum minimum".split(),
-        "all",
-    ),
-    "mul": "product",
-    "fdiv": "first",
-    "div_rn": "first",
-    **dict.fromkeys(
-        "clamp cos cdiv exp exp2 fma log log2 logical_and logical_or rsqrt sigmoid umulhi where "
-        "rand randn randint".split(),
-        "none",
-    ),
-    **dict.fromkeys("cast to multiple_of max_contiguous max_constancy".split(), "all"),
-}
-
-#: Those of them whose result has the elements of the first argument alone.
-_OF_FIRST = frozenset("cast to multiple_of max_contiguous max_constancy".split())
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.program.effects import operation_of
+from ninetoothed.program.nodes import Widened, at, clone
 
 
-def visit_call(analysis: Values, node: ast.Call) -> tuple[ast.expr, Marked]:
-    name = called_name(node)
-    arguments = Arguments(analysis, node, name)
-    if isinstance(node.func, ExternRef) or not name:
-        return node, SCALAR if not name and _is_float(node) else UNKNOWN
-    if name in custom_reductions.NAMES:
-        return custom_reductions.call(analysis, node, arguments)
-    if name in _REDUCTIONS:
-        return _reduction(node, name, arguments)
-    if name in _SCANS:
-        value = arguments.known(0)
-        arguments.exclude(0, _SCANS[name])
-        return node, value.changed()
-    if name in _ELEMENTWISE or is_libdevice(node.func):
-        return node, _elementwise(name, arguments)
-    special = _CALLS.get(name)
-    return node, UNKNOWN if special is None else special(analysis, arguments)
+def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
+    operation = operation_of(node)
+    arguments = Arguments(analysis, node)
+    if operation is None:
+        return node, SCALAR if _is_float(node) else UNKNOWN
+    if operation.takes_function:
+        return custom_reductions.call(analysis, node, arguments, operation)
+    rule = _RULES.get(operation.shape)
+    return node, UNKNOWN if rule is None else rule(arguments, operation)
 
 
-def _reduction(node: ast.Call, name: str, arguments: Arguments) -> tuple[ast.expr, Marked]:
-    identity, places = _REDUCTIONS[name]
+def _elementwise(arguments: Arguments, operation: Operation) -> Marked:
+    operands = [arguments.known(index) for index in arguments.values]
+    if operation.zero == "choice":
+        result = _chosen(operands) if len(operands) == 3 else joined(operands)
+    else:
+        result = joined(operands, operation.zero)
+    return result if operation.results == 1 else Marked(items=(result,) * operation.results)
+
+
+def _chosen(operands: list[Marked]) -> Marked:
+    """One or the other, as a condition says."""
+    chosen = joined(operands[1:], "all")
+    condition = operands[0].changed()
+    zeros = {mark.place for mark in chosen.marks if mark.is_zero}
+    result = joined([condition, chosen])
+    return Marked(
+        result.shape,
+        tuple(
+            Mark(mark.key, mark.origin, mark.layout, mark.place in zeros) for mark in result.marks
+        ),
+    )
+
+
+def _of_first(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
-    arguments.exclude(0, identity)
+    return value.changed() if arguments.has("bitcast") else value
+
+
+def _reduced(arguments: Arguments, operation: Operation) -> Marked:
+    places, value = operation.places, arguments.known(0)
+    arguments.exclude(0, identity(operation))
     axis = arguments.constant("axis", places["axis"])
     if axis is not None and not isinstance(axis, int):
-        return node, UNKNOWN
+        return UNKNOWN
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
     result = reduced(value, axis, keep_dims)
     if "return_indices" in places and arguments.constant("return_indices", 2):
-        return node, Marked(items=(result, result))
-    return node, result
+        return Marked(items=(result, result))
+    return result
 
 
-def _elementwise(name: str, arguments: Arguments) -> Marked:
-    operands = [arguments.known(index) for index in arguments.values]
-    if name == "where" and len(operands) == 3:
-        chosen = joined(operands[1:], "all")
-        condition = operands[0].changed()
-        zeros = {mark.place for mark in chosen.marks if mark.is_zero}
-        result = joined([condition, chosen])
-        return Marked(
-            result.shape,
-            tuple(
-                Mark(mark.key, mark.origin, mark.layout, mark.place in zeros)
-                for mark in result.marks
-            ),
-        )
-    if name in _OF_FIRST:
-        value = arguments.known(0)
-        return value.changed() if arguments.has("bitcast") else value
-    return joined(operands, _ELEMENTWISE.get(name, "none"))
+def _scanned(arguments: Arguments, operation: Operation) -> Marked:
+    value = arguments.known(0)
+    arguments.exclude(0, identity(operation))
+    return value.changed()
 
 
-class Arguments:
-    """The arguments of a call, a method's own value first, and what is known of each."""
-
-    def __init__(self, analysis: Values, node: ast.Call, name: str) -> None:
-        self.name = name
-        self.analysis = analysis
-        self.node = node
-        self.first = 0
-        self.values: dict[int, Marked] = {}
-        if isinstance(node.func, ast.Attribute):
-            self.first = 1
-            node.func.value, self.values[0] = analysis.visit(node.func.value)
-        for index, item in enumerate(node.args):
-            node.args[index], self.values[index + self.first] = analysis.visit(item)
-        self.keywords: dict[str, ast.expr] = {}
-        self.named: dict[str, Marked] = {}
-        for keyword in node.keywords:
-            keyword.value, known = analysis.visit(keyword.value)
-            if keyword.arg is not None:
-                self.keywords[keyword.arg] = keyword.value
-                self.named[keyword.arg] = known
-        if 0 not in self.values:
-            for key in ("input", "x", "condition"):
-                if key in self.named:
-                    self.values[0] = self.named[key]
-
-    def known(self, index: int) -> Marked:
-        return self.values.get(index, UNKNOWN)
-
-    def get(self, index: int) -> ast.expr | None:
-        """The node of an argument."""
-        if isinstance(self.node.func, ast.Attribute) and index == 0:
-            return self.node.func.value
-        place = index - self.first
-        if place < len(self.node.args):
-            return self.node.args[place]
-        if index == 0:
-            for key in ("input", "x", "condition"):
-                if key in self.keywords:
-                    return self.keywords[key]
-        return None
-
-    def put(self, index: int, value: ast.expr) -> None:
-        if isinstance(self.node.func, ast.Attribute) and index == 0:
-            self.node.func.value = value
-        elif index - self.first < len(self.node.args):
-            self.node.args[index - self.first] = value
-        else:
-            for keyword in self.node.keywords:
-                if keyword.arg in ("input", "x", "condition"):
-                    keyword.value = value
-
-    def node_of(self, name: str, index: int) -> ast.expr | None:
-        """An argument's node, by name or place."""
-        return self.keywords.get(name) or self.get(index)
-
-    def put_named(self, name: str, index: int, value: ast.expr) -> None:
-        """Replace an argument that is given by name or place."""
-        for keyword in self.node.keywords:
-            if keyword.arg == name:
-                keyword.value = value
-                return
-        self.put(index, value)
-
-    def has(self, name: str) -> bool:
-        return name in self.keywords
-
-    def constant(self, name: str, index: int) -> Any:
-        """A literal argument by name or place; None where it is not given, `...` if no literal."""
-        node = self.node_of(name, index)
-        if node is None:
-            return None
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            value = node.operand.value
-            return -value if isinstance(value, int) else ...
-        return node.value if isinstance(node, ast.Constant) else ...
-
-    def exclude(self, index: int, identity: str) -> None:
-        """Put the identity into the padding of an argument."""
-        node = self.get(index)
-        masks = self.analysis.masks(self.known(index), self.node, identity == "zero")
-        if node is not None and masks:
-            excluded = Excluded(value=node, masks=masks, identity=identity)
-            self.put(index, at(excluded, node))
+def identity(operation: Operation) -> str:
+    """The identity of an operation that has one."""
+    assert operation.identity is not None
+    return operation.identity
 
 
-def _dot(analysis: Values, arguments: Arguments) -> Marked:
-    arguments.exclude(0, "zero")
-    arguments.exclude(1, "zero")
+def _dot(arguments: Arguments, operation: Operation) -> Marked:
+    arguments.exclude(0, identity(operation))
+    arguments.exclude(1, identity(operation))
     shapes = arguments.known(0).shape, arguments.known(1).shape
     if shapes[0] is None or shapes[1] is None or len(shapes[0]) < 2 or len(shapes[1]) < 2:
         return UNKNOWN
     return Marked((*shapes[0][:-1], shapes[1][-1]))
 
 
-def _device_assert(analysis: Values, arguments: Arguments) -> Marked:
-    arguments.exclude(0, "one")
+def _checked(arguments: Arguments, operation: Operation) -> Marked:
+    """What must hold holds in the padding."""
+    if operation.identity is not None:
+        arguments.exclude(0, operation.identity)
     return UNKNOWN
 
 
-def _histogram(analysis: Values, arguments: Arguments) -> Marked:
+def _histogram(arguments: Arguments, operation: Operation) -> Marked:
     """Padding is not counted."""
     node, counted = arguments.node, arguments.get(0)
     marks = with_rank(arguments.known(0)).marks
     if counted is None or not marks:
         return UNKNOWN
     zero = at(ast.Constant(value=0), node)
-    real = custom_reductions.is_real(analysis, clone(counted), marks, node)
+    real = custom_reductions.is_real(arguments.analysis, clone(counted), marks, node)
     mask: ast.expr = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
     given = arguments.node_of("mask", 2)
     if given is not None:
@@ -233,22 +125,22 @@ def _histogram(analysis: Values, arguments: Arguments) -> Marked:
     return UNKNOWN
 
 
-def _sorted(analysis: Values, arguments: Arguments) -> Marked:
+def _sorted(arguments: Arguments, operation: Operation) -> Marked:
     """Padding comes last. What is reduced after that is no longer told from the padding."""
-    descending = arguments.constant("descending", 2)
-    if arguments.name == "topk":
-        descending = True
+    # Of the greatest ones there is one order only.
+    is_shortened = "descending" not in operation.places
+    descending = is_shortened or arguments.constant("descending", operation.places["descending"])
     if descending is not ...:
-        arguments.exclude(0, "lowest" if descending else "highest")
+        arguments.exclude(0, "lowest" if descending else identity(operation))
     value = with_rank(arguments.known(0))
     marks = tuple(mark for mark in value.marks if mark.layout and mark.layout[-1] is None)
     shape = value.shape
-    if shape is not None and arguments.name == "topk":
+    if shape is not None and is_shortened:
         shape = (*shape[:-1], None)
     return Marked(shape, marks).changed()
 
 
-def _trans(analysis: Values, arguments: Arguments) -> Marked:
+def _trans(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     if value.shape is None:
         return UNKNOWN
@@ -261,7 +153,7 @@ def _trans(analysis: Values, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, dims))
 
 
-def _expand_dims(analysis: Values, arguments: Arguments) -> Marked:
+def _expand_dims(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     axes = _numbers(arguments, 1, "axis")
     if value.shape is None or not axes:
@@ -273,7 +165,7 @@ def _expand_dims(analysis: Values, arguments: Arguments) -> Marked:
     return keep_zero(value, rearranged(value, places))
 
 
-def _broadcast_to(analysis: Values, arguments: Arguments) -> Marked:
+def _broadcast_to(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     shape = _shape_given(arguments)
     if shape is None:
@@ -281,44 +173,47 @@ def _broadcast_to(analysis: Values, arguments: Arguments) -> Marked:
     return keep_zero(value, with_rank(Marked(shape, value.marks)))
 
 
-def _reshape(analysis: Values, arguments: Arguments) -> Marked:
+def _reshape(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
     return keep_zero(value, reshaped(value, _shape_given(arguments)))
 
 
-def _created(analysis: Values, arguments: Arguments) -> Marked:
+def _created(arguments: Arguments, operation: Operation) -> Marked:
     node = arguments.keywords.get("shape") or arguments.get(0)
     if isinstance(node, ast.Tuple):
         return Marked(tuple(size_of(item) for item in node.elts))
     return UNKNOWN
 
 
-def _like(analysis: Values, arguments: Arguments) -> Marked:
+def _like(arguments: Arguments, operation: Operation) -> Marked:
     return Marked(arguments.known(0).shape)
 
 
-def _arange(analysis: Values, arguments: Arguments) -> Marked:
+def _arange(arguments: Arguments, operation: Operation) -> Marked:
     return Marked((None,))
 
 
-_CALLS: dict[str, Callable[[Values, Arguments], Marked]] = {
-    "dot": _dot,
-    "device_assert": _device_assert,
-    "histogram": _histogram,
-    "sort": _sorted,
-    "topk": _sorted,
-    "trans": _trans,
-    "permute": _trans,
-    "expand_dims": _expand_dims,
-    "broadcast_to": _broadcast_to,
-    "reshape": _reshape,
-    "view": _reshape,
-    "zeros": _created,
-    "full": _created,
-    "zeros_like": _like,
-    "arange": _arange,
-    "program_id": lambda analysis, arguments: SCALAR,
-    "num_programs": lambda analysis, arguments: SCALAR,
+def _number(arguments: Arguments, operation: Operation) -> Marked:
+    return SCALAR
+
+
+_RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+    "broadcast": _elementwise,
+    "first": _of_first,
+    "like": _like,
+    "nothing": _checked,
+    "reduced": _reduced,
+    "scanned": _scanned,
+    "sorted": _sorted,
+    "counted": _histogram,
+    "product": _dot,
+    "transposed": _trans,
+    "expanded": _expand_dims,
+    "broadcast to": _broadcast_to,
+    "reshaped": _reshape,
+    "created": _created,
+    "vector": _arange,
+    "number": _number,
 }
 
 
@@ -364,12 +259,8 @@ def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
 
 def is_elementwise(call: ast.Call) -> bool:
     """Whether a function of the language computes each element of its result for itself."""
-    return called_name(call) in _ELEMENTWISE or is_libdevice(call.func)
-
-
-def is_libdevice(function: ast.expr) -> bool:
-    """Whether a function is one of the device library, all of which are element-wise."""
-    return isinstance(function, LanguageRef) and function.name.startswith("libdevice.")
+    operation = operation_of(call)
+    return operation is not None and (operation.is_elementwise or operation.kind == "hint")
 
 
 def _is_float(node: ast.Call) -> bool:

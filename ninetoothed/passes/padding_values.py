@@ -21,13 +21,13 @@ from ninetoothed.passes.marks import (
     with_rank,
 )
 from ninetoothed.passes.padding_calls import visit_call
-from ninetoothed.passes.rewriting import Draft, assign, key_of, language, read
+from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.rewriting import key_of, language
 from ninetoothed.program.nodes import (
     ElementType,
     Excluded,
     Forwarded,
     Load,
-    Mask,
     Offsets,
     SequenceLength,
     SourceLoad,
@@ -36,33 +36,11 @@ from ninetoothed.program.nodes import (
     TileRef,
     Widened,
     at,
-    clone,
 )
 
 
-class Values:
-    """Visits expressions: each becomes what it is to be, and tells what is known of it.
-
-    Attributes:
-        known: what is known of each variable.
-        statement: the statement that the expressions belong to.
-        constants: the names whose values are known at compile time.
-    """
-
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.helpers = dict(draft.program.helpers)
-        self.known: dict[str, Marked] = {}
-        self.statement: ast.stmt = ast.Pass()
-        self.tensors: dict[str, Any] = {}
-        self.constants: set[str] = set()
-        for parameter in draft.program.parameters:
-            if parameter.kind == "tensor":
-                self.tensors[parameter.name] = parameter
-            else:
-                self.known[parameter.name] = SCALAR
-                if parameter.kind == "constexpr":
-                    self.constants.add(parameter.name)
+class Values(Knowledge):
+    """Visits expressions: each becomes what it is to be, and tells what is known of it."""
 
     def fields(self, node: Any) -> Marked:
         """Visit what a node is made of; what is known of its ``value``."""
@@ -81,7 +59,6 @@ class Values:
         return result
 
     def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
-        """The expression as it is to be, and what is known of it."""
         method = _VISITS.get(type(node))
         if method is not None:
             return method(self, node)
@@ -233,31 +210,6 @@ class Values:
 
     def visit_call(self, node: ast.Call) -> tuple[ast.expr, Marked]:
         return visit_call(self, node)
-
-    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
-        """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
-        return [
-            self.mask(mark, origin)
-            for mark in with_rank(value).marks
-            if not (but_zero and mark.is_zero)
-        ]
-
-    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
-        """The node for a mark; indices that may have changed since the load are kept from there."""
-        loaded = mark.origin
-        for index, node in enumerate(loaded.tile.indices):
-            if not self.is_stable(node):
-                name = self.draft.fresh(f"{loaded.tile.parameter}_index")
-                self.draft.insert_before(loaded.statement, assign(name, node, node))
-                loaded.tile.indices[index] = read(name, node)
-        return at(Mask(tile=clone(loaded.tile), layout=mark.layout), origin)
-
-    def is_stable(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            return self.draft.counts[node.id] <= 1
-        if isinstance(node, ast.BinOp):
-            return self.is_stable(node.left) and self.is_stable(node.right)
-        return isinstance(node, ast.Constant | SymbolValue | SequenceLength)
 
 
 _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {

@@ -6,7 +6,8 @@ import ast
 
 from ninetoothed.passes.rewriting import Draft, blocks_of
 from ninetoothed.program.effects import has_effect, names_read, targets_of
-from ninetoothed.program.nodes import Program, at
+from ninetoothed.program.nodes import at
+from ninetoothed.program.program import Program
 
 
 def run(program: Program) -> Program:

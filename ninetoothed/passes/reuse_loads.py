@@ -16,7 +16,7 @@ from ninetoothed.passes.rewriting import (
     read,
 )
 from ninetoothed.program.effects import names_assigned, writes_memory
-from ninetoothed.program.nodes import Program
+from ninetoothed.program.program import Program
 
 
 @dataclass

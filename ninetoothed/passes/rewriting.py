@@ -14,7 +14,6 @@ from ninetoothed.program.effects import is_write, names_read, statements_of, tar
 from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
-    Program,
     SourceLoad,
     SourceStore,
     Store,
@@ -23,6 +22,7 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
+from ninetoothed.program.program import Program
 
 
 class Draft:

@@ -7,14 +7,12 @@ other. A plugin that fails is reported once and listed as broken; it stops nobod
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.metadata
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ninetoothed.errors import ArgumentError, DeviceError, PluginError, near
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from ninetoothed.backends.base import Backend
     from ninetoothed.frontends.base import Frontend
-    from ninetoothed.launch.kernel import Kernel
 
 GROUP = "ninetoothed"
 
@@ -53,6 +50,13 @@ class Listing(NamedTuple):
     backends: tuple[str, ...]
     why: str
     version: str = ""
+
+
+class Launching(Protocol):
+    """What launches through frontends and backends, and so wants to know where they change."""
+
+    def forget_launches(self) -> None:
+        """Frontends and backends are asked for anew."""
 
 
 @dataclass
@@ -85,7 +89,7 @@ class PluginManager:
         self._frontends_by_type: dict[type, Frontend | None] = {}
         self._backends_by_kind: dict[str, Backend] = {}
         self._preferred: list[str] = []
-        self._told: weakref.WeakSet[Kernel] = weakref.WeakSet()
+        self._told: weakref.WeakSet[Launching] = weakref.WeakSet()
 
     def register(self, plugin: object, name: str | None = None, origin: str = "register") -> None:
         """Adds a plugin: a module or an object with hooks of `ninetoothed.plugins.hookspecs`.
@@ -192,6 +196,20 @@ class PluginManager:
                 return backend
         raise PluginError(self._unknown("backend", name, (b.name for b in self.backends())))
 
+    def evaluator(self) -> Callable[[str], Callable[..., Any]]:
+        """What finds the Python function that a name of the language is; `DeviceError` if none does.
+
+        See `Backend.evaluator`.
+        """
+        for backend in self.backends():
+            found = backend.evaluator()
+            if found is not None:
+                return found
+        raise DeviceError(
+            "No backend runs functions of the language as Python: they have a meaning inside of a "
+            f"kernel only.{self._broken_note()}"
+        )
+
     def frontends(self) -> tuple[Frontend, ...]:
         """All frontends, built-in ones first."""
         with self._lock:
@@ -224,6 +242,8 @@ class PluginManager:
         """Loads built-in and installed plugins, the first time."""
         if self._manager is not None:
             return
+        import importlib.metadata
+
         import pluggy
 
         import ninetoothed
@@ -312,7 +332,7 @@ class PluginManager:
         assert self._manager is not None
         return self._manager
 
-    def tell_of_changes(self, kernel: Kernel) -> None:
+    def tell_of_changes(self, kernel: Launching) -> None:
         """From now on the kernel forgets its launch functions where plugins come or go."""
         with self._lock:
             self._told.add(kernel)
@@ -360,4 +380,5 @@ frontend_named = MANAGER.frontend_named
 tell_of_changes = MANAGER.tell_of_changes
 backend_for = MANAGER.backend_for
 backend_named = MANAGER.backend_named
+evaluator = MANAGER.evaluator
 listing = MANAGER.listing

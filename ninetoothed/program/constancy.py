@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ninetoothed.program.nodes import DTypeRef, ElementType, SymbolValue
+from ninetoothed.symbols.operators import BinaryFunction
 
 
 def is_constant(node: ast.expr, names: Collection[str]) -> bool:
@@ -78,7 +79,7 @@ class _UnknownError(Exception):
     """A value that the constants do not give."""
 
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,

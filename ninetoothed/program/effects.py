@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ninetoothed.language import operations
+from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import (
     ExternRef,
     LanguageRef,
@@ -15,27 +17,24 @@ from ninetoothed.program.nodes import (
     walk,
 )
 
-#: Functions of the language, and methods of its values, that change memory or are to be kept for
-#: another reason. An assertion reads only, but it has to stay where it is.
-_EFFECTS = frozenset(
-    """
-    assume atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor
-    debug_barrier device_assert device_print inline_asm_elementwise scatter static_assert
-    static_print store store_tensor_descriptor
-    """.split()
-)
-
-#: Of these, the ones that write no memory of the kernel's tensors.
-_HARMLESS = frozenset("assume device_assert device_print static_assert static_print".split())
-
-_READS = frozenset({"load", "load_tensor_descriptor", "gather"})
-
 
 def called_name(call: ast.Call) -> str:
     """The last part of a called name, ``""`` where the function is no name."""
     if isinstance(call.func, LanguageRef):
         return call.func.name.rpartition(".")[2]
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def operation_of(call: ast.Call) -> Operation | None:
+    """The operation of the language that a call is, as a function or as a method of a value."""
+    name = call.func.name if isinstance(call.func, LanguageRef) else called_name(call)
+    return operations.find(name)
+
+
+def effect_of(call: ast.Call) -> str:
+    """What evaluating a call, without its arguments, does besides giving a value."""
+    operation = operation_of(call)
+    return "none" if operation is None else operation.effect
 
 
 def has_effect(node: ast.AST) -> bool:
@@ -50,14 +49,14 @@ def writes_memory(node: ast.AST) -> bool:
 
 def is_write(node: ast.AST) -> bool:
     """Whether ``node`` itself, not what it is made of, may change an element of a tensor."""
-    return is_effect(node) and not (isinstance(node, ast.Call) and called_name(node) in _HARMLESS)
+    return is_effect(node) and not (isinstance(node, ast.Call) and effect_of(node) == "keeps")
 
 
 def reads_memory(node: ast.AST) -> bool:
     """Whether ``node`` contains a load."""
     return any(
         isinstance(child, Load | SourceLoad)
-        or (isinstance(child, ast.Call) and called_name(child) in _READS)
+        or (isinstance(child, ast.Call) and effect_of(child) == "reads")
         for child in walk(node)
     )
 
@@ -119,4 +118,4 @@ def is_effect(node: ast.AST) -> bool:
         return True
     if not isinstance(node, ast.Call):
         return False
-    return isinstance(node.func, ExternRef) or called_name(node) in _EFFECTS
+    return isinstance(node.func, ExternRef) or effect_of(node) in ("keeps", "writes")

@@ -1,19 +1,16 @@
-"""The Program: the user's tree about one program's tiles, with accesses as nodes of their own.
+"""The nodes of a Program: Python's tree, with accesses and the language's names as nodes of their own.
 
-The nodes are subclasses of Python's ``ast`` nodes, so that everything else of the tree stays plain
-Python. No backend is known here. See ``printer`` for the text form and ``verify`` for what must
-always hold.
+They are subclasses of Python's ``ast`` nodes, so that everything else of the tree stays plain
+Python. No backend is known here.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ninetoothed.errors import Location
-from ninetoothed.program.source import location_of
+from ninetoothed.errors import Location, location_of
 
 if TYPE_CHECKING:
     from ninetoothed.language.dtypes import DType
@@ -180,68 +177,6 @@ class Excluded(Expression):
     value: ast.expr
     masks: list[Mask]
     identity: str
-
-
-@dataclass(frozen=True)
-class Program:
-    """What one program of a kernel does.
-
-    Attributes:
-        name: the kernel's name.
-        parameters: the arranged parameters, in the application's order.
-        body: statements: ``Assign`` to a name or a tuple of names, ``AnnAssign``, ``AugAssign`` to
-            a name, ``Expr``, ``If``, ``For`` over a name, ``While``, ``Pass``, ``Store`` and
-            ``SourceStore``. Never changed in place once the program is made.
-        externs: ``triton.jit`` functions by the name that they have in the body.
-        helpers: functions that the language calls back (the combine function of ``reduce``), by
-            name. Their bodies end in a ``Return`` and otherwise have the same nodes.
-        names: every identifier in the body: a backend's own names must differ from them.
-    """
-
-    name: str
-    parameters: tuple[Any, ...]
-    body: list[ast.stmt]
-    externs: Mapping[str, Any] = field(default_factory=dict)
-    helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
-    names: frozenset[str] = frozenset()
-
-    def __str__(self) -> str:
-        from ninetoothed.program.printer import text_of
-
-        return text_of(self)
-
-    def parameter(self, name: str) -> Any:
-        """The parameter called ``name``; ``KeyError`` if there is none."""
-        for parameter in self.parameters:
-            if parameter.name == name:
-                return parameter
-        raise KeyError(name)
-
-    def nodes(self) -> Iterator[ast.AST]:
-        """Every node of the body and of the helpers."""
-        for statement in (*self.body, *self.helpers.values()):
-            yield from walk(statement)
-
-    @property
-    def has_loop(self) -> bool:
-        """Whether there is a loop in the body or in a helper."""
-        return any(isinstance(node, ast.For | ast.While) for node in self.nodes())
-
-    def touched(self, constants: Mapping[str, Any] | None = None) -> frozenset[str]:
-        """The tensor parameters whose elements, offsets, strides, pointer or type are used.
-
-        Args:
-            constants: the values of constexpr parameters. What stands under a condition that they
-                decide against does not count.
-        """
-        from ninetoothed.program.constancy import reached
-
-        return frozenset(
-            node.parameter
-            for statement in (*reached(self.body, constants or {}), *self.helpers.values())
-            for node in walk(statement)
-            if hasattr(node, "parameter")
-        )
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

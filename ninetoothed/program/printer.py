@@ -1,4 +1,4 @@
-"""The text of a Program, for reading: Python, with ``store x = value`` for what is stored."""
+"""The text of what a Program is made of, for reading: Python, with ``store x = value`` for what is stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ninetoothed.program.nodes import (
     Load,
     Mask,
     Offsets,
-    Program,
     SequenceLength,
     SourceLoad,
     SourcePointer,
@@ -30,21 +29,13 @@ from ninetoothed.program.nodes import (
 )
 
 
-def text_of(program: Program) -> str:
-    """The program as text, its parameters with their levels first."""
-    lines = [f"program {program.name}:"]
-    lines += [f"    {_parameter(parameter)}" for parameter in program.parameters]
-    for helper in program.helpers.values():
-        lines += ["", _indented(_unparsed([helper]))]
-    return "\n".join([*lines, "", _indented(_unparsed(program.body))]) + "\n"
-
-
 def text_of_node(node: ast.AST) -> str:
     """One expression or statement as text."""
     return ast.unparse(_Lowering().visit(clone(node)))
 
 
-def _parameter(parameter: Any) -> str:
+def parameter_text(parameter: Any) -> str:
+    """A parameter with its levels, outermost first."""
     if parameter.kind == "tensor":
         levels = " of ".join(_shape(level) for level in parameter.levels)
         return f"{parameter.name}: {levels}"
@@ -58,13 +49,11 @@ def _shape(level: tuple[Any, ...]) -> str:
     return f"({sizes},)" if len(level) == 1 else f"({sizes})"
 
 
-def _unparsed(body: list[ast.stmt]) -> str:
+def block_text(body: list[ast.stmt]) -> str:
+    """Statements as text, indented."""
     lowering = _Lowering()
     lowered = [lowering.visit(clone(statement)) for statement in body]
-    return ast.unparse(ast.Module(body=lowered, type_ignores=[])) or "pass"
-
-
-def _indented(text: str) -> str:
+    text = ast.unparse(ast.Module(body=lowered, type_ignores=[])) or "pass"
     return "\n".join(f"    {line}" if line else "" for line in text.splitlines())
 
 

@@ -17,7 +17,6 @@ from ninetoothed.program.nodes import (
     Load,
     Mask,
     Offsets,
-    Program,
     SequenceLength,
     SourceLoad,
     SourcePointer,
@@ -30,6 +29,7 @@ from ninetoothed.program.nodes import (
     clone,
 )
 from ninetoothed.program.printer import text_of_node
+from ninetoothed.program.program import Program
 
 _STATEMENTS = (
     ast.Assign,

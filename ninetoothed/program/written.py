@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.program.effects import is_write
-from ninetoothed.program.nodes import Program, SourcePointer, SourceStore, Store, walk
+from ninetoothed.program.nodes import SourcePointer, SourceStore, Store, walk
+from ninetoothed.program.program import Program
 
 
 def written(program: Program) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 A `Symbol` is an operator with operands; the operators are those of Python's ``ast`` and a Symbol
 turns into that tree (`Symbol.ast`) and prints as Python. Equal structure means the same object, so
-comparing and hashing are those of identity. What a leaf *is* (its bounds, whether the tuner chooses
-it, which tensor's size it stands for) lives on the `Leaf`, never in the spelling of its name.
+comparing and hashing are those of identity. What a name *is* lives on its `Leaf`, never in its
+spelling.
 
 Nothing is simplified here: that is ``simplify``'s job.
 """
@@ -12,92 +12,17 @@ from __future__ import annotations
 
 import ast
 import functools
-import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Union
+
+from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
+from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 
 #: What the package's functions take where they say "expression".
 Expression = Union["Symbol", int]
-
-CONSTEXPR_BOUNDS = (1, 2**20)
-META_BOUNDS = (32, 1024)
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """What a name in an expression stands for.
-
-    Attributes:
-        name: how it prints.
-        role: ``"symbol"`` (a user's), ``"size"`` or ``"stride"`` (of a tensor), ``"index"`` (a
-            position that the compiler introduces).
-        owner: for a size or stride, the identity of the source tensor; for a fresh symbol, a token.
-        dim: for a size or stride, the dimension.
-        extent: for an index, the expression that it stays below; it is never negative.
-        serial: tells names that read the same apart where an order is needed, and nothing else.
-    """
-
-    name: str
-    role: str = "symbol"
-    owner: object = None
-    dim: int | None = None
-    constexpr: bool = False
-    meta: bool = False
-    lower_bound: int | None = None
-    upper_bound: int | None = None
-    power_of_two: bool = False
-    extent: object = None
-    serial: int = 0
-
-
-def _is_zero(divisor: Any) -> bool:
-    """Dividing by the size of an empty dimension gives 0: it has no element to be found there."""
-    return getattr(divisor, "ndim", 0) == 0 and bool(divisor == 0)
-
-
-_BINARY: dict[str, tuple[type[ast.operator], Callable[[Any, Any], Any]]] = {
-    "+": (ast.Add, lambda a, b: a + b),
-    "-": (ast.Sub, lambda a, b: a - b),
-    "*": (ast.Mult, lambda a, b: a * b),
-    "//": (ast.FloorDiv, lambda a, b: a * 0 if _is_zero(b) else a // b),
-    "%": (ast.Mod, lambda a, b: a * 0 if _is_zero(b) else a % b),
-    "&": (ast.BitAnd, lambda a, b: a & b),
-    "|": (ast.BitOr, lambda a, b: a | b),
-}
-_COMPARE: dict[str, tuple[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
-    "<": (ast.Lt, lambda a, b: a < b),
-    "<=": (ast.LtE, lambda a, b: a <= b),
-    ">": (ast.Gt, lambda a, b: a > b),
-    ">=": (ast.GtE, lambda a, b: a >= b),
-    "==": (ast.Eq, lambda a, b: a == b),
-    "!=": (ast.NotEq, lambda a, b: a != b),
-}
-_FROM_AST = {node: op for op, (node, _) in itertools.chain(_BINARY.items(), _COMPARE.items())}
-
-
-def _minimum(a: Any, b: Any) -> Any:
-    return (
-        (a + b - abs(a - b)) // 2 if not isinstance(a, int) or not isinstance(b, int) else min(a, b)
-    )
-
-
-def _maximum(a: Any, b: Any) -> Any:
-    return -_minimum(-a, -b)
-
-
-def next_power_of_2(size: int) -> int:
-    """The least power of two that is no less."""
-    return 1 << max(size - 1, 0).bit_length()
-
-
-_CALLS: dict[str, Callable[..., Any]] = {
-    "min": _minimum,
-    "max": _maximum,
-    "widened": next_power_of_2,
-}
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 
@@ -146,7 +71,7 @@ class Symbol:
             expr = ast.unparse(expr)
         if isinstance(expr, str):
             if expr.isidentifier():
-                return leaf(_user_leaf(expr, *keywords))
+                return leaf(declared(expr, *keywords))
             if any(keyword is not None for keyword in keywords):
                 raise ValueError(f"only a plain name takes constexpr, meta or bounds, not `{expr}`")
             try:
@@ -229,15 +154,7 @@ class Symbol:
             return operands[0]
         if op == "leaf" or op in _OPAQUE:
             return values[self]
-        if op in _BINARY:
-            return _BINARY[op][1](operands[0].evaluate(values), operands[1].evaluate(values))
-        if op in _COMPARE:
-            return _COMPARE[op][1](operands[0].evaluate(values), operands[1].evaluate(values))
-        if op == "neg":
-            return -operands[0].evaluate(values)
-        if op == "[]":
-            return operands[0].evaluate(values)[operands[1].evaluate(values)]
-        return _CALLS[op](*(operand.evaluate(values) for operand in operands))
+        return FUNCTIONS[op](*[operand.evaluate(values) for operand in operands])
 
     def ast(self, name_of: Callable[[Symbol], ast.expr] | None = None) -> ast.expr:
         """This expression as Python's syntax tree.
@@ -255,11 +172,7 @@ class Symbol:
     def _label(self) -> str:
         if self.op != "leaf":
             return f"{self.op}({self.operands[1]})"
-        leaf = self.operands[0]
-        label = getattr(leaf.owner, "label", None)
-        if label is None:
-            return leaf.name
-        return label if leaf.dim is None else f"{label}_{leaf.role}_{leaf.dim}"
+        return self.leaf.label
 
     @property
     def sort_key(self) -> str:
@@ -286,7 +199,7 @@ class Symbol:
     def __bool__(self) -> bool:
         if self.op == "const":
             return bool(self.operands[0])
-        if self.op in _COMPARE or self.op in ("&", "|"):
+        if self.op in COMPARISONS or self.op in ("&", "|"):
             raise TypeError(
                 f"whether `{self}` holds is only known when the kernel is called; "
                 "a comparison of symbols cannot decide an `if` of an arrangement"
@@ -368,38 +281,9 @@ class Symbol:
         raise TypeError(f"`{self}` is an integer expression and cannot be iterated over")
 
 
-class Fresh:
-    """The identity of a name that is equal to no other, whatever it is called.
-
-    Attributes:
-        label: how it prints once a kernel has given it a name.
-    """
-
-    __slots__ = ("label",)
-
-    def __init__(self) -> None:
-        self.label: str | None = None
-
-
-#: For `Leaf.serial`.
-serials = itertools.count(1)
-
 #: Nodes that are leaves to evaluation and printing: the start and length of a jagged sequence.
 #: Their operands are the source tensor's identity and the sequence's number.
 _OPAQUE = ("sequence_start", "sequence_length")
-
-
-def over(op: str, operands: list[ast.expr]) -> ast.expr:
-    """Python's tree of one of the operators over trees."""
-    if op in _BINARY:
-        return ast.BinOp(operands[0], _BINARY[op][0](), operands[1])
-    if op in _COMPARE:
-        return ast.Compare(operands[0], [_COMPARE[op][0]()], [operands[1]])
-    if op == "neg":
-        return ast.UnaryOp(ast.USub(), operands[0])
-    if op == "[]":
-        return ast.Subscript(operands[0], operands[1], ast.Load())
-    return ast.Call(ast.Name(op, ast.Load()), operands, [])
 
 
 @functools.lru_cache(maxsize=65536)
@@ -420,8 +304,7 @@ def make(op: str, *operands: Any) -> Symbol:
     if op not in _OPAQUE and op != "[]" and all(o.op == "const" for o in operands):
         values = [operand.operands[0] for operand in operands]
         if not (op in ("//", "%") and values[1] == 0):
-            function = (_BINARY.get(op) or _COMPARE.get(op) or (None, _CALLS.get(op)))[1]
-            return constant(-values[0] if op == "neg" else function(*values))  # type: ignore[misc]
+            return constant(FUNCTIONS[op](*values))
     return _intern(op, operands)
 
 
@@ -493,7 +376,7 @@ def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -
         lower_bound: the least value, inclusive; 32 by default.
         upper_bound: the greatest value, inclusive; 1024 by default.
     """
-    made = _user_leaf("BLOCK_SIZE", None, True, lower_bound, upper_bound, None)
+    made = declared("BLOCK_SIZE", meta=True, lower_bound=lower_bound, upper_bound=upper_bound)
     return leaf(replace(made, owner=Fresh(), serial=next(serials)))
 
 
@@ -503,47 +386,19 @@ def _binary(op: str, left: Any, right: Any) -> Symbol:
     return make(op, as_symbol(left), as_symbol(right))
 
 
-def _user_leaf(
-    name: str,
-    constexpr: bool | None,
-    meta: bool | None,
-    lower_bound: int | None,
-    upper_bound: int | None,
-    power_of_two: bool | None,
-) -> Leaf:
-    if constexpr and meta:
-        raise ValueError(
-            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
-        )
-    if constexpr or meta:
-        defaults = META_BOUNDS if meta else CONSTEXPR_BOUNDS
-        if lower_bound is None:
-            lower_bound = defaults[0] if upper_bound is None else min(defaults[0], upper_bound)
-        if upper_bound is None:
-            upper_bound = max(defaults[1], lower_bound)
-    if power_of_two is None:
-        power_of_two = bool(meta)
-    if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
-        raise ValueError(f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}")
-    return Leaf(
-        name,
-        constexpr=bool(constexpr),
-        meta=bool(meta),
-        lower_bound=lower_bound,
-        upper_bound=upper_bound,
-        power_of_two=power_of_two,
-    )
-
-
 def _from_ast(node: ast.expr) -> Symbol:
     if isinstance(node, ast.Name):
-        return leaf(_user_leaf(node.id, None, None, None, None, None))
+        return leaf(declared(node.id))
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return constant(node.value)
-    if isinstance(node, ast.BinOp) and type(node.op) in _FROM_AST:
-        return make(_FROM_AST[type(node.op)], _from_ast(node.left), _from_ast(node.right))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _FROM_AST:
-        operator = _FROM_AST[type(node.ops[0])]
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATOR_OF_NODE:
+        return make(OPERATOR_OF_NODE[type(node.op)], _from_ast(node.left), _from_ast(node.right))
+    if (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and type(node.ops[0]) in OPERATOR_OF_NODE
+    ):
+        operator = OPERATOR_OF_NODE[type(node.ops[0])]
         return make(operator, _from_ast(node.left), _from_ast(node.comparators[0]))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return make("neg", _from_ast(node.operand))

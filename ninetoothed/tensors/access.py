@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import ArrangementError
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import (
     Expression,
     Symbol,
@@ -23,9 +24,9 @@ from ninetoothed.symbols.expr import (
     make,
     widened,
 )
-from ninetoothed.symbols.simplify import difference, interval, simplify
+from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.tensors.level import Level, identity
 from ninetoothed.tensors.metaops import Indices, Shape
-from ninetoothed.tensors.tensor import Tensor, identity
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Access:
         return {**values, **dict.fromkeys(positions, 0)}
 
 
-def access_of(tensor: Tensor, programs: Indices | None = None) -> Access:
+def access_of(tensor: Level, programs: Indices | None = None) -> Access:
     """The access of a program of an arranged tensor.
 
     Args:
@@ -123,12 +124,12 @@ def _lane_count(size: Expression) -> Expression:
     return size if is_power_of_two(size) else as_expression(widened(size))
 
 
-def source_indices(tensor: Tensor, indices: Sequence[Indices]) -> tuple[Indices, list[Symbol]]:
+def source_indices(tensor: Level, indices: Sequence[Indices]) -> tuple[Indices, list[Symbol]]:
     """The source's indices at the given indices of a tensor's levels, and the conditions.
 
     Follows the chain of meta-operations from the levels back to the source.
     """
-    current: list[tuple[Tensor, Indices]] = list(zip(tensor.levels, indices))
+    current: list[tuple[Level, Indices]] = list(zip(tensor.levels, indices))
     conditions: list[Symbol] = []
     while not (len(current) == 1 and current[0][0].origin is None):
         step = _step(current)
@@ -151,7 +152,7 @@ def source_indices(tensor: Tensor, indices: Sequence[Indices]) -> tuple[Indices,
     return result, conditions
 
 
-def _step(current: list[tuple[Tensor, Indices]]) -> tuple[int, int] | None:
+def _step(current: list[tuple[Level, Indices]]) -> tuple[int, int] | None:
     """The levels that one operation made, as a range of ``current``; None if there are none."""
     for start, (level, _) in enumerate(current):
         origin = level.origin
@@ -167,7 +168,7 @@ def _step(current: list[tuple[Tensor, Indices]]) -> tuple[int, int] | None:
     return None
 
 
-def offset_of(source: Tensor, indices: Indices) -> Symbol:
+def offset_of(source: Level, indices: Indices) -> Symbol:
     """The distance of an element from the source's first, in elements."""
     total = constant(0)
     for dim, (position, stride) in enumerate(zip(indices, source.strides)):
@@ -180,12 +181,12 @@ def offset_of(source: Tensor, indices: Indices) -> Symbol:
     return total
 
 
-def sequence_start(source: Tensor, sequence: Symbol) -> Symbol:
+def sequence_start(source: Level, sequence: Symbol) -> Symbol:
     """Where a jagged tensor's sequence begins in the packed values."""
     return make("sequence_start", identity(source), sequence)
 
 
-def sequence_length(source: Tensor, sequence: Symbol) -> Symbol:
+def sequence_length(source: Level, sequence: Symbol) -> Symbol:
     """How long a jagged tensor's sequence is."""
     return make("sequence_length", identity(source), sequence)
 
@@ -198,7 +199,7 @@ def sequence_of(access: Access) -> Symbol | None:
     return None if any(leaf in chosen for leaf in sequence.leaves()) else sequence
 
 
-def _jagged_conditions(source: Tensor, indices: Indices, conditions: list[Symbol]) -> list[Symbol]:
+def _jagged_conditions(source: Level, indices: Indices, conditions: list[Symbol]) -> list[Symbol]:
     """A sequence's own length bounds it, not that of the longest."""
     jagged = source.jagged_dim
     assert jagged is not None

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
-from ninetoothed.symbols.simplify import difference, interval
-from ninetoothed.tensors import metaops
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access, access_of, positions
-from ninetoothed.tensors.metaops import Shape, shape_text
-from ninetoothed.tensors.tensor import Tensor, named
+from ninetoothed.tensors.level import named, verify_operations
+from ninetoothed.tensors.metaops import Evaluate, Indices, Shape, shape_text
+from ninetoothed.tensors.tensor import Tensor
 
 #: A constexpr parameter without a default.
 NO_VALUE: Any = inspect.Parameter.empty
@@ -80,10 +81,10 @@ class Arrangement:
 
     parameters: tuple[Parameter, ...]
     grid: Shape
-    programs: metaops.Indices
+    programs: Indices
     accesses: Mapping[str, Access]
 
-    def verify(self, evaluate: Callable[[Expression], int]) -> tuple[int, ...]:
+    def verify(self, evaluate: Evaluate) -> tuple[int, ...]:
         """Checks the meta-operations and the outermost rule on known sizes; gives the grid.
 
         Raises:
@@ -246,29 +247,6 @@ def mismatch(
         f"element, but they are\n{lines}\nTile or expand the tensors until they match.",
         location,
     )
-
-
-def verify_operations(tensor: Tensor, subject: str, evaluate: Callable[[Expression], int]) -> None:
-    """Checks, on known sizes, all meta-operations that made a tensor.
-
-    Raises:
-        ArrangementError: the sizes do not fit one; ``subject`` is what it calls the tensor.
-    """
-    seen: set[int] = set()
-    pending = list(tensor.levels)
-    while pending:
-        level = pending.pop()
-        origin = level.origin
-        if origin is None or id(level) in seen:
-            continue
-        seen.add(id(level))
-        operation = origin.operation
-        try:
-            operation.verify(evaluate)
-        except metaops.Misfit as misfit:
-            shape = tuple(map(evaluate, operation.operand[0]))
-            raise misfit.error(operation.name, subject, shape, operation.location) from None
-        pending += origin.operands
 
 
 def symbols_of(arrangement: Arrangement) -> tuple[Symbol, ...]:

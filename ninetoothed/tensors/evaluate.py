@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, is_expression
-from ninetoothed.symbols.simplify import interval, simplify
+from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import positions, source_indices
-from ninetoothed.tensors.metaops import shape_text
-from ninetoothed.tensors.tensor import Tensor, rebuilt
+from ninetoothed.tensors.level import Level, LevelT, rebuilt, verify_operations
+from ninetoothed.tensors.metaops import Rewrite, shape_text
 
 Substitutions = Mapping[Any, Any]
 
 
-def eval(tensor: Tensor, subs: Substitutions | None = None) -> Any:
+def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     """The source index of each element of an arranged tensor.
 
     Args:
@@ -33,7 +34,7 @@ def eval(tensor: Tensor, subs: Substitutions | None = None) -> Any:
     import numpy
 
     concrete = globals()["subs"](tensor, subs or {})
-    _verify(concrete)
+    verify_operations(concrete, concrete.label, _known)
     shapes = [level.shape for level in concrete.levels]
     unknown = {str(s) for shape in shapes for size in shape for s in as_symbol(size).leaves()}
     unknown |= {str(s) for size in concrete.source.shape for s in as_symbol(size).leaves()}
@@ -62,7 +63,7 @@ def eval(tensor: Tensor, subs: Substitutions | None = None) -> Any:
     return numpy.where(inside, result, -1)
 
 
-def subs(tensor: Tensor, subs: Substitutions) -> Tensor:
+def subs(tensor: LevelT, subs: Substitutions) -> LevelT:
     """The same arrangement with symbols replaced.
 
     Args:
@@ -73,23 +74,16 @@ def subs(tensor: Tensor, subs: Substitutions) -> Tensor:
     """
     values: dict[Symbol, Expression] = {}
     for key, value in subs.items():
-        values |= _shape_values(key, value) if isinstance(key, Tensor) else _value(key, value)
+        values |= _shape_values(key, value) if isinstance(key, Level) else _value(key, value)
 
     def replaced(expression: Expression) -> Expression:
         return simplify(as_symbol(expression).substitute(values))
 
     for key, value in subs.items():
-        if isinstance(key, Tensor):
+        if isinstance(key, Level):
             _check_shape(key, value, replaced)
     old = tensor.source
-    source = Tensor(
-        shape=tuple(replaced(size) for size in old.shape),
-        dtype=old.dtype,
-        jagged_dim=old.jagged_dim,
-        other=old.other,
-        name=old.name,
-    )
-    return rebuilt(tensor, replaced, source)
+    return rebuilt(tensor, replaced, old.resized(tuple(map(replaced, old.shape))))
 
 
 def _value(symbol: Any, value: Any) -> dict[Symbol, Expression]:
@@ -106,7 +100,7 @@ def _value(symbol: Any, value: Any) -> dict[Symbol, Expression]:
     return {symbol: as_expression(value)}
 
 
-def _shape_values(tensor: Tensor, value: Any) -> dict[Symbol, Expression]:
+def _shape_values(tensor: Level, value: Any) -> dict[Symbol, Expression]:
     """The values of those sizes of a tensor that are symbols."""
     result: dict[Symbol, Expression] = {}
     for size, given in zip(tensor.source.shape, _given_shape(tensor, value)):
@@ -116,7 +110,7 @@ def _shape_values(tensor: Tensor, value: Any) -> dict[Symbol, Expression]:
     return result
 
 
-def _check_shape(tensor: Tensor, value: Any, replaced: Callable[[Expression], Expression]) -> None:
+def _check_shape(tensor: Level, value: Any, replaced: Rewrite) -> None:
     """A size that was declared as a number or an expression is not given another value."""
     shape = _given_shape(tensor, value)
     for dim, (size, given) in enumerate(zip(tensor.source.shape, shape)):
@@ -138,7 +132,7 @@ def _check_bounds(symbol: Symbol, value: Expression) -> None:
         )
 
 
-def _given_shape(tensor: Tensor, value: Any) -> tuple[Any, ...]:
+def _given_shape(tensor: Level, value: Any) -> tuple[Any, ...]:
     shape = value.get("shape") if isinstance(value, Mapping) else getattr(value, "shape", None)
     if shape is None:
         raise ArrangementError(
@@ -152,12 +146,6 @@ def _given_shape(tensor: Tensor, value: Any) -> tuple[Any, ...]:
             caller_location(),
         )
     return tuple(as_expression(size) for size in shape)
-
-
-def _verify(tensor: Tensor) -> None:
-    from ninetoothed.tensors.arrange import verify_operations
-
-    verify_operations(tensor, tensor.label, _known)
 
 
 def _known(expression: Expression) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ninetoothed.errors import caller_location
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, is_expression, maximum, minimum
-from ninetoothed.symbols.simplify import difference, interval, simplify
+from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.metaops import (
     Expand,
     Flatten,

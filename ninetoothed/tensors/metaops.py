@@ -17,10 +17,12 @@ from ninetoothed.symbols.simplify import is_nonnegative, product, simplify
 
 Shape = tuple[Expression, ...]
 Indices = tuple[Symbol, ...]
-#: What an operation needs for an element to be inside: pairs (index, size), ``0 <= index < size``,
-#: of which the lower part may be known to hold.
+#: A comparison that must hold for an element to exist.
 Condition = Symbol
+#: Gives the known size that an expression has.
 Evaluate = Callable[[Expression], int]
+#: Gives what is to stand for an expression.
+Rewrite = Callable[[Expression], Expression]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,7 @@ class MetaOperation:
             Misfit: the sizes do not fit the operation.
         """
 
-    def substituted(self, function: Callable[[Expression], Expression]) -> MetaOperation:
+    def substituted(self, function: Rewrite) -> MetaOperation:
         """This operation with ``function`` applied to every expression in it."""
         changes = {
             entry.name: _mapped(getattr(self, entry.name), function)
@@ -104,7 +106,7 @@ def shape_text(shape: Sequence[Expression]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def _mapped(value: Any, function: Callable[[Expression], Expression]) -> Any:
+def _mapped(value: Any, function: Rewrite) -> Any:
     if isinstance(value, tuple):
         return tuple(_mapped(entry, function) for entry in value)
     if isinstance(value, Symbol):

@@ -109,6 +109,13 @@ class DeviceLimits:
         """CUDA's compute capability, ``(9, 0)``; ``(0, 0)`` of another kind of device."""
         return divmod(self.arch, 10) if isinstance(self.arch, int) else (0, 0)
 
+    def described(self) -> str:
+        """A line for people."""
+        return (
+            f"{self.name}, architecture {self.arch}, {self.multiprocessors} multiprocessors, "
+            f"{self.shared_memory_per_block} bytes of shared memory a program"
+        )
+
 
 @dataclass(frozen=True)
 class Product:

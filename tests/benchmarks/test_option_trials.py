@@ -139,21 +139,19 @@ def tried(tmp_path: Path, *arguments: str) -> dict[str, Any]:
 def test_an_option_is_tried_in_all_settings_where_the_tuner_takes_it(
     machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (result,) = tried(tmp_path, "--tasks", "silu", "--options", "keep,overlap,split")["results"]
+    (result,) = tried(tmp_path, "--tasks", "silu", "--options", "hints,overlap,split")["results"]
     assert result["not taken"] == ["split"]
-    assert "keep=10" in result["configs"]["with"]["0: silu"]
-    assert "keep" not in result["configs"]["keep=0"]["0: silu"]
+    assert "hints=0" in result["configs"]["hints=0"]["0: silu"]
     assert "overlap" not in result["configs"]["overlap off, same"]["0: silu"]
-    assert "keep=10" in result["configs"]["overlap off, same"]["0: silu"]
     found = {(each["trial"], each["without"]): each["ratios"] for each in result["trials"]}
-    assert set(found) == {(name, way) for name in ("keep", "overlap") for way in ("tuned", "same")}
+    assert set(found) == {(name, way) for name in ("hints", "overlap") for way in ("tuned", "same")}
     for spreads in found.values():
         assert list(spreads) == list(SETTINGS)
         assert all(spread["median"] == pytest.approx(1 / 0.9) for spread in spreads.values())
     assert {len(each) for each in result["milliseconds"]["chain"].values()} == {2}
     told = capsys.readouterr().out
     assert "Taken in none of these tasks: split." in told
-    assert "| keep, tuned     |     1 |" in told and told.count(" stays |") == 4
+    assert "| hints, tuned    |     1 |" in told and told.count(" stays |") == 4
 
 
 def test_a_step_is_tried_where_it_changes_what_is_emitted(machine: Machine, tmp_path: Path) -> None:
@@ -167,31 +165,17 @@ def test_a_step_is_tried_where_it_changes_what_is_emitted(machine: Machine, tmp_
     assert ratios == [pytest.approx(1.0)] * 2
 
 
-def test_what_needs_an_option_may_be_off_in_both(machine: Machine, tmp_path: Path) -> None:
-    """Where the only tensor's results are kept, nothing is said of its loads."""
-    names = "hints,hints_without_keep"
-    (result,) = tried(tmp_path, "--tasks", "silu", "--options", names)["results"]
-    assert "keep" not in result["configs"]["keep=0"]["0: silu"]
-    assert "hints=0" in result["configs"]["keep=0,hints=0"]["0: silu"]
-    assert result["not taken"] == ["hints"]
-    assert list(result["milliseconds"]["row"]) == [
-        "keep=0",
-        "keep=0,hints=0",
-        "hints_without_keep off, same",
-    ]
-
-
 def test_a_chain_is_of_several_kernels_and_has_one_setting(
     machine: Machine, tmp_path: Path
 ) -> None:
-    (result,) = tried(tmp_path, "--tasks", "chain", "--options", "keep")["results"]
+    (result,) = tried(tmp_path, "--tasks", "chain", "--options", "hints")["results"]
     kernels = [name.partition(": ")[2] for name in result["configs"]["with"]]
     assert kernels == ["silu", "rms_norm", "add", "softmax"]
     assert all(list(each["ratios"]) == ["chain"] for each in result["trials"])
 
 
 def test_what_was_tuned_is_found_again(machine: Machine, tmp_path: Path) -> None:
-    arguments = ("--tasks", "silu", "--options", "keep", "--caches", str(tmp_path / "caches"))
+    arguments = ("--tasks", "silu", "--options", "hints", "--caches", str(tmp_path / "caches"))
     first = tried(tmp_path, *arguments)
     machine.planned.clear()
     assert tried(tmp_path, *arguments)["results"][0]["configs"] == first["results"][0]["configs"]
@@ -203,13 +187,13 @@ def test_a_contender_that_fails_does_not_hide_the_others(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        option_trials, "same_values", lambda contender, _: contender.label != "keep=0"
+        option_trials, "same_values", lambda contender, _: contender.label != "hints=0"
     )
-    given = ["--tasks", "silu", "--options", "keep", "--rounds", "1", "--output", str(tmp_path)]
+    given = ["--tasks", "silu", "--options", "hints", "--rounds", "1", "--output", str(tmp_path)]
     assert option_trials.main(given) == 1
-    text = (tmp_path / "2026-01-02-nvidia-h200-option-trials-keep.md").read_text()
-    assert "keep=0 and with do not compute the same" in text
-    assert "| keep, same" in text and "| keep, tuned" not in text
+    text = (tmp_path / "2026-01-02-nvidia-h200-option-trials-hints.md").read_text()
+    assert "hints=0 and with do not compute the same" in text
+    assert "| hints, same" in text and "| hints, tuned" not in text
 
 
 # Parts of it.
@@ -225,7 +209,7 @@ def test_what_needs_an_option_goes_with_it() -> None:
     config = Config((), 4, 3, (("descriptors", 1), ("peel", 1), ("ring", 2)))
     assert TRIALS["descriptors"].without(config).options == (("peel", 1),)
     assert TRIALS["ring"].without(config).options == (("descriptors", 1), ("peel", 1))
-    kept = replace(config, options=(*config.options, ("keep", 10), ("overlap", 1)))
+    kept = replace(config, options=(*config.options, ("overlap", 1)))
     changed = dict(TRIALS["hints"].without(kept).options)
     assert changed == {**dict(config.options), "hints": 0, "overlap": 1}
     assert TRIALS["joined"].without(config) == config

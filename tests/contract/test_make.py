@@ -103,7 +103,7 @@ def test_what_the_tuner_may_choose_from():
             return tuple(tensor.tile((BLOCK,)) for tensor in tensors)
 
         kernel = ninetoothed.make(arrangement, add, vectors(3), **options)
-        return configurations(kernel, kernel.call_of(arange(99), arange(99), empty(99)))
+        return configurations(kernel.definition, kernel.call_of(arange(99), arange(99), empty(99)))
 
     fixed = chosen(num_warps=2, num_stages=1)
     assert {(config.num_warps, config.num_stages) for config in fixed} == {(2, 1)}

@@ -82,9 +82,9 @@ def emitted_for(*arguments, application=copied, arrangement=None):
     kernel = ninetoothed.make(arrangement or in_blocks, application, matrices(len(arguments)))
     described = {
         name: Argument(shape, strides, ninetoothed.float16)
-        for name, (shape, strides) in zip(kernel.call_names, arguments)
+        for name, (shape, strides) in zip(kernel.definition.call_names, arguments)
     }
-    return specialize(kernel, Call(described, device=Device("cuda")), None).emitted.text
+    return specialize(kernel.definition, Call(described, device=Device("cuda")), None).emitted.text
 
 
 ROW = 2**16
@@ -135,7 +135,9 @@ def test_the_width_is_decided_from_the_arguments_of_each_call():
     sources = []
     for rows in (64, 2**16, 64):
         matrix = Argument((rows, ROW), (ROW, 1), ninetoothed.float16)
-        sources.append(specialize(kernel, Call({"x": matrix, "y": matrix}), None).emitted.text)
+        sources.append(
+            specialize(kernel.definition, Call({"x": matrix, "y": matrix}), None).emitted.text
+        )
     assert ["int64" in source for source in sources] == [False, True, False]
     assert sources[0] == sources[2]
 

@@ -367,7 +367,7 @@ def test_nor_where_the_sizes_of_a_call_do(size, masks):
     vector = Argument((size,), (1,), ninetoothed.float32)
     call = Call({"x": vector, "y": vector}, device=Device("cuda"))
 
-    assert specialize(kernel, call, None).emitted.text.count("mask=") == masks
+    assert specialize(kernel.definition, call, None).emitted.text.count("mask=") == masks
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float16, torch.bfloat16], ids=str)

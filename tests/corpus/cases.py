@@ -95,21 +95,18 @@ _SHARED += ("overlap=1 shares=1 split=3",)
 _DESCRIBED = ("descriptors=1", "descriptors=1 hints=0", "descriptors=1 overlap=1")
 _STAYING = ("descriptors=1 persistent=1", "descriptors=1 group=4 persistent=1")
 _STAYING += ("descriptors=1 hints=0 persistent=1", "descriptors=1 overlap=1 persistent=1")
-_ATTENTION = ("defer=1", "defer=1 descriptors=1", "defer=1 descriptors=1 early=1")
+_ATTENTION = ("defer=1", "defer=1 descriptors=1")
 _PLAIN = (
     *_ATTENTION,
-    "descriptors=1 early=1",
     "defer=1 overlap=1",
     "hints=0",
     "overlap=1",
     "defer=1 hints=0",
     *_DESCRIBED,
 )
-_PLAIN += ("defer=1 descriptors=1 overlap=1", "descriptors=1 early=1 hints=0")
+_PLAIN += ("defer=1 descriptors=1 overlap=1",)
 _CAUSAL = (*_ATTENTION, "defer=1 peel=1", "hints=0 peel=1", "defer=1 descriptors=1 peel=1")
-_CAUSAL += ("descriptors=1 early=1 peel=1", "defer=1 descriptors=1 early=1 peel=1")
 _MOVING = ("hints=0", "overlap=1", "programs=2", "programs=4", "hints=0 programs=2")
-_KEEPING = ("keep=10", "keep=10 overlap=1", "keep=10 programs=2", "keep=10 overlap=1 programs=4")
 
 #: The options that are right for the measured calls besides those that were measured.
 _RIGHT = {
@@ -124,14 +121,12 @@ _RIGHT = {
     "sdpa False (2, 32, 2048, 128)": _ATTENTION,
     "sdpa True (4, 48, 1024, 64)": _CAUSAL,
     "mm 4096 4096 4096": ("group=1", "descriptors=1", *_STAYING),
-    "rope": (*_MOVING, *_KEEPING),
-    "softmax (4096, 4096)": _KEEPING,
-    "rms (4096, 4096)": ("hints=0", "programs=2", "keep=10"),
-    "softmax (65536, 256)": (*_MOVING, "keep=10", "keep=10 programs=2"),
-    "add 16777216 1024": (*_MOVING, *_KEEPING),
-    "silu 16777216 8192": _KEEPING,
+    "rope": _MOVING,
+    "rms (4096, 4096)": ("hints=0", "programs=2"),
+    "softmax (65536, 256)": _MOVING,
+    "add 16777216 1024": _MOVING,
     "add 268435456 256": _MOVING,
-    "rms (4096, 1024)": ("keep=1", "keep=1 programs=2", "programs=2"),
+    "rms (4096, 1024)": ("programs=2",),
     "softmax (32, 4096)": ("hints=0", "overlap=1"),
 }
 

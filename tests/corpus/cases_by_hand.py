@@ -272,7 +272,7 @@ def attention(
 
 def put_attention() -> None:
     """Attention of many sizes, types and layouts."""
-    plain = ("defer=1", "descriptors=1", "defer=1 descriptors=1 early=1")
+    plain = ("defer=1", "descriptors=1", "defer=1 descriptors=1")
     causal = ("peel=1", "defer=1 descriptors=1 peel=1")
     ring, peeled = "defer=1 descriptors=1 ring=1", "defer=1 descriptors=1 peel=1 ring=2"
     sizes: dict[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -359,7 +359,7 @@ def put_elements() -> None:
         scalars={"seed": "int64", "p": "bool"}, BLOCK_SIZE=1024)  # fmt: skip
     for size in (1000, 16777216):
         names = ("input", "gate", "output")
-        chosen = ("keep=10", "programs=2") if size > 1000 else ("hints=0",)
+        chosen = ("programs=2",) if size > 1000 else ("hints=0",)
         vectors = dict.fromkeys(names, tensor(size, dtype="bfloat16"))
         put("elements", f"swiglu {size}", swiglu.kernel, vectors, *chosen, BLOCK_SIZE=1024)
     sums = {"input": tensor(1000), "output": tensor(16)}
@@ -450,7 +450,7 @@ def put_rows() -> None:
     for rows, columns_ in ((32, 1000), (4096, 4096)):
         matrix = tensor(rows, columns_, dtype="bfloat16")
         vector = tensor(columns_, dtype="bfloat16")
-        chosen = ("programs=2", "hints=0") if rows == 32 else ("keep=10", "overlap=1")
+        chosen = ("programs=2", "hints=0") if rows == 32 else ("overlap=1",)
         names = {"input": matrix, "weight": vector, "output": matrix}
         label = f"({rows}, {columns_})"
         put("rows", f"fused rms {label}", fused_rms_norm.kernel, names, *chosen)
@@ -463,7 +463,7 @@ def put_rows() -> None:
     values = tensor(2048, 9000)
     results = {"values": values, "sums": tensor(2048, 1), "differences": values}
     name = "sums and differences"
-    put("rows", name, KERNELS[name], results, "keep=10", "keep=10 overlap=1", "programs=2")
+    put("rows", name, KERNELS[name], results, "programs=2")
     batch = {"input": tensor(7, 9, 5), "scale": tensor(5), "output": tensor(7, 3, 5)}
     put("rows", "scaled sums", KERNELS["scaled sums"], batch, "programs=2")
     outer = {"left": tensor(17, 9), "right": tensor(17, 5), "output": tensor(17, 9, 5)}
@@ -527,7 +527,7 @@ def put_language() -> None:
     """What an application may say."""
     shape = (20, 40)
     for name, kernel in LANGUAGE.items():
-        names = [parameter.name for parameter in kernel.parameters]
+        names = [parameter.name for parameter in kernel.definition.parameters]
         constants = {"ROWS": 8, "COLUMNS": 16}
         for flag in (True, False) if "FLAG" in names else (None,):
             given = {**constants, "FLAG": flag} if flag is not None else constants

@@ -84,7 +84,7 @@ def config_of(
 
 @functools.cache
 def _estimator(kernel: Kernel, number: int, device: str) -> Estimator:
-    return Estimator(kernel, _CALLS[number], DEVICES[device])
+    return Estimator(kernel.definition, _CALLS[number], DEVICES[device])
 
 
 #: The calls that were estimated, by their addresses: they are kept, so that none is another's.
@@ -99,7 +99,7 @@ def estimators(kernel: Kernel, call: Call, device: str) -> Estimator:
 
 def scalar_types(kernel: Kernel, default: str = "float32") -> dict[str, str]:
     """For each parameter that is passed by value, the type that a Python float has there."""
-    return {p.name: default for p in kernel.parameters if p.kind == "scalar"}
+    return {p.name: default for p in kernel.definition.parameters if p.kind == "scalar"}
 
 
 def symbol_text(kernel: Kernel, symbol: Any) -> str:
@@ -115,16 +115,16 @@ def location_of(location: Any) -> tuple[str, int, int | None, int | None]:
 
 def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) -> list[str]:
     """The sets of options that are tried for a call on a device, in order."""
-    environment = environment_of(kernel, call, config_of(values, 4, 3, {}))
+    environment = environment_of(kernel.definition, call, config_of(values, 4, 3, {}))
     with _gluon():
-        found = registry.choices(kernel, call, environment, DEVICES[device], given={})
+        found = registry.choices(kernel.definition, call, environment, DEVICES[device], given={})
     return [" ".join(f"{name}={value}" for name, value in chosen) for chosen in found]
 
 
 def ranked(kernel: Kernel, call: Call, device: str) -> list[str]:
     """All configurations that may be chosen for a call on a device, the most promising first."""
     with _gluon():
-        return list(map(str, choosing.space_of(kernel, call, DEVICES[device]).ranked))
+        return list(map(str, choosing.space_of(kernel.definition, call, DEVICES[device]).ranked))
 
 
 class _gluon:

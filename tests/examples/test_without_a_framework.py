@@ -11,7 +11,7 @@ for name in ("torch", "paddle", "triton"):
     sys.modules[name] = None  # importing it fails
 
 import examples
-from ninetoothed.kernel import Kernel
+from ninetoothed.launch.kernel import Kernel
 
 made = {}
 for module in pkgutil.iter_modules(examples.__path__):

@@ -15,7 +15,7 @@ from ninetoothed import Symbol, Tensor, plugins
 
 paddle = pytest.importorskip("paddle", reason="needs PaddlePaddle")
 
-from ninetoothed.frontends import paddle_guard, paddle_native  # noqa: E402
+from ninetoothed.frontends import paddle_guard  # noqa: E402
 
 
 @pytest.fixture
@@ -23,23 +23,16 @@ def frontend():
     return plugins.frontend_named("paddle")
 
 
-@pytest.fixture(params=["samples", "attributes", "samples in C", "attributes in C"])
+@pytest.fixture(params=["samples", "attributes", "samples on a GPU", "attributes on a GPU"])
 def way(request, monkeypatch):
-    """How tensors are compared: with samples, and where Paddle would not do that, by attributes;
-    in C as on a GPU."""
+    """How tensors are compared: with samples, and where Paddle would not do that, by attributes; on
+    a GPU addresses tell the device."""
     if request.param.startswith("attributes"):
         monkeypatch.setattr(paddle_guard, "_sample_of_shape", lambda tensor: None)
         monkeypatch.setattr(paddle_guard, "_samples_of_dtypes", lambda keys: {})
-    if request.param.endswith("in C"):
-        compare_in_c(monkeypatch)
+    if request.param.endswith("GPU"):
+        monkeypatch.setattr(paddle_guard, "_on_device", lambda *given: lambda *addresses: True)
     return request.param
-
-
-def compare_in_c(monkeypatch):
-    """From now on any address is on the tensors' device, and they are compared as on a GPU."""
-    if paddle_native.functions() is None:
-        pytest.skip("needs Triton and a C compiler")
-    monkeypatch.setattr(paddle_guard, "_on_device", lambda *given: lambda *addresses: True)
 
 
 def given(frontend, *tensors):
@@ -54,38 +47,22 @@ def ones(*shape, dtype="float32"):
     return paddle.ones(list(shape), dtype=dtype)
 
 
-@pytest.mark.parametrize("in_c", [False, True], ids=["Python", "C"])
-def test_samples_are_used(frontend, monkeypatch, in_c):
+def test_samples_are_used(frontend):
     """Where this fails this release of Paddle does something else, and calls cost more."""
     x = ones(4, 6, dtype="float16")
     sample = paddle_guard._sample_of_shape(x)
     assert sample is not None and not sample._is_initialized()
-    if in_c:
-        compare_in_c(monkeypatch)
     compare = frontend.guard(*given(frontend, x))
-    if in_c:
-        ((quick,), _, _) = compare.__self__
-        _, same_shape, same_strides, differs = quick
-    else:
-        values = [cell.cell_contents for cell in compare.__closure__]
-        held = dict(zip(compare.__code__.co_freevars, values))
-        same_shape, same_strides, differs = held["same_0_0"], held["same_0_1"], held["differs_0"]
+    values = [cell.cell_contents for cell in compare.__closure__]
+    held = dict(zip(compare.__code__.co_freevars, values))
+    same_shape, same_strides, differs = held["same_0_0"], held["same_0_1"], held["differs_0"]
     assert same_shape.__name__ == "is_same_shape"
     assert same_strides is paddle.Tensor.is_contiguous
     assert differs.__name__ == "_copy_gradient_from"
 
 
-def test_on_the_cpu_nothing_is_built(frontend, monkeypatch):
-    monkeypatch.setattr(paddle_native, "functions", lambda: pytest.fail("is built"))
-    x = ones(4)
-    assert alike(frontend, x, x)
-    assert callable(frontend.namespace()["current_stream"])
-
-
-def test_on_a_gpu_one_function_in_c_compares_and_asks_the_driver(monkeypatch):
-    pytest.importorskip("triton", reason="needs Triton, which compiles the C functions")
-    if paddle_native.functions() is None:
-        pytest.skip("needs a C compiler")
+def test_on_a_gpu_the_driver_is_asked_about_all_addresses(monkeypatch):
+    pytest.importorskip("triton", reason="needs Triton, which compiles the question to the driver")
     from ninetoothed.backends.triton.runtime import memory
     from ninetoothed.frontends import paddle as frontend
 
@@ -117,14 +94,13 @@ def test_on_a_gpu_one_function_in_c_compares_and_asks_the_driver(monkeypatch):
 
     try:
         alike = compare(x, y)
-        assert isinstance(alike, types.BuiltinFunctionType)
         assert alike(other, x, other.data_ptr(), x.data_ptr())
         assert not alike(x, elsewhere, x.data_ptr(), elsewhere.data_ptr())
         assert not alike(x, y, x.data_ptr(), 0)
         assert not alike(x, half, x.data_ptr(), half.data_ptr())
         assert alike(x, y, x.data_ptr(), y.data_ptr())
-        # What is not in the device's own memory is compared in Python.
-        assert isinstance(compare(x, elsewhere), types.FunctionType)
+        # What is in nobody's memory is told apart by its place.
+        assert paddle_guard._on_device(keys, (x, elsewhere), [0, 1]) is None
     finally:
         memory._connected.cache_clear()
 
@@ -258,8 +234,7 @@ def test_element_types_in_turns_are_computed_right(way):
         assert numpy.array_equal(y.numpy(), x.numpy() * 2)
 
 
-@pytest.mark.parametrize("in_c", [False, True], ids=["Python", "C"])
-def test_each_stream_is_asked_for_its_handle_once_while_it_is_the_current_one(monkeypatch, in_c):
+def test_each_stream_is_asked_for_its_handle_once_while_it_is_the_current_one(monkeypatch):
     from paddle.base import core
 
     from ninetoothed.frontends import paddle as frontend
@@ -276,12 +251,7 @@ def test_each_stream_is_asked_for_its_handle_once_while_it_is_the_current_one(mo
     default, own = Stream(None), Stream(0x5000)
     current = {0: default, 1: own}
     monkeypatch.setattr(core, "_get_current_stream", current.__getitem__)
-    # None: there is more than one place.
-    monkeypatch.setattr(frontend, "_only_place", lambda: None if in_c else 0)
-    if in_c and paddle_native.functions() is None:
-        pytest.skip("needs Triton and a C compiler")
     handle_of = frontend._current_stream()
-    assert isinstance(handle_of, types.BuiltinFunctionType) is in_c
     assert [handle_of(0) for _ in range(3)] == [0, 0, 0]
     current[0] = own
     assert [handle_of(0) for _ in range(3)] == [0x5000] * 3

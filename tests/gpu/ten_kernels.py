@@ -62,7 +62,7 @@ class Task:
     @property
     def is_tunable(self) -> bool:
         """Whether there is something for the tuner to choose."""
-        return bool(self.kernel.meta_symbols)
+        return bool(self.kernel.definition.meta_symbols)
 
     def measured(self) -> int:
         """How many configurations the tuner has measured."""

@@ -1,4 +1,4 @@
-"""Loops that are split, sums that they complete later, loads that they make early, on the GPU."""
+"""Loops that are split and sums that they complete later, on the GPU."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CASES = [
         "peel=0,defer=0,descriptors=0",
         "peel=1,defer=0,descriptors=0",
         "peel=0,defer=1,descriptors=0",
-        "peel=0,defer=0,descriptors=1,early=1",
-        "peel=1,defer=1,descriptors=1,early=1",
+        "peel=0,defer=0,descriptors=1",
+        "peel=1,defer=1,descriptors=1",
     ],
 )
 @pytest.mark.parametrize(("module", "case"), CASES)

@@ -14,6 +14,7 @@ from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
+from tests.triton.emitted import last_emitted  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests is about rings")
 
@@ -57,7 +58,7 @@ BLOCKS = [(64, 128), (64, 64), (64, 32)]
 
 def has_rings(kernel) -> bool:
     """Whether the kernel's last source is the translation."""
-    *_, last = kernel.memory["emitted"].values()
+    last = last_emitted(kernel.definition)
     return "_ring = " in last.text
 
 

@@ -73,7 +73,7 @@ def test_tuning_ahead_is_used_by_later_calls() -> None:
     x, y = make(512, 512), make(512, 512)
     output = torch.full((512, 512), torch.nan, dtype=torch.float16, device="cuda")
     kernel(x, y, output)
-    tuned = ninetoothed.tune(kernel, x, y, output, effort="quick")
+    tuned = ninetoothed.tune(kernel.definition, x, y, output, effort="quick")
     assert tuned.device == torch.cuda.get_device_name()
     assert tuned.milliseconds <= 1.05 * min(tuned.times.values()) and len(tuned.times) > 10
     output.fill_(torch.nan)
@@ -82,7 +82,7 @@ def test_tuning_ahead_is_used_by_later_calls() -> None:
 
     from ninetoothed.backends.triton.planning.planner import Planner
 
-    plan = Planner(kernel, kernel.call_of(x, y, output)).plan(None)
+    plan = Planner(kernel.definition, kernel.call_of(x, y, output)).plan(None)
     assert plan.details["config"] == tuned.config
 
 

@@ -15,7 +15,8 @@ import pytest
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed.backends.numpy.execution.addressing import Addressing
-from ninetoothed.backends.numpy.execution.execute import Launch, Tensor, TensorPlan
+from ninetoothed.backends.numpy.execution.execute import Launch
+from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile
 from ninetoothed.errors import (
     ApplicationError,
@@ -24,7 +25,7 @@ from ninetoothed.errors import (
     OutOfBoundsError,
 )
 from ninetoothed.language import dtypes
-from ninetoothed.program import source as sources
+from ninetoothed.parsing import source as sources
 from ninetoothed.symbols import expr
 
 
@@ -62,7 +63,7 @@ def run(application, *arguments, block=4, programs=None, middle=(), other=None, 
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             plan = tiled(argument, block, middle, other=other)
-            argument = Tensor(plan, argument.ctypes.data, None, launch, checked)
+            argument = Tensor(plan, argument.ctypes.data, None, launch.running, checked)
             argument.memory.observers.append(launch.observe)
         elif isinstance(argument, float):
             argument = Tile.of(argument, dtypes.float32)

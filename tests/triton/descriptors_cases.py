@@ -10,6 +10,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import addmm, bmm, mm, sdpa
 from ninetoothed import Tensor, block_size
+from tests.triton.emitted import last_emitted
 
 
 def half(*shape: int) -> torch.Tensor:
@@ -50,8 +51,8 @@ ignoring = ninetoothed.make(mm.arrangement, constant, tuple(Tensor(2) for _ in r
 
 def uses(kernel: ninetoothed.Kernel, *names: str) -> None:
     """The kernel's last source moves exactly these by descriptor; where persistent, in a loop."""
-    *_, last = kernel.memory["emitted"].values()
-    kernel.memory["emitted"].clear()
+    last = last_emitted(kernel.definition)
+    kernel.definition.answers.clear()
     found = {p.parameter for p in last.parameters if p.kind == "descriptor"}
     assert found == set(names), found
     if "persistent=1" in os.environ["NINETOOTHED_OPTIONS"]:

@@ -250,7 +250,7 @@ def a_descriptor_is_made_of_an_address_once() -> None:
     made = Map.in_dll(FAKE, "fake_map")
     before = made.count
     call, config = matrices()
-    candidate = Planner(mm.kernel, call)._candidate(config)
+    candidate = Planner(mm.kernel.definition, call)._candidate(config)
     # The output's descriptor, its two sizes and its two strides come third.
     expect_sizes(8, 4, 4, 8, 8, 8, 4, 4, 8, 8, 8, 4, 4, 8, 8)
     with runtime("cuda").device(0):
@@ -270,7 +270,7 @@ def a_descriptor_is_made_of_an_address_once() -> None:
 
 def a_refused_descriptor_is_an_error() -> None:
     call, config = matrices()
-    candidate = Planner(mm.kernel, call)._candidate(config)
+    candidate = Planner(mm.kernel.definition, call)._candidate(config)
     set_fake("fake_failure", 1)
     message = refusal(lambda: candidate.run(99, 5 << 20, 6 << 20, 7 << 20))
     set_fake("fake_failure", 0)
@@ -282,7 +282,7 @@ def a_persistent_launch_has_what_the_device_holds() -> None:
     grids = []
     for rows in (1024, 131072):
         call, config = matrices(rows)
-        candidate = Planner(mm.kernel, call)._candidate(config)
+        candidate = Planner(mm.kernel.definition, call)._candidate(config)
         # A thread takes 40 registers of 65536, 128 of them are a program.
         assert candidate.launchable.resident == 12 * 132
         with runtime("cuda").device(0):
@@ -293,7 +293,7 @@ def a_persistent_launch_has_what_the_device_holds() -> None:
 
 def a_recipe_is_what_a_launch_hands_over() -> None:
     call, config = matrices()
-    planner = Planner(mm.kernel, call)
+    planner = Planner(mm.kernel.definition, call)
     candidate = planner._candidate(config)
     # Three descriptors with sizes and strides; the fake keeps 16 of the values, and 8 bytes of each.
     sizes = [*[8, 4, 4, 8, 8] * 3, 4]
@@ -320,7 +320,7 @@ def a_recipe_is_what_a_launch_hands_over() -> None:
 def what_is_more_than_one_launch_has_no_recipe() -> None:
     call, config = matrices()
     options = replace(config, options=(("split", 2),))
-    planner = Planner(mm.kernel, call)
+    planner = Planner(mm.kernel.definition, call)
     candidate = planner._candidate(options)
     assert candidate.specialized.workspace
     names = planner._value_names()

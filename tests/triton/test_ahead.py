@@ -36,7 +36,9 @@ def product(m, k, n):
 
 def is_tried(name, *shapes, dtype=torch.float16):
     call = call_of(name, *shapes, dtype=dtype)
-    return register_prefetch.is_worth_it(TEN[name], call, environment_of(TEN[name], call, config()))
+    return register_prefetch.is_worth_it(
+        TEN[name].definition, call, environment_of(TEN[name].definition, call, config())
+    )
 
 
 def test_the_gathered_windows_of_a_convolution_are_loaded_ahead():
@@ -49,9 +51,9 @@ def test_so_are_windows_that_are_two_apart():
     shapes = ((4, 64, 28, 28), (128, 64, 3, 3), (4, 128, 14, 14))
     call = kernel.call_of(*(torch.empty(shape, dtype=torch.float16) for shape in shapes))
 
-    assert register_prefetch.narrow(kernel, call, environment_of(kernel, call, config())) == {
-        "input"
-    }
+    assert register_prefetch.narrow(
+        kernel.definition, call, environment_of(kernel.definition, call, config())
+    ) == {"input"}
 
 
 def test_what_is_copied_in_the_background_is_not():
@@ -75,7 +77,7 @@ def test_nor_does_a_kernel_without_such_a_loop():
 
 
 def loop_of(*call, **options):
-    specialized = specialize(TEN[call[0]], call_of(*call), config(**options))
+    specialized = specialize(TEN[call[0]].definition, call_of(*call), config(**options))
     lines = specialized.emitted.text.splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("    for k in "))
     return [line.strip() for line in lines[:start]], [line.strip() for line in lines[start:]]

@@ -34,7 +34,7 @@ def store(tmp_path) -> Binaries:
 
 @pytest.fixture
 def specialized():
-    return specialize(KERNEL, product(64, 64, 64), tiles(32))
+    return specialize(KERNEL.definition, product(64, 64, 64), tiles(32))
 
 
 def key(specialized, warps: int = 4, stages: int = 3, target: Target = HOPPER) -> str | None:
@@ -42,7 +42,7 @@ def key(specialized, warps: int = 4, stages: int = 3, target: Target = HOPPER) -
 
 
 def test_what_was_kept_is_what_a_launch_needs(store, specialized) -> None:
-    compiled = compiled_for(KERNEL, specialized, HOPPER, tiles(32))
+    compiled = compiled_for(KERNEL.definition, specialized, HOPPER, tiles(32))
     store.put(key(specialized), compiled)
     found = store.get(key(specialized))
     assert (found.name, found.kernel) == (compiled.name, compiled.kernel)
@@ -69,15 +69,15 @@ def test_a_key_tells_all_that_the_code_depends_on(specialized, monkeypatch) -> N
         key(specialized, warps=8),
         key(specialized, stages=2),
         key(specialized, target=Target("cuda", 80, 32)),
-        key(specialize(KERNEL, product(63, 63, 63), tiles(32))),
-        key(specialize(KERNEL, product(64, 64, 64), tiles(64))),
+        key(specialize(KERNEL.definition, product(63, 63, 63), tiles(32))),
+        key(specialize(KERNEL.definition, product(64, 64, 64), tiles(64))),
     ]
     monkeypatch.setattr(versions, "settings", lambda: [("DISABLE_LLVM_OPT", "1")])
     others.append(key(specialized))
     monkeypatch.undo()
     assert None not in others and key(specialized) not in others
     assert len(set(others)) == len(others)
-    assert key(specialized) == key(specialize(KERNEL, product(64, 64, 64), tiles(32)))
+    assert key(specialized) == key(specialize(KERNEL.definition, product(64, 64, 64), tiles(32)))
 
 
 def test_another_build_of_triton_is_another_key(specialized, monkeypatch) -> None:
@@ -98,7 +98,7 @@ def test_what_has_an_address_in_its_key_is_not_kept(specialized) -> None:
 def test_a_program_that_the_assembler_refuses_is_not_printed(capfd) -> None:
     """16 warps have 128 registers a thread, and their sums alone take all of them."""
     config = Config((("BLOCK_SIZE_K", 32), ("BLOCK_SIZE_M", 256), ("BLOCK_SIZE_N", 256)), 16, 2)
-    wide = specialize(KERNEL, product(4096, 4096, 4096), config)
+    wide = specialize(KERNEL.definition, product(4096, 4096, 4096), config)
     with pytest.raises(CompilationError, match="ptxas|registers"):
-        compiled_for(KERNEL, wide, HOPPER, config)
+        compiled_for(KERNEL.definition, wide, HOPPER, config)
     assert "reproducer" not in capfd.readouterr().out

@@ -34,7 +34,7 @@ def config(warps: int = 4, stages: int = 3, **blocks: int) -> Config:
 
 
 def counted(kernel, call: Call, chosen: Config) -> Counts:
-    return count(kernel, call, environment_of(kernel, call, chosen))
+    return count(kernel.definition, call, environment_of(kernel.definition, call, chosen))
 
 
 def product(m: int, n: int, k: int) -> Call:
@@ -140,7 +140,7 @@ def test_a_constant_condition_counts_one_side() -> None:
 
 
 def facts(kernel, call: Call, chosen: Config):
-    return Estimator(kernel, call, H200).facts(chosen)
+    return Estimator(kernel.definition, call, H200).facts(chosen)
 
 
 def test_wide_rows_are_copied_ahead_and_odd_ones_are_not() -> None:

@@ -32,22 +32,22 @@ pytestmark = pytest.mark.fixes_options("each of its tests says which options it 
     ],
 )
 def test_which_sums_are_deferred(name, deferred):
-    assert applies(KERNELS[name]) is deferred
+    assert applies(KERNELS[name].definition) is deferred
 
 
 def test_of_the_ten_only_attention_has_such_a_sum():
-    assert [name for name, kernel in TEN.items() if applies(kernel)] == ["sdpa"]
+    assert [name for name, kernel in TEN.items() if applies(kernel.definition)] == ["sdpa"]
 
 
 def test_the_loop_carries_partial_sums():
-    text = emit(sdpa.kernel, options=Options(defer=1)).text
+    text = emit(sdpa.kernel.definition, options=Options(defer=1)).text
 
     assert "total_parts = total_parts * as_column(correction) + partial_sums(weights)" in text
     assert "    total = tl.sum(total_parts, axis=1)\n" in text
 
 
 def test_the_program_is_not_changed():
-    program = sdpa.kernel.optimized
+    program = sdpa.kernel.definition.optimized
     before = str(program)
     run(program)
 

@@ -40,11 +40,13 @@ def product(input, other, **blocks):
 
 
 def boxes(kernel, call, config):
-    return dict(descriptors.boxes(kernel, call, environment_of(kernel, call, config)))
+    return dict(
+        descriptors.boxes(kernel.definition, call, environment_of(kernel.definition, call, config))
+    )
 
 
 def described(kernel, call, config):
-    return specialize(kernel, call, config).described
+    return specialize(kernel.definition, call, config).described
 
 
 def test_products_read_and_write_boxes():
@@ -62,7 +64,7 @@ def test_the_contiguous_dimension_comes_last():
     kernel, call, config = product(half(72, 48).T, half(72, 88))
 
     assert boxes(kernel, call, config)["input"] == descriptors.Box((1, 0), (1, 0))
-    assert "tl.permute(\n" in specialize(kernel, call, config).emitted.text
+    assert "tl.permute(\n" in specialize(kernel.definition, call, config).emitted.text
 
 
 def test_batches_are_boxes_one_element_deep():
@@ -75,7 +77,7 @@ def test_batches_are_boxes_one_element_deep():
 
 def test_no_mask_and_no_address_is_left():
     kernel, call, config = product(half(50, 72), half(72, 88))
-    text = specialize(kernel, call, config).emitted.text
+    text = specialize(kernel.definition, call, config).emitted.text
 
     assert "tl.arange" not in text and "mask" not in text
     assert "input_descriptor.load([BLOCK_SIZE_M * program_0, BLOCK_SIZE_K * k])" in text
@@ -83,8 +85,10 @@ def test_no_mask_and_no_address_is_left():
 
 def test_indices_are_32_bits_where_offsets_are_64():
     kernel, call, config = product(half(50, 72), half(72, 88))
-    known = descriptors.boxes(kernel, call, environment_of(kernel, call, config))
-    text = emit(kernel, Variant(boxes=known, wide=True)).text
+    known = descriptors.boxes(
+        kernel.definition, call, environment_of(kernel.definition, call, config)
+    )
+    text = emit(kernel.definition, Variant(boxes=known, wide=True)).text
 
     assert ".to(tl.int64)" in text and "tl.cast(BLOCK_SIZE_M * program_0, tl.int32)" in text
 
@@ -119,12 +123,12 @@ def test_extents_that_the_hardware_does_not_take(size):
 
 @pytest.mark.parametrize("name", ["add", "silu", "softmax", "rms_norm", "rope", "conv2d"])
 def test_nothing_else_of_the_ten_is_moved_so(name):
-    assert not descriptors._candidates(TEN[name])
+    assert not descriptors._candidates(TEN[name].definition)
 
 
 def tried(device):
     kernel, call, config = product(half(64, 64), half(64, 128))
-    return choices(kernel, call, environment_of(kernel, call, config), device)
+    return choices(kernel.definition, call, environment_of(kernel.definition, call, config), device)
 
 
 def test_an_engine_is_tried_where_there_is_one():
@@ -172,7 +176,7 @@ def compiled(name, target, monkeypatch, **options):
         "sdpa": (*(half(2, 3, 200, 64) for _ in range(3)), 1.0, False, half(2, 3, 200, 64)),
     }[name]
     kernel = TEN[name]
-    sizes = {kernel.names[s]: 64 for s in kernel.meta_symbols}
+    sizes = {kernel.names[s]: 64 for s in kernel.definition.meta_symbols}
     return kernel.compile(*arguments, target=target, configuration=sizes, num_warps=4)
 
 
@@ -211,7 +215,7 @@ def test_the_parts_of_a_box_are_put_in_the_tiles_order():
 
 def test_a_result_that_is_read_too_is_no_box():
     kernel, call, _ = product(half(64, 64), half(64, 128))
-    program = kernel.optimized
+    program = kernel.definition.optimized
     last = program.body[-1]
     last = type(last)(tile=type(last.tile)(parameter="input", indices=[]), value=last.value)
 

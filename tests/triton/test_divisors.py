@@ -31,8 +31,8 @@ def call_of(config: Config, **arguments: Argument) -> Call:
 
 def accesses(kernel: Kernel, config: Config, **arguments: Argument) -> set[str]:
     """The kinds of accesses to global memory in the machine's text."""
-    specialized = specialize(kernel, call_of(config, **arguments), config)
-    compiled = compiled_for(kernel, specialized, Target.parse(("cuda", 90)), config)
+    specialized = specialize(kernel.definition, call_of(config, **arguments), config)
+    compiled = compiled_for(kernel.definition, specialized, Target.parse(("cuda", 90)), config)
     found = re.findall(
         r"(?:ld|st)\.global\S*?(?:\.v\d)?\.b\d+|cp\.async\.c[ag]", compiled.asm["ptx"]
     )
@@ -88,7 +88,7 @@ def test_products_are_copied_in_the_background_sixteen_bytes_at_a_time() -> None
 def test_less_than_sixteen_is_told_only_where_it_decides_how_wide_accesses_are() -> None:
     """Rows are not counted, so that a product of 100 and one of 101 rows share a compiled kernel."""
     config, arguments = product(100, 1000, 500)
-    told = specialize(mm.kernel, call_of(config, **arguments), config).divisors
+    told = specialize(mm.kernel.definition, call_of(config, **arguments), config).divisors
     assert told == {
         **dict.fromkeys(("input_ptr", "other_ptr", "output_ptr"), 16),
         **dict.fromkeys(("input_size_1", "input_stride_0"), 8),
@@ -96,7 +96,7 @@ def test_less_than_sixteen_is_told_only_where_it_decides_how_wide_accesses_are()
         **dict.fromkeys(("output_size_1", "output_stride_0"), 4),
     }
     other = {**arguments, "input": rows(101, 1000), "output": rows(101, 500)}
-    assert specialize(mm.kernel, call_of(config, **other), config).divisors == told
+    assert specialize(mm.kernel.definition, call_of(config, **other), config).divisors == told
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,12 @@ def config(**blocks: int) -> Config:
 
 def folds(kernel, *tensors, **blocks):
     call = kernel.call_of(*tensors)
-    names = [parameter.name for parameter in kernel.tensor_parameters]
-    return dict(folded_gather.folds(kernel, names, environment_of(kernel, call, config(**blocks))))
+    names = [parameter.name for parameter in kernel.definition.tensor_parameters]
+    return dict(
+        folded_gather.folds(
+            kernel.definition, names, environment_of(kernel.definition, call, config(**blocks))
+        )
+    )
 
 
 def test_a_warp_follows_a_row_of_windows():
@@ -65,7 +69,10 @@ def test_a_narrow_tile_is_folded_along_what_is_left():
 
 def lines_of(kernel, *shapes):
     call = kernel.call_of(*map(half, shapes))
-    return [line.strip() for line in specialize(kernel, call, config()).emitted.text.splitlines()]
+    return [
+        line.strip()
+        for line in specialize(kernel.definition, call, config()).emitted.text.splitlines()
+    ]
 
 
 def test_positions_are_computed_folded():

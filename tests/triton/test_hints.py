@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples import rope_in_place
-from ninetoothed.backends.triton.options.eviction_policy import streamed
+from ninetoothed.backends.triton.analysis.streams import streamed
 from ninetoothed.backends.triton.options.registry import Options
 from ninetoothed.backends.triton.printers.triton import emit
 from tests.golden.kernels import TEN
@@ -22,20 +22,20 @@ from tests.golden.kernels import TEN
     ],
 )
 def test_what_is_read_once(name, parameters):
-    assert streamed(TEN[name]) == parameters
+    assert streamed(TEN[name].definition) == parameters
 
 
 def test_what_programs_share_is_not_read_once():
-    assert not streamed(TEN["rope"]) & {"sin_table", "cos_table"}
+    assert not streamed(TEN["rope"].definition) & {"sin_table", "cos_table"}
 
 
 def test_what_is_stored_to_again_is_not_kept():
-    assert not streamed(rope_in_place.kernel)
+    assert not streamed(rope_in_place.kernel.definition)
 
 
 def test_loads_carry_the_hint():
-    assert emit(TEN["add"]).text.count("eviction_policy='evict_last'") == 2
+    assert emit(TEN["add"].definition).text.count("eviction_policy='evict_last'") == 2
 
 
 def test_hints_can_be_left_out():
-    assert "eviction_policy" not in emit(TEN["add"], options=Options(hints=0)).text
+    assert "eviction_policy" not in emit(TEN["add"].definition, options=Options(hints=0)).text

@@ -29,7 +29,7 @@ def sum_of(size: int, options=(), alignment: int = 16) -> tuple[Specialized, Con
     names = ("input", "other", "output")
     call = Call(dict.fromkeys(names, vector), constants={"BLOCK_SIZE": 1024})
     config = Config((), 4, 3, options)
-    return specialize(add.kernel, call, config), config
+    return specialize(add.kernel.definition, call, config), config
 
 
 def text(size: int, **how) -> str:
@@ -39,7 +39,9 @@ def text(size: int, **how) -> str:
 @pytest.mark.parametrize("options", [(), (("programs", 4),)], ids=["plain", "joined"])
 def test_full_programs_move_sixteen_bytes_at_a_time_whatever_the_size(options) -> None:
     specialized, config = sum_of(100_003, options)
-    ptx = compiled_for(add.kernel, specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
+    ptx = compiled_for(add.kernel.definition, specialized, Target.parse(("cuda", 90)), config).asm[
+        "ptx"
+    ]
     assert len(re.findall(r"ld\.global.*\.v4\.b32", ptx)) == 2 * dict(options).get("programs", 1)
     full, other = specialized.emitted.text.split("else:")
     assert QUESTION in full and "mask=" not in full and other.count("mask=") == 3
@@ -61,12 +63,14 @@ def test_nothing_is_asked_where_that_gains_nothing(size, alignment, why) -> None
 def test_what_a_loop_or_a_whole_row_does_is_not_written_twice() -> None:
     rows = torch.empty(64, 1001, dtype=torch.half)
     call = softmax.kernel.call_of(rows, rows)
-    assert QUESTION not in specialize(softmax.kernel, call, Config((), 4, 3)).emitted.text
+    assert (
+        QUESTION not in specialize(softmax.kernel.definition, call, Config((), 4, 3)).emitted.text
+    )
     padded = torch.empty(1000, 1008, dtype=torch.half)[:, :1001]
     call = mm.kernel.call_of(padded, padded.T, torch.empty(1000, 1000, dtype=torch.half))
-    values = {mm.kernel.names[symbol]: 64 for symbol in mm.kernel.meta_symbols}
+    values = {mm.kernel.names[symbol]: 64 for symbol in mm.kernel.definition.meta_symbols}
     config = Config(tuple(values.items()), 4, 3)
-    assert QUESTION not in specialize(mm.kernel, call, config).emitted.text
+    assert QUESTION not in specialize(mm.kernel.definition, call, config).emitted.text
 
 
 @pytest.mark.parametrize("options", ["programs=1", "programs=4"])

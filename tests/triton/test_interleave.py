@@ -20,7 +20,7 @@ def source(name, input=None, size=8):
     input = torch.empty(64) if input is None else input
     kernel = KERNELS[name]
     call = kernel.call_of(input, torch.empty(64), BLOCK_SIZE=size)
-    return specialize(kernel, call, None).emitted.text
+    return specialize(kernel.definition, call, None).emitted.text
 
 
 def accesses(text):
@@ -66,7 +66,7 @@ def test_halves_are_left():
     tensors = [torch.empty(1, 4, 8, 16) for _ in range(2)]
     arguments = (tensors[0], torch.empty(4, 8), torch.empty(4, 8), tensors[1])
     call = rope.halves_kernel.call_of(*arguments)
-    text = specialize(rope.halves_kernel, call, None).emitted.text
+    text = specialize(rope.halves_kernel.definition, call, None).emitted.text
 
     assert "tl.split" not in text
 

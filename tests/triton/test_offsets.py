@@ -23,7 +23,7 @@ BLOCKS = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}
 
 
 def environment_in(kernel, call):
-    return environment_of(kernel, call, Config(tuple(BLOCKS.items()), 4, 3))
+    return environment_of(kernel.definition, call, Config(tuple(BLOCKS.items()), 4, 3))
 
 
 def convolution(filter_strides=None):
@@ -37,7 +37,9 @@ def convolution(filter_strides=None):
 
 def strides_found(call):
     environment = environment_in(conv2d.kernel, call)
-    return {conv2d.kernel.names[stride] for stride in adjacent(conv2d.kernel, environment)}
+    return {
+        conv2d.kernel.names[stride] for stride in adjacent(conv2d.kernel.definition, environment)
+    }
 
 
 def test_of_adjacent_dimensions_as_few_strides_are_replaced_as_do():
@@ -58,13 +60,13 @@ def test_nothing_is_joined_where_nothing_was_flattened():
     x = torch.empty(256, 256, dtype=torch.float16)
     call = mm.kernel.call_of(x, x, x)
 
-    assert adjacent(mm.kernel, environment_in(mm.kernel, call)) == set()
+    assert adjacent(mm.kernel.definition, environment_in(mm.kernel, call)) == set()
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_joined_offset_is_the_same_number(seed):
     choose = random.Random(seed)
-    for parameter in conv2d.kernel.tensor_parameters:
+    for parameter in conv2d.kernel.definition.tensor_parameters:
         source = parameter.source
         access = conv2d.kernel.arrangement.accesses[parameter.name]
         strides = frozenset(stride for stride in source.strides if choose.random() < 0.7)

@@ -28,7 +28,11 @@ def tried(name):
     tensor = torch.empty(1 << 20) if name == "add" else torch.empty(1000, 1000)
     call = kernel.call_of(tensor, tensor, tensor, **constants)
     blocks = {} if name == "add" else BLOCKS
-    return choices(kernel, call, environment_of(kernel, call, Config(tuple(blocks.items()), 4, 3)))
+    return choices(
+        kernel.definition,
+        call,
+        environment_of(kernel.definition, call, Config(tuple(blocks.items()), 4, 3)),
+    )
 
 
 def test_the_plain_translation_is_tried_first():
@@ -79,6 +83,8 @@ def test_an_option_that_always_pays_is_on_where_it_is_served(monkeypatch, device
     kernel, tensor = TEN["sdpa"], torch.empty(1, 2, 64, 32)
     call = kernel.call_of(tensor, tensor, tensor, 1.0, False, tensor)
     config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
-    found = choices(kernel, call, environment_of(kernel, call, config), device)
+    found = choices(
+        kernel.definition, call, environment_of(kernel.definition, call, config), device
+    )
 
     assert {dict(chosen).get("defer", 0) for chosen in found} == values

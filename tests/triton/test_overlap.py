@@ -51,12 +51,12 @@ def test_where_the_device_is_not_known_it_is_not():
 
 @pytest.mark.parametrize("name", TEN)
 def test_to_wait_is_the_first_that_a_program_does(name):
-    text = emit(TEN[name], options=Options(overlap=1)).text
+    text = emit(TEN[name].definition, options=Options(overlap=1)).text
 
     assert is_in(text)
     assert text.count(WAIT) == 1
     assert text.partition("\n):\n")[2].startswith(f"    {WAIT}\n")
-    assert WAIT not in emit(TEN[name]).text
+    assert WAIT not in emit(TEN[name].definition).text
 
 
 @pytest.mark.parametrize("name", ["add", "softmax", "mm"])

@@ -36,12 +36,15 @@ def attention(length, is_causal=False):
 
 def source(kernel, call, chosen=PEELED):
     config = Config(TILES[kernel.name], 4, 3, chosen)
-    return specialize(kernel, call, config).emitted.text
+    return specialize(kernel.definition, call, config).emitted.text
 
 
 def tried(kernel, call):
-    environment = environment_of(kernel, call, Config(TILES[kernel.name], 4, 3))
-    return {dict(chosen).get("peel", 0) for chosen in registry.choices(kernel, call, environment)}
+    environment = environment_of(kernel.definition, call, Config(TILES[kernel.name], 4, 3))
+    return {
+        dict(chosen).get("peel", 0)
+        for chosen in registry.choices(kernel.definition, call, environment)
+    }
 
 
 def loops(text):
@@ -114,7 +117,7 @@ def test_the_sides_of_a_comparison_have_lanes_of_their_own():
     kernel = peel_cases.of_one_tile_kernel
     call = kernel.call_of(torch.empty(64, 64), torch.empty(64, 64), WIDTH=8)
 
-    assert ">=" in specialize(kernel, call, None).emitted.text
+    assert ">=" in specialize(kernel.definition, call, None).emitted.text
 
 
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)

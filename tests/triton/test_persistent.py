@@ -30,7 +30,7 @@ def product(dtype=torch.float16):
 
 
 def tried(kernel, call, config, device=HOPPER):
-    return choices(kernel, call, environment_of(kernel, call, config), device)
+    return choices(kernel.definition, call, environment_of(kernel.definition, call, config), device)
 
 
 def is_tried(*arguments):
@@ -50,12 +50,12 @@ def test_products_by_address_may_not():
 
 def test_attention_may_not():
     # Its loop holds more than one tile of the result.
-    assert not persistent.is_possible(TEN["sdpa"], {"key"})
+    assert not persistent.is_possible(TEN["sdpa"].definition, {"key"})
 
 
 @pytest.mark.parametrize("name", ["mm", "bmm", "addmm"])
 def test_the_products_of_the_ten_may_stay(name):
-    assert persistent.is_possible(TEN[name], {"input", "other", "mat1", "mat2"})
+    assert persistent.is_possible(TEN[name].definition, {"input", "other", "mat1", "mat2"})
 
 
 def asks_where_it_is(input, other, output):
@@ -85,13 +85,13 @@ def goes_twice(input, other, output):
 def test_what_is_no_loops_body_may_not(application):
     kernel = ninetoothed.make(mm.arrangement, application, tuple(Tensor(2) for _ in range(3)))
 
-    assert not persistent.is_possible(kernel, {"input", "other"})
+    assert not persistent.is_possible(kernel.definition, {"input", "other"})
 
 
 def test_the_loop_is_flattened():
     kernel, call, config = product()
     options = (("descriptors", 1), ("persistent", 1))
-    specialized = specialize(kernel, call, Config(config.values, 4, 3, options))
+    specialized = specialize(kernel.definition, call, Config(config.values, 4, 3, options))
 
     assert specialized.is_persistent and specialized.num_programs == 4 * 3
     assert (
@@ -102,9 +102,9 @@ def test_the_loop_is_flattened():
 def test_the_result_is_stored_in_two_halves_where_it_is_wide():
     kernel, call, config = product()
     options = (("descriptors", 1), ("persistent", 1))
-    wide = specialize(kernel, call, Config(config.values, 4, 3, options))
+    wide = specialize(kernel.definition, call, Config(config.values, 4, 3, options))
     values = tuple((BLOCKS | {"BLOCK_SIZE_N": 64}).items())
-    narrow = specialize(kernel, call, Config(values, 4, 3, options))
+    narrow = specialize(kernel.definition, call, Config(values, 4, 3, options))
 
     assert wide.described["output_descriptor"].extents == (64, 64)
     assert narrow.described["output_descriptor"].extents == (64, 64)

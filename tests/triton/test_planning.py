@@ -127,12 +127,12 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Machine:
     monkeypatch.delenv("NINETOOTHED_OPTIONS", raising=False)
     monkeypatch.delenv("NINETOOTHED_TUNE_SECONDS", raising=False)
     for kernel in (mm.kernel, silu.kernel, softmax.kernel):
-        monkeypatch.setattr(kernel, "memory", {})
+        monkeypatch.setitem(kernel.definition.__dict__, "answers", {})
     return Machine(monkeypatch)
 
 
 def chosen(call: Call, kernel=mm.kernel, is_given: bool = True) -> Config:
-    plan = Planner(kernel, call).plan(addresses(call) if is_given else None)
+    plan = Planner(kernel.definition, call).plan(addresses(call) if is_given else None)
     return plan.details["config"]
 
 
@@ -174,7 +174,7 @@ def test_nothing_is_measured_while_a_graph_is_captured(machine: Machine) -> None
     chosen(call)
     assert machine.measured == [] and machine.memory == []
     with pytest.raises(DeviceError, match="`mm` cannot be tuned while a graph is captured"):
-        Planner(mm.kernel, call).tune(addresses(call), tuning.effort("quick"))
+        Planner(mm.kernel.definition, call).tune(addresses(call), tuning.effort("quick"))
 
 
 def test_a_process_does_not_tune_for_ever(machine: Machine, monkeypatch) -> None:
@@ -190,7 +190,7 @@ def test_a_process_does_not_tune_for_ever(machine: Machine, monkeypatch) -> None
 
 def test_an_empty_grid_needs_no_configuration(machine: Machine) -> None:
     machine.fails = lambda config: True
-    plan = Planner(mm.kernel, product(0, 512, 512)).plan(None)
+    plan = Planner(mm.kernel.definition, product(0, 512, 512)).plan(None)
     assert plan.run(STREAM, 1, 2, 3) is None and "config" not in plan.details
     assert machine.measured == []
 
@@ -247,8 +247,8 @@ def test_more_stages_are_tried_where_programs_are_few_and_small(machine: Machine
 
 
 def test_what_the_user_fixed_stays(machine: Machine, monkeypatch) -> None:
-    monkeypatch.setattr(mm.kernel, "num_warps", 8)
-    monkeypatch.setattr(mm.kernel, "num_stages", (2, 3))
+    monkeypatch.setitem(mm.kernel.definition.__dict__, "num_warps", 8)
+    monkeypatch.setitem(mm.kernel.definition.__dict__, "num_stages", (2, 3))
     chosen(product(512, 512, 512))
     assert {config.num_warps for config in machine.measured} == {8}
     assert {config.num_stages for config in machine.measured} <= {2, 3}
@@ -284,7 +284,7 @@ def test_what_was_found_must_fit_the_new_shape(machine: Machine, monkeypatch) ->
     """The next best is taken where an option does not apply to the sizes at hand."""
     call = product(1024, 512, 512)
     chosen(call)
-    results = Planner(mm.kernel, call)._results()
+    results = Planner(mm.kernel.definition, call)._results()
     results.chosen = None
     best = results.best()
     strange = replace(best, options=(("no such option", 1),))
@@ -309,7 +309,7 @@ def test_the_untuned_choice_is_ranked_once_for_a_bucket(machine: Machine, monkey
     assert len(ranked) == 1
     # Another process finds it on disk.
     first = chosen(product(1000, 512, 512), is_given=False)
-    mm.kernel.memory.clear()
+    mm.kernel.definition.answers.clear()
     assert chosen(product(1000, 512, 512), is_given=False) == first
     assert len(ranked) == 1
     # It is no search's result: where a search is wanted there is one.
@@ -328,9 +328,9 @@ def test_results_say_what_they_are_about(machine: Machine) -> None:
 
 def test_fixed_options_are_tuned_apart(machine: Machine, monkeypatch) -> None:
     call = product(512, 512, 512)
-    first = Planner(mm.kernel, call)._results_key
+    first = Planner(mm.kernel.definition, call)._results_key
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "group=1")
-    assert Planner(mm.kernel, call)._results_key != first
+    assert Planner(mm.kernel.definition, call)._results_key != first
 
 
 # What the trials overwrite.
@@ -344,7 +344,7 @@ def in_place(call: Call) -> tuple[int, ...]:
 def test_what_is_read_and_written_is_restored(machine: Machine) -> None:
     machine.time = lambda config: 1.0
     call = Call({"input": tensor(64, 64), "output": tensor(64, 64)}, device=Device("cuda"))
-    Planner(softmax.kernel, call).plan(in_place(call))
+    Planner(softmax.kernel.definition, call).plan(in_place(call))
     assert machine.memory[:2] == [("allocate", 8192), ("keep", 8192)]
     assert machine.memory[-2:] == [("restore", 8192), ("free", 99)]
     # Before each measurement, and at the end.
@@ -364,7 +364,7 @@ def test_an_interrupt_leaves_the_arguments_as_they_were(machine: Machine) -> Non
     machine.time = interrupted
     call = Call({"input": tensor(64, 64), "output": tensor(64, 64)}, device=Device("cuda"))
     with pytest.raises(KeyboardInterrupt):
-        Planner(softmax.kernel, call).plan(in_place(call))
+        Planner(softmax.kernel.definition, call).plan(in_place(call))
     assert machine.memory[-2:] == [("restore", 8192), ("free", 99)]
 
 
@@ -372,10 +372,10 @@ def test_without_room_a_call_runs_untuned_and_says_so(machine: Machine) -> None:
     machine.room = FLUSH - 1
     call = Call({"input": tensor(64, 64), "output": tensor(64, 64)}, device=Device("cuda"))
     with pytest.warns(RuntimeWarning, match="`softmax` cannot be tuned.*no memory.*runs untuned"):
-        plan = Planner(softmax.kernel, call).plan(in_place(call))
+        plan = Planner(softmax.kernel.definition, call).plan(in_place(call))
     assert plan.details["config"].num_warps and machine.measured == []
     with pytest.raises(DeviceError, match="no memory left"):
-        Planner(softmax.kernel, call).tune(in_place(call), tuning.effort("full"))
+        Planner(softmax.kernel.definition, call).tune(in_place(call), tuning.effort("full"))
 
 
 # Tuning ahead.
@@ -384,7 +384,7 @@ def test_without_room_a_call_runs_untuned_and_says_so(machine: Machine) -> None:
 def test_tuning_ahead_measures_all_and_tells(machine: Machine) -> None:
     machine.time = lambda config: 1.0 / config.num_warps
     call = Call({"input": tensor(99, 4096), "output": tensor(99, 4096)}, device=Device("cuda"))
-    tuned = Planner(softmax.kernel, call).tune(addresses(call), tuning.effort("full"))
+    tuned = Planner(softmax.kernel.definition, call).tune(addresses(call), tuning.effort("full"))
     assert tuned.kernel == "softmax" and tuned.device == "NVIDIA H200"
     assert tuned.config.num_warps == 32 and tuned.milliseconds == 1 / 32
     assert set(tuned.times) == set(machine.measured)
@@ -394,17 +394,17 @@ def test_tuning_ahead_measures_all_and_tells(machine: Machine) -> None:
 
 def test_tuning_ahead_where_there_is_one_choice_measures_it(machine: Machine, monkeypatch) -> None:
     machine.time = lambda config: 0.25
-    monkeypatch.setattr(softmax.kernel, "num_warps", 4)
+    monkeypatch.setitem(softmax.kernel.definition.__dict__, "num_warps", 4)
     call = Call({"input": tensor(99, 4096), "output": tensor(99, 4096)}, device=Device("cuda"))
-    tuned = Planner(softmax.kernel, call).tune(addresses(call), tuning.effort("full"))
+    tuned = Planner(softmax.kernel.definition, call).tune(addresses(call), tuning.effort("full"))
     assert tuned.times == {tuned.config: 0.25} and tuned.config.num_warps == 4
 
 
 def test_a_search_elsewhere_is_waited_for_and_read(machine: Machine, monkeypatch) -> None:
     """What another process finishes while this one waits for the lock is not searched again."""
     call = product(512, 512, 512)
-    planner = Planner(mm.kernel, call)
-    other = planning.choosing.space_of(mm.kernel, call, H200).ranked[5]
+    planner = Planner(mm.kernel.definition, call)
+    other = planning.choosing.space_of(mm.kernel.definition, call, H200).ranked[5]
 
     @contextmanager
     def alone(results: Results, patience: float):

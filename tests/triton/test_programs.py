@@ -45,12 +45,14 @@ def rope_call(batch=4, length=1024, heads=48):
 
 
 def choices(kernel, call):
-    return program_coarsening.choices(kernel, call, environment_of(kernel, call, None))
+    return program_coarsening.choices(
+        kernel.definition, call, environment_of(kernel.definition, call, None)
+    )
 
 
 def joined(kernel, call, count):
     """What a kernel is for a call with so many programs in one."""
-    return specialize(kernel, call, Config((), 4, 3, (("programs", count),)))
+    return specialize(kernel.definition, call, Config((), 4, 3, (("programs", count),)))
 
 
 def made(application, *tensors, arrangement=rows):
@@ -58,7 +60,10 @@ def made(application, *tensors, arrangement=rows):
 
 
 def lifted(kernel):
-    return [program_coarsening._lifted(kernel, dim) is not None for dim in range(len(kernel.grid))]
+    return [
+        program_coarsening._lifted(kernel.definition, dim) is not None
+        for dim in range(len(kernel.definition.grid))
+    ]
 
 
 # Where it is offered.
@@ -88,12 +93,12 @@ def test_what_no_program_could_hold_is_not_joined_by_force(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=16")
     short, long = (softmax.kernel.call_of(half(64, n), half(64, n)) for n in (2048, 4096))
 
-    assert registry.choices(softmax.kernel, short, environment_of(softmax.kernel, short, None)) == [
-        (("programs", 16),)
-    ]
-    assert registry.choices(softmax.kernel, long, environment_of(softmax.kernel, long, None)) == [
-        ()
-    ]
+    assert registry.choices(
+        softmax.kernel.definition, short, environment_of(softmax.kernel.definition, short, None)
+    ) == [(("programs", 16),)]
+    assert registry.choices(
+        softmax.kernel.definition, long, environment_of(softmax.kernel.definition, long, None)
+    ) == [()]
 
 
 def test_what_the_tuner_chooses_is_not_multiplied():
@@ -106,9 +111,9 @@ def test_what_the_tuner_chooses_is_not_multiplied():
     kernel = made(application, Tensor(1), Tensor(1), arrangement=arrangement)
     vector = half(1 << 20)
     call = kernel.call_of(vector, vector)
-    environment = environment_of(kernel, call, Config((("size", 32),), 4, 3))
+    environment = environment_of(kernel.definition, call, Config((("size", 32),), 4, 3))
 
-    assert program_coarsening.choices(kernel, call, environment) == ()
+    assert program_coarsening.choices(kernel.definition, call, environment) == ()
 
 
 def test_the_innermost_dimension_that_is_long_enough_is_joined():
@@ -211,12 +216,12 @@ def test_a_reduction_leaves_the_rows_apart():
 def test_one_program_is_the_plain_kernel():
     call = rope_call()
 
-    assert joined(ROPE[True], call, 1) == specialize(ROPE[True], call, Config((), 4, 3))
+    assert joined(ROPE[True], call, 1) == specialize(ROPE[True].definition, call, Config((), 4, 3))
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS.values(), *ROPE.values()], ids=lambda k: k.name)
 def test_the_joined_program_is_well_formed(kernel):
-    verify(program_coarsening._Joined(kernel, 0, 8).program)
+    verify(program_coarsening._joined(kernel.definition, 0, 8).program)
 
 
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)
@@ -230,7 +235,9 @@ def test_it_compiles(name, target):
         call = kernel.call_of(tensor, *constants, tensor)
     config = Config((), 4, 3, (("programs", 16),))
 
-    assert compiled_for(kernel, joined(kernel, call, 16), Target.parse(target), config).asm["ttgir"]
+    assert compiled_for(
+        kernel.definition, joined(kernel, call, 16), Target.parse(target), config
+    ).asm["ttgir"]
 
 
 def test_tiny_tiles_are_moved_in_wide_accesses():

@@ -44,7 +44,7 @@ def source(channels: int, kernel=TEN["conv2d"], rows: int = 12) -> str:
     shapes = [(4, channels, 14, 14), (512, channels, 3, 3), (4, 512, rows, rows)]
     call = kernel.call_of(*(torch.empty(shape, dtype=torch.float16) for shape in shapes))
     blocks = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64}
-    return specialize(kernel, call, Config(tuple(blocks.items()), 4, 3)).emitted.text
+    return specialize(kernel.definition, call, Config(tuple(blocks.items()), 4, 3)).emitted.text
 
 
 def test_a_window_s_terms_are_found_so() -> None:

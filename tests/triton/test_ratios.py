@@ -18,7 +18,7 @@ def key_lines(query_heads, key_heads, batch=2):
     query, key = (torch.empty(batch, heads, 64, 16) for heads in (query_heads, key_heads))
     call = sdpa.kernel.call_of(query, key, key, 1.0, False, query)
     config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
-    text = specialize(sdpa.kernel, call, config).emitted.text
+    text = specialize(sdpa.kernel.definition, call, config).emitted.text
     return [line.strip() for line in text.splitlines() if line.strip().startswith("key_index_1 =")]
 
 

@@ -52,17 +52,23 @@ def attention(
 def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
     """The values of the option that are tried."""
     config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
-    found = choices(kernel, call, environment_of(kernel, call, config), device, given or {})
+    found = choices(
+        kernel.definition,
+        call,
+        environment_of(kernel.definition, call, config),
+        device,
+        given or {},
+    )
     return {dict(chosen).get("ring", 0) for chosen in found}
 
 
 def specialized(kernel, call, rows=64, columns=64, **options):
     """A specialized kernel, and its configuration."""
     config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
-    environment = environment_of(kernel, call, config)
-    chosen, *_ = choices(kernel, call, environment, HOPPER, options)
+    environment = environment_of(kernel.definition, call, config)
+    chosen, *_ = choices(kernel.definition, call, environment, HOPPER, options)
     config = settled(Config(config.values, 4, 3, chosen))
-    return specialize(kernel, call, config), config
+    return specialize(kernel.definition, call, config), config
 
 
 def frame_bytes(machine_code):
@@ -133,7 +139,7 @@ def test_what_the_hardware_does_not_take(call, blocks):
 
 @pytest.mark.parametrize("name", ["mm", "bmm", "addmm", "conv2d", "softmax"])
 def test_nothing_else_of_the_ten_has_several_products(name):
-    assert not tma_pipeline.is_worth_it(TEN[name])
+    assert not tma_pipeline.is_worth_it(TEN[name].definition)
 
 
 def test_a_person_may_do_without():
@@ -143,7 +149,9 @@ def test_a_person_may_do_without():
 
 def test_four_warps_whatever_was_asked_for():
     kernel, call = attention()
-    found = [c for c in configurations(kernel, call, HOPPER) if dict(c.options).get("ring")]
+    found = [
+        c for c in configurations(kernel.definition, call, HOPPER) if dict(c.options).get("ring")
+    ]
 
     assert found and {config.num_warps for config in found} == {tma_pipeline.WARPS}
     assert len(found) == len(set(found))
@@ -154,7 +162,7 @@ def test_four_warps_whatever_was_asked_for():
 )
 def test_the_estimate_knows_which_was_measured_to_be_best(width, blocks):
     kernel, call = attention(queries=1024, keys=1024, width=width, heads=24)
-    first, *_ = space_of(kernel, call, H200).ranked
+    first, *_ = space_of(kernel.definition, call, H200).ranked
 
     assert dict(first.options)["ring"] == 1
     assert (first["BLOCK_SIZE_M"], first["BLOCK_SIZE_N"]) == blocks
@@ -253,7 +261,7 @@ def test_no_registers_are_kept_in_memory():
     """Two loops with the values of both took 72 bytes of it a thread."""
     kernel, call = attention(is_causal=True, queries=1024, keys=1024)
     found, config = specialized(kernel, call, 64, 128, ring=1, peel=1)
-    machine_code = compiled_for(kernel, found, HOPPER, config).asm["cubin"]
+    machine_code = compiled_for(kernel.definition, found, HOPPER, config).asm["cubin"]
 
     assert found.most_registers == 128 and frame_bytes(machine_code) == 0
 
@@ -285,7 +293,7 @@ def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
 def test_machine_code(is_causal, width, dtype, size):
     kernel, call = attention(width=width, dtype=dtype, is_causal=is_causal, keys=777)
     found, config = specialized(kernel, call, ring=size, peel=int(is_causal))
-    compiled = compiled_for(kernel, found, HOPPER, config)
+    compiled = compiled_for(kernel.definition, found, HOPPER, config)
 
     assert "wgmma.mma_async" in compiled.asm["ptx"]
     assert "cp.async.bulk.tensor.4d.shared" in compiled.asm["ptx"]
@@ -447,4 +455,4 @@ def test_names_of_the_user_are_not_taken():
     specialized_, config = specialized(kernel, call, ring=1)
 
     assert "output_buffer_1 = gl.allocate_shared_memory" in specialized_.emitted.text
-    assert compiled_for(kernel, specialized_, HOPPER, config).asm["cubin"]
+    assert compiled_for(kernel.definition, specialized_, HOPPER, config).asm["cubin"]

@@ -35,14 +35,14 @@ def config(m, n, k, **options):
 
 
 def tried(kernel, call, blocks, parts, multiprocessors=132):
-    environment = environment_of(kernel, call, config(*blocks))
-    return shares.choices(kernel, environment, parts, multiprocessors)
+    environment = environment_of(kernel.definition, call, config(*blocks))
+    return shares.choices(kernel.definition, environment, parts, multiprocessors)
 
 
 def is_possible(name, parts=4, value=1):
     kernel = KERNELS[name]
     call = kernel.call_of(half(64, 64), half(64, 64), 1.0, half(64, 64))
-    return shares.is_possible(kernel, kernel.environment(call), parts, value)
+    return shares.is_possible(kernel.definition, kernel.definition.environment(call), parts, value)
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -61,7 +61,7 @@ def test_of_the_ten_kernels_the_products_that_load_nothing_more_may_be():
         name
         for name, kernel in TEN.items()
         if shares.is_possible(
-            kernel,
+            kernel.definition,
             {s: environment.get(kernel.names[s], 64) for s in kernel.names},
             4,
             1,
@@ -101,7 +101,10 @@ def test_it_is_on_where_all_programs_run_at_once(monkeypatch):
         n: {
             dict(chosen).get("shares", 0)
             for chosen in choices(
-                kernel, call, environment_of(kernel, call, config(64, n, 64)), H200
+                kernel.definition,
+                call,
+                environment_of(kernel.definition, call, config(64, n, 64)),
+                H200,
             )
         }
         for n in (128, 256)
@@ -116,7 +119,10 @@ def test_nothing_is_shared_where_tiles_come_by_descriptor(monkeypatch):
         k: {
             dict(chosen).get("shares", 0)
             for chosen in choices(
-                kernel, call, environment_of(kernel, call, config(64, 64, 64)), H200
+                kernel.definition,
+                call,
+                environment_of(kernel.definition, call, config(64, 64, 64)),
+                H200,
             )
         }
         for k in (4096, 4099)
@@ -129,19 +135,21 @@ def test_nothing_is_shared_where_tiles_come_by_descriptor(monkeypatch):
 
 def test_it_goes_with_parts_alone():
     kernel, call = product(64, 4096, 4096)
-    environment = environment_of(kernel, call, config(64, 64, 64))
+    environment = environment_of(kernel.definition, call, config(64, 64, 64))
     target = Target("cuda", 90, 32)
 
-    assert are_right(kernel, call, environment, target, (("shares", 2), ("split", 5)))
-    assert are_right(kernel, call, environment, target, (("split", 5),))
-    assert not are_right(kernel, call, environment, target, (("shares", 1),))
+    assert are_right(kernel.definition, call, environment, target, (("shares", 2), ("split", 5)))
+    assert are_right(kernel.definition, call, environment, target, (("split", 5),))
+    assert not are_right(kernel.definition, call, environment, target, (("shares", 1),))
     assert Options().shares == 0
 
 
 @pytest.mark.parametrize("value", [1, 2])
 def test_a_piece_is_stored_where_it_is_this_part_s(value):
     kernel, call = convolution()
-    emitted = specialize(kernel, call, config(64, 256, 64, split=7, shares=value)).emitted
+    emitted = specialize(
+        kernel.definition, call, config(64, 256, 64, split=7, shares=value)
+    ).emitted
     lines = emitted.text.splitlines()
     place = lines.index("        if mine >> share % 7 & 1:")
 
@@ -181,10 +189,10 @@ def test_offsets_past_32_bits_are_compiled():
     far = replace(near.arguments["output"], strides=(2**26, 1))
     call = replace(near, arguments={**near.arguments, "output": far})
     chosen = config(64, 64, 64, split=5, shares=1)
-    specialized = specialize(kernel, call, chosen)
+    specialized = specialize(kernel.definition, call, chosen)
 
     assert "tl.cast(share, tl.int64)" in specialized.emitted.text
-    assert compiled_for(kernel, specialized, Target("cuda", 90, 32), chosen)
+    assert compiled_for(kernel.definition, specialized, Target("cuda", 90, 32), chosen)
 
 
 @pytest.mark.parametrize("options", ["split=2,shares=1", "split=5,shares=2"])

@@ -39,24 +39,26 @@ def config(**options):
 
 
 def tried(kernel, call, multiprocessors=132):
-    return split_k.choices(kernel, environment_of(kernel, call, config()), multiprocessors)
+    return split_k.choices(
+        kernel.definition, environment_of(kernel.definition, call, config()), multiprocessors
+    )
 
 
 @pytest.mark.parametrize("name", CUT)
 def test_a_loop_that_only_adds_may_be_cut(name):
-    assert split_k.form_of(KERNELS[name]) is not None
+    assert split_k.form_of(KERNELS[name].definition) is not None
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_any_other_loop_may_not(name):
-    assert split_k.form_of(KERNELS[name]) is None
+    assert split_k.form_of(KERNELS[name].definition) is None
 
 
 @pytest.mark.parametrize("name", TEN)
 def test_of_the_ten_kernels_the_products_may_be_cut(name):
     is_product = name in ("mm", "addmm", "bmm", "conv2d")
 
-    assert (split_k.form_of(TEN[name]) is not None) is is_product
+    assert (split_k.form_of(TEN[name].definition) is not None) is is_product
 
 
 def test_a_grid_that_is_too_small_is_tried_in_parts():
@@ -81,7 +83,7 @@ def test_nothing_is_tried_where_the_device_is_not_known():
 
 def test_the_grid_has_a_program_for_each_part():
     kernel, call = convolution()
-    whole, parts = (specialize(kernel, call, config(**o)) for o in ({}, {"split": 7}))
+    whole, parts = (specialize(kernel.definition, call, config(**o)) for o in ({}, {"split": 7}))
 
     assert (whole.num_programs, parts.num_programs) == (36, 7 * 36)
     assert (whole.workspace, parts.workspace) == (0, 7 * 36 * 64 * 128 * 4)
@@ -89,7 +91,7 @@ def test_the_grid_has_a_program_for_each_part():
 
 def test_what_stands_after_the_loop_is_done_once():
     kernel, call = convolution()
-    lines = specialize(kernel, call, config(split=7)).emitted.text.splitlines()
+    lines = specialize(kernel.definition, call, config(split=7)).emitted.text.splitlines()
     place = lines.index("    if is_last_part(arrivals_ptr + tile, 7):")
 
     assert "    for k in range(num_k * part // 7, num_k * (part + 1) // 7):" in lines[:place]
@@ -101,7 +103,7 @@ def test_one_part_is_the_plain_translation():
     kernel, call = convolution()
 
     assert Options().split == 1
-    assert "part" not in specialize(kernel, call, config()).emitted.text
+    assert "part" not in specialize(kernel.definition, call, config()).emitted.text
 
 
 @pytest.mark.parametrize("name", ["conv2d", "addmm", "bmm"])
@@ -132,15 +134,19 @@ def test_parts_and_descriptors_do_not_go_together(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=2,overlap=0")
     kernel, call = product(4096, 4096, 4096)
     target = Target("cuda", 90, 32)
-    found = choices(kernel, call, environment_of(kernel, call, config()), target)
+    found = choices(
+        kernel.definition, call, environment_of(kernel.definition, call, config()), target
+    )
 
     assert found and all(dict(chosen) == {"split": 2} for chosen in found)
 
 
 def test_parts_that_were_found_for_another_call_are_right_for_this_one():
     kernel, call = product(64, 4096, 4000)
-    environment = environment_of(kernel, call, config())
+    environment = environment_of(kernel.definition, call, config())
     target = Target("cuda", 90, 32)
 
-    assert are_right(kernel, call, environment, target, (("split", 5),))
-    assert not are_right(kernel, call, environment, target, (("persistent", 1), ("split", 5)))
+    assert are_right(kernel.definition, call, environment, target, (("split", 5),))
+    assert not are_right(
+        kernel.definition, call, environment, target, (("persistent", 1), ("split", 5))
+    )

@@ -82,7 +82,10 @@ def test_a_size_that_is_not_known_is_an_error_that_names_it():
 def test_the_debug_mode_is_here_too():
     from ninetoothed.backends.numpy.execution import checking
 
-    assert debugging.check is checking.check
+    assert not checking.is_on()
+    with debugging.check():
+        assert checking.is_on()
+    assert not checking.is_on()
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

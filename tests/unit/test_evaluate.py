@@ -92,7 +92,7 @@ def test_subs_gives_a_tensor_with_symbols_replaced():
     assert replaced.dtype.shape == (1, 4)
     assert replaced.source.name == "x"
     assert replaced.source.other == 1.0
-    assert replaced.element_dtype is ninetoothed.float16
+    assert replaced.levels[-1].dtype is ninetoothed.float16
     assert "B" in str(tiles.shape)
 
 

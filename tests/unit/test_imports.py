@@ -124,5 +124,13 @@ def test_a_name_that_does_not_exist_is_an_attribute_error_that_suggests(tmp_path
     assert "Tensor" in result.stderr
 
 
+def test_a_function_of_the_language_is_evaluated_where_nothing_else_is_loaded(
+    tmp_path: Path,
+) -> None:
+    result = run("import ninetoothed.language as ntl; print(ntl.cdiv(7, 2))", tmp_path)
+
+    assert result.stdout == "4\n", result.stderr
+
+
 def test_package_is_typed() -> None:
     assert (REPOSITORY / "ninetoothed" / "py.typed").is_file()

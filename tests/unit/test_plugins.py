@@ -141,6 +141,25 @@ def test_a_kind_without_a_backend_names_the_served_kinds(manager):
         manager.backend_for("quantum")
 
 
+def test_the_language_is_evaluated_by_the_first_backend_that_can(manager):
+    class Evaluating(ToyBackend):
+        name = "evaluating"
+
+        def evaluator(self):
+            return {"exp": abs}.__getitem__
+
+    manager.register(plugin(backends=(ToyBackend(), Evaluating())))
+
+    assert manager.evaluator()("exp") is abs
+
+
+def test_without_such_a_backend_it_has_no_meaning_outside_of_a_kernel(manager):
+    manager.register(plugin(backends=(ToyBackend(),)))
+
+    with pytest.raises(DeviceError, match="inside of a kernel only"):
+        manager.evaluator()
+
+
 def test_a_name_that_no_frontend_has_is_corrected(manager):
     manager.register(plugin([frontend()]))
     with pytest.raises(PluginError, match="'toyy'.*Did you mean 'toy'"):

@@ -15,7 +15,6 @@ from ninetoothed.program.nodes import (
     Load,
     Mask,
     Offsets,
-    Program,
     SequenceLength,
     SourceLoad,
     SourcePointer,
@@ -28,6 +27,7 @@ from ninetoothed.program.nodes import (
     at,
     clone,
 )
+from ninetoothed.program.program import Program
 from ninetoothed.program.verify import MalformedProgramError, verify
 
 

@@ -50,7 +50,7 @@ def ranked(task: dict[str, Any]) -> tuple[Space, dict[Config, float]]:
         Config(tuple(zip(task["symbols"], values)), warps, stages, tuple(options.items())): time
         for values, warps, stages, options, time in task["times"]
     }
-    estimator = Estimator(kernel, call, H200)
+    estimator = Estimator(kernel.definition, call, H200)
     return Space({config: estimator.seconds(config) for config in times}), times
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ninetoothed import Symbol, Tensor
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol, index, make, maximum, minimum, widened
 from ninetoothed.symbols.simplify import (
     difference,
     floors_as_it_truncates,
-    interval,
     is_nonnegative,
     product,
     simplify,

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from ninetoothed.errors import ApplicationError, UnresolvedNameError
-from ninetoothed.program import source
+from ninetoothed.parsing import source
 
 FACTOR = 3
 

@@ -12,7 +12,7 @@ import ninetoothed
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArrangementError
 from ninetoothed.language import dtypes
-from ninetoothed.tensors.tensor import owner_of
+from ninetoothed.tensors.level import owner_of
 
 
 def texts(values):
@@ -156,7 +156,7 @@ def test_dtype_is_the_inner_level_where_there_is_one():
     assert x.dtype.dtype.shape == (2, 3)
     assert x.dtype.dtype.dtype is ninetoothed.float16
     assert len(x.levels) == 3
-    assert x.element_dtype is ninetoothed.float16
+    assert x.levels[-1].dtype is ninetoothed.float16
 
 
 def test_source_and_strides_are_the_first_tensors():
@@ -206,7 +206,7 @@ def test_the_element_type_of_the_innermost_level_may_be_assigned():
     x = Tensor(shape=(4,)).tile((2,))
     x.dtype.dtype = ninetoothed.float32
 
-    assert x.element_dtype is ninetoothed.float32
+    assert x.levels[-1].dtype is ninetoothed.float32
 
 
 def test_a_shape_may_be_assigned():

@@ -11,9 +11,10 @@ import pytest
 import ninetoothed
 from ninetoothed.__main__ import main
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError
-from ninetoothed.launch.tune import Tuned
+from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tuning.results import Results, Subject
 from ninetoothed.tuning.space import Config
+from ninetoothed.tuning.tuned import Tuned
 
 
 def arrangement(input, output):
@@ -25,7 +26,7 @@ def application(input, output):
 
 
 @pytest.fixture
-def kernel() -> ninetoothed.kernel.Kernel:
+def kernel() -> Kernel:
     return ninetoothed.make(arrangement, application, (ninetoothed.Tensor(1),) * 2)
 
 
@@ -54,7 +55,7 @@ def test_a_backend_is_asked_once_and_plans_are_made_anew(kernel, monkeypatch) ->
     kernel(torch.zeros(9), output)
     before = kernel.launch_function(kernel.frontend_of({"input": output, "output": output}))
     backend = Backend()
-    monkeypatch.setattr(plugins, "backend_for", lambda kind: backend)
+    monkeypatch.setattr("ninetoothed.launch.tune.backend_for", lambda kind: backend)
     tuned = ninetoothed.tune(kernel, torch.zeros(9), output=output, effort="quick")
     monkeypatch.undo()
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 NINETOOTHED_CONTRACT = 1
 
@@ -20,12 +21,24 @@ class NumpyBackend(Backend):
     name = "numpy"
     device_kinds = ("cpu",)
 
-    def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+    def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; nothing is tuned."""
         from ninetoothed.backends.numpy.execution.planning import plan_for
 
         plan = plan_for(kernel, call)
         return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})
+
+    def check(self) -> AbstractContextManager[None]:
+        """Kernels are checked as they run; see `ninetoothed.debugging.check`."""
+        from ninetoothed.backends.numpy.execution.checking import check
+
+        return check()
+
+    def evaluator(self) -> Callable[[str], Callable[..., Any]]:
+        """The functions of tiles and numbers."""
+        from ninetoothed.backends.numpy.execution.hooks import evaluator
+
+        return evaluator()
 
 
 BACKEND = NumpyBackend()

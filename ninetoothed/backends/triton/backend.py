@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
-    from ninetoothed.launch.tune import Tuned
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.space import Effort
+    from ninetoothed.tuning.tuned import Tuned
 
 NINETOOTHED_CONTRACT = 1
 
@@ -22,17 +22,44 @@ class TritonBackend(Backend):
     name = "triton"
     device_kinds = ("cuda", "hip")
 
-    def plan(self, kernel: Kernel, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
+    def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; see `Backend.plan`."""
         from ninetoothed.backends.triton.planning.planner import Planner
 
         return Planner(kernel, call).plan(values)
 
-    def tune(self, kernel: Kernel, call: Call, values: tuple[Any, ...], effort: Effort) -> Tuned:
+    def tune(
+        self, kernel: Definition, call: Call, values: tuple[Any, ...], effort: Effort
+    ) -> Tuned:
         """Searches for the fastest configuration of a call; see `ninetoothed.tune`."""
         from ninetoothed.backends.triton.planning.planner import Planner
 
         return Planner(kernel, call).tune(values, effort)
+
+    def source(self, kernel: Definition) -> str:
+        """The Triton source of a kernel, with nothing known of the arguments."""
+        from ninetoothed.backends.triton.translation import source_of
+
+        return source_of(kernel)
+
+    def compile(self, kernel: Definition, call: Call, target: Any, *choices: Any) -> Any:
+        """Triton's ``CompiledKernel``; see `Backend.compile`."""
+        from ninetoothed.backends.triton.planning.planner import compile_for_target
+
+        return compile_for_target(kernel, call, target, *choices)
+
+    def devices(self, kind: str) -> list[str]:
+        """The devices of a kind, as their own driver tells of them."""
+        from ninetoothed.backends.triton.runtime.device_api import runtime
+
+        library = runtime(kind)
+        return [library.limits(index).described() for index in range(library.device_count())]
+
+    def on_device(self, index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
+        """The driver's answer, for several addresses at once; see `Backend.on_device`."""
+        from ninetoothed.backends.triton.runtime.memory import on_device
+
+        return on_device(index, addresses)
 
 
 BACKEND = TritonBackend()

@@ -2,8 +2,8 @@
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
 kind of reduction in its place. Others are for divisions that round down, for small quotients (`quotients`), for gathered tiles
-(`folded`), for reductions in several parts (`split`, `shares`), for sums that are completed after a loop
-(`deferred_sums`) and for what is to stay in the cache (`keep`).
+(`folded`), for reductions in several parts (`split`, `shares`) and for sums that are completed after a
+loop (`deferred_sums`).
 """
 
 from __future__ import annotations
@@ -288,57 +288,3 @@ def as_column(value):
         return value[:, None]
     else:
         return value
-
-
-@triton.jit
-def load_streamed(pointer, is_kept, mask=None, other=None):
-    """What is read once: where results are not kept any more it is the first to leave the cache."""
-    if is_kept:
-        value = tl.load(pointer, mask=mask, other=other)
-    else:
-        value = tl.load(pointer, mask=mask, other=other, eviction_policy="evict_first")
-    return value
-
-
-@triton.jit
-def store_kept(pointer, value, is_kept, mask=None):
-    """Stores a result that, where it is kept, is the last to leave the cache."""
-    if is_kept:
-        tl.store(pointer, value, mask=mask, eviction_policy="evict_last")
-    else:
-        tl.store(pointer, value, mask=mask)
-
-
-#: Triton's interpreter runs no assembly.
-_ASSEMBLES = tl.constexpr(not triton.knobs.runtime.interpret)
-
-
-@triton.jit
-def release_kept(pointer, num_lines: tl.constexpr):
-    """Takes back that so many lines of 128 bytes are to stay in the cache; the last programs do it.
-
-    Source: PTX ISA, ``applypriority``.
-    """
-    if _ASSEMBLES:
-        num_threads: tl.constexpr = tl.extra.cuda.num_threads()
-        num_turns: tl.constexpr = (num_lines + num_threads - 1) // num_threads
-        num_programs = tl.num_programs(0)
-        step = tl.minimum(num_turns, num_programs)
-        first = tl.program_id(0) - (num_programs - step)
-        if first >= 0:
-            for turn in range(first, num_turns, step):
-                line = turn * num_threads + tl.arange(0, num_threads)
-                # A line begins at a multiple of its size, the tensor maybe within its first one.
-                tl.inline_asm_elementwise(
-                    """{
-                        .reg .pred is_kept;
-                        setp.ne.s32 is_kept, $2, 0;
-                        @is_kept applypriority.global.L2::evict_normal [$1], 128;
-                        mov.u32 $0, 0;
-                    }""",
-                    "=r,l,r",
-                    [(pointer.to(tl.int64) & -128) + line * 128, (line < num_lines).to(tl.int32)],
-                    dtype=tl.int32,
-                    is_pure=False,
-                    pack=1,
-                )

@@ -13,7 +13,6 @@ from ninetoothed.backends.triton.options import (
     descriptors,
     folded_gather,
     full_tile_versioning,
-    l2_residency,
     register_prefetch,
     split_k,
     tma_pipeline,
@@ -25,6 +24,7 @@ from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter
 from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
 from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.exact import exact
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import DType
@@ -32,7 +32,7 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.space import Config
 
 _LARGEST_INT32 = 2**31 - 1
@@ -88,7 +88,7 @@ class Specialized:
         return [p for p in self.emitted.parameters if not p.is_constexpr]
 
 
-def environment_of(kernel: Kernel, call: Call, config: Config | None) -> dict[Symbol, int]:
+def environment_of(kernel: Definition, call: Call, config: Config | None) -> dict[Symbol, int]:
     """The value of every symbol in this call under a configuration."""
     environment = kernel.environment(call)
     for symbol in kernel.meta_symbols:
@@ -97,7 +97,7 @@ def environment_of(kernel: Kernel, call: Call, config: Config | None) -> dict[Sy
     return environment
 
 
-def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized:
+def specialize(kernel: Definition, call: Call, config: Config | None) -> Specialized:
     """The kernel for this call under a configuration.
 
     Raises:
@@ -136,9 +136,6 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
         variant = replace(
             variant, ahead=early, folded=folded_gather.folds(kernel, early, environment)
         )
-    if options.keep:
-        keeping = l2_residency.keeping(kernel, call, environment, grid, options.keep)
-        variant = replace(variant, keeping=keeping)
     emitted = _emitted(kernel, variant, options)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
@@ -186,11 +183,15 @@ def specialize(kernel: Kernel, call: Call, config: Config | None) -> Specialized
     )
 
 
-def _emitted(kernel: Kernel, variant: Variant, options: Options) -> Emitted:
-    known: dict[Any, Emitted] = kernel.memory.setdefault("emitted", {})
-    if (variant, options) not in known:
-        known[variant, options] = emit(kernel, variant, options)
-    return known[variant, options]
+@analysis
+def source_of(kernel: Definition) -> str:
+    """The Triton source with nothing known of the arguments."""
+    return emit(kernel).text
+
+
+@analysis
+def _emitted(kernel: Definition, variant: Variant, options: Options) -> Emitted:
+    return emit(kernel, variant, options)
 
 
 def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:
@@ -233,7 +234,7 @@ def _constant(value: Any) -> Any:
     return value
 
 
-def check_tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> None:
+def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
     """`ArgumentError` where a tile has more elements than Triton takes."""
     for parameter in kernel.tensor_parameters:
         sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]

@@ -53,9 +53,9 @@ class Launcher:
     def __init__(self, kernel: Kernel) -> None:
         _register()
         self._kernel = kernel
-        self._written = written(kernel.program)
-        kinds = {parameter.name: parameter.kind for parameter in kernel.call_parameters}
-        self._kinds = {name: kinds.get(name, "symbol") for name in kernel.call_names}
+        self._written = written(kernel.definition.program)
+        kinds = {parameter.name: parameter.kind for parameter in kernel.definition.call_parameters}
+        self._kinds = {name: kinds.get(name, "symbol") for name in kernel.definition.call_names}
         self._readers: dict[tuple[type, ...], _Reader] = {}
         self._computations: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -222,7 +222,7 @@ class _Call:
         zeros = {name: dtype.type(0).item() for name, dtype in self.scalars.items()}
         call = self.kernel.call_of(**self.fixed, **self.tensors, **zeros)
         # Nothing is run: it is asked for the sake of its checks of the sizes.
-        plugins.backend_for("cpu").plan(self.kernel, call)
+        plugins.backend_for("cpu").plan(self.kernel.definition, call)
 
     def compute(self, *operands: Any) -> tuple[Any, ...]:
         """The outputs, as JAX traces it."""
@@ -315,8 +315,10 @@ class _Call:
     def _values(self, bound: Mapping[str, Any], values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
         """What a plan is called with: places among the addresses (True, place), or fixed values."""
         places = {name: place for place, name in enumerate((*self.operands, *self.outputs))}
-        names = [p.name for p in self.kernel.call_parameters if p.kind in ("tensor", "scalar")]
-        untouched = self.kernel.untouched(bound)
+        names = [
+            p.name for p in self.kernel.definition.call_parameters if p.kind in ("tensor", "scalar")
+        ]
+        untouched = self.kernel.definition.untouched(bound)
         return [
             (True, places[name])
             if name in self.tensors and name not in untouched

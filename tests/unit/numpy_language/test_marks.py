@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed.backends.numpy.language.identities import IDENTITIES
 from ninetoothed.backends.numpy.values.tile import Tile, lasting
 from ninetoothed.language import dtypes
-from ninetoothed.passes import padding_calls
 from tests.unit.numpy_language.cases import random_array
 
 #: 3 of 4 rows and 5 of 8 columns are real.
@@ -180,14 +178,6 @@ def test_only_the_marks_that_were_there_before_last():
 )
 def test_what_moves_elements_across_dimensions_drops_the_marks(moved):
     assert moved(_loaded()).marks == ()
-
-
-def test_the_passes_and_the_numpy_backend_have_the_same_identities():
-    reductions = {name: row[0] for name, row in padding_calls._REDUCTIONS.items()}
-    scans = {name: padding_calls._SCANS[name] for name in ("cumsum", "cumprod")}
-
-    for name, identity in (reductions | scans).items():
-        assert IDENTITIES[name] == identity
 
 
 def test_sorting_keeps_the_marks_of_the_other_dimensions():

@@ -12,30 +12,17 @@ import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
+from ninetoothed.backends.numpy.language.implementations import FUNCTIONS
 from ninetoothed.backends.numpy.language.libdevice import FUNCTIONS as LIBDEVICE
-from ninetoothed.backends.numpy.language.table import FUNCTIONS, TILE_MEMBERS
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import NineToothedError
-from ninetoothed.language import dtypes
+from ninetoothed.language import dtypes, operations
 
-#: What the NumPy backend has no use for or no way to do. Anything missing must stand here.
-_NOT_ON_NUMPY = {
-    "block_type",
-    "const",
-    "constexpr_type",
-    "float8e4b15",
-    "float8e4b8",
-    "float8e5b16",
-    "inline_asm_elementwise",
-    "pi32_t",
-    "pointer_type",
-    "tensor",
-    "tensor_descriptor",
-    "tensor_descriptor_type",
-    "tuple_type",
-    "void",
-}
-_NOT_IN_LIBDEVICE = {"j0", "j1", "jn", "y0", "y1", "yn", "cyl_bessel_i0", "cyl_bessel_i1"}
+#: What the NumPy backend can give a meaning to: everything that a compiler is not needed for.
+_ON_NUMPY = sorted(
+    operations.names(lambda operation: operation.home and not operation.is_compiled_only)
+)
+_AT_THE_TOP = [name for name in _ON_NUMPY if "." not in name]
 
 
 #: A module of Triton's compiler, which is among the names once Gluon has been imported.
@@ -127,11 +114,14 @@ def test_a_name_that_only_the_installed_triton_has_is_found_there(monkeypatch):
     assert ntl.brand_new.name == "brand_new" and ntl.brand_new.kind == "function"
 
 
-def test_the_numpy_backend_has_every_function_but_the_listed_ones():
-    names = {*ntl._FUNCTIONS, *ntl._TYPES}
+def _has(name: str) -> bool:
+    return name in FUNCTIONS or name.removeprefix("libdevice.") in LIBDEVICE
 
-    assert names - FUNCTIONS.keys() == _NOT_ON_NUMPY
-    assert set(ntl._LIBDEVICE) - LIBDEVICE.keys() == _NOT_IN_LIBDEVICE
+
+def test_the_numpy_backend_has_every_function_but_those_for_compilers():
+    assert [name for name in _ON_NUMPY if not _has(name)] == []
+    only_compiled = operations.names(lambda operation: operation.is_compiled_only)
+    assert [name for name in only_compiled if name in FUNCTIONS] == []
 
 
 @pytest.mark.parametrize("name", ["inline_asm_elementwise", "libdevice.j0"])
@@ -152,7 +142,6 @@ def test_tiles_have_the_members_that_tritons_tensors_have():
 
     assert [name for name in members if not hasattr(Tile, name)] == []
     assert {"sum", "reshape", "to", "T"} <= members | {"T"}
-    assert set(TILE_MEMBERS) <= set(dir(Tile))
 
 
 @pytest.mark.parametrize("namespace", [ntl.math, ntl.core, ntl.standard, ntl.random])
@@ -170,7 +159,9 @@ def _parameters(function) -> list[str]:
     return [name for name in inspect.signature(plain).parameters if name not in hidden]
 
 
-@pytest.mark.parametrize("name", sorted({*ntl._FUNCTIONS} - _NOT_ON_NUMPY))
+@pytest.mark.parametrize(
+    "name", [name for name in _AT_THE_TOP if operations.TABLE[name].kind != "type"]
+)
 def test_the_parameters_are_called_as_tritons_are(name):
     tl = pytest.importorskip("triton.language", reason="needs Triton to compare with")
 
@@ -183,7 +174,7 @@ def test_a_tile_has_its_members_before_the_language_is_imported():
         "from ninetoothed.language import dtypes\n"
         "from ninetoothed.backends.numpy.values.tile import Tile\n"
         "x = Tile(numpy.ones(4, numpy.float32), dtypes.float32)\n"
-        "print('ninetoothed.backends.numpy.language.table' in sys.modules, float((x + x).sum()))"
+        "print('ninetoothed.backends.numpy.language.implementations' in sys.modules, float((x + x).sum()))"
     )
 
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -77,7 +77,7 @@ class Recorder:
         if access == "atomic":
             writers[written] = _ATOMIC
             return
-        program = self._launch.linear
+        program = self._launch.running.linear
         before = writers[written]
         conflicts = (before >= 0) & (before != program)
         if conflicts.any():

@@ -1,262 +1,28 @@
-"""Runs an application as Python, a program at a time.
-
-`Tensor` is what one launch knows of a tensor argument: its memory, and how its tiles are loaded and
-stored. `Launch` runs all programs of the grid, in order, in the thread that calls it.
-"""
+"""Runs an application as Python: all programs of the grid, in order, in the thread that calls."""
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
-import operator
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ninetoothed.backends.numpy.execution import hooks
-from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
+from ninetoothed.backends.numpy.execution.addressing import Shape
 from ninetoothed.backends.numpy.execution.reference import TileReference
+from ninetoothed.backends.numpy.execution.tensors import Running, Tensor
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.casting import cast_array
-from ninetoothed.backends.numpy.values.memory import Memory, reach
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile, joined_marks
+from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.errors import (
-    ApplicationError,
     CompilationError,
     Location,
-    OutOfBoundsError,
-    caller_location,
     is_own,
 )
-from ninetoothed.language.dtypes import DType, int32, int64
 from ninetoothed.symbols.expr import Symbol
-
-
-@dataclass(frozen=True)
-class TensorPlan:
-    """What a plan knows of a tensor parameter: all but where its memory is."""
-
-    name: str
-    addressing: Addressing
-    shape: Shape
-    strides: Shape
-    dtype: DType
-    other: Any
-    jagged_dim: int | None
-
-    @functools.cached_property
-    def fill(self) -> Any:
-        """What lanes outside read as."""
-        tile = as_tile(0 if self.other is None else self.other)
-        return np.asarray(cast_array(tile.data, tile.dtype, self.dtype))[()]
-
-    @functools.cached_property
-    def offset_dtype(self) -> DType:
-        """32 bits where every offset fits, else 64."""
-        low, high = reach(self.shape, self.strides)
-        furthest = max(-low, high, *self.shape, 0) + max(self.addressing.widened, default=1)
-        return int32 if furthest < 2**31 else int64
-
-
-class Tensor:
-    """A tensor argument of one launch."""
-
-    def __init__(
-        self,
-        plan: TensorPlan,
-        pointer: int,
-        sequences: Sequences | None,
-        launch: Launch,
-        is_checked: bool,
-    ) -> None:
-        self.plan = plan
-        self.name = plan.name
-        self.shape = plan.shape
-        self.strides = plan.strides
-        self.dtype = plan.dtype
-        self.levels = plan.addressing.levels
-        self.selectable = plan.addressing.selectable
-        self.is_checked = is_checked
-        self.sequences = sequences
-        self._launch = launch
-        self.memory = Memory(plan.name, pointer, *self._extent(), plan.dtype)
-
-    def program(self) -> Shape:
-        """The index of the running program."""
-        return self._launch.program
-
-    def own_shape(self) -> Shape:
-        """The sizes; along a jagged dimension that of the program's sequence, if it has but one."""
-        dim, sequences = self.plan.jagged_dim, self.sequences
-        if dim is None or sequences is None:
-            return self.shape
-        number = np.asarray(self._indices((0,) * len(self.selectable))[0])
-        if number.size != 1:
-            return self.shape
-        return (*self.shape[:dim], int(sequences.length(number.item())), *self.shape[dim + 1 :])
-
-    def load(self, selection: Shape) -> Tile:
-        """The value of a tile: widened, 0 or ``other`` where it leaves the source or the tile."""
-        loads = self._launch.loads
-        found = loads.get((self, selection))
-        if found is None:
-            masks = self._masks(selection)
-            found = self._gather(self._offsets(self._indices(selection)), masks)
-            loads[self, selection] = found
-        return found
-
-    def store(self, selection: Shape, value: Any) -> None:
-        """Stores a value to a tile, cast to the element type; lanes outside are left out."""
-        widened = self.plan.addressing.widened
-        data = self._cast(value)
-        if not _broadcasts(data.shape, widened):
-            raise ApplicationError(
-                f"A value of shape {data.shape} cannot be stored to `{self.name}`, whose tile's "
-                f"shape is {self.levels[-1]}{_widened_note(self.levels[-1], widened)}.",
-                caller_location(),
-            )
-        offsets = self._offsets(self._indices(selection))
-        self._scatter(np.broadcast_to(offsets, widened), self._masks(selection), data)
-
-    def linear_offsets(self, selection: Shape) -> Tile:
-        """The linear offset in the source of each element of a tile."""
-        offsets = self._offsets(self._indices(selection))
-        data = np.broadcast_to(offsets, self.plan.addressing.widened)
-        return self._integers(data)
-
-    def offsets_along(self, selection: Shape, dim: int) -> Tile:
-        """The index along a source dimension, with the tile's dimensions that it depends on."""
-        addressing = self.plan.addressing
-        dims = addressing.dependences[dim]
-        data = np.asarray(self._indices(selection)[dim])
-        if data.ndim:
-            # Where the index does not depend on a lane, that dimension has size 1.
-            data = data[tuple(slice(None) if d in dims else 0 for d in range(data.ndim))]
-        return self._integers(np.broadcast_to(data, [addressing.widened[d] for d in dims]))
-
-    def load_elements(self, keys: Sequence[Any]) -> Tile:
-        """``x.source[keys]``: the elements at these indices, one a dimension."""
-        indices, masks, marks = self._elements(keys, "read")
-        loaded = self._gather(
-            self._offsets(indices), masks, np.broadcast_shapes(*(i.shape for i in indices))
-        )
-        return Tile(loaded.data, loaded.dtype, marks)
-
-    def store_elements(self, keys: Sequence[Any], value: Any) -> None:
-        """``x.source[keys] = value``."""
-        indices, masks, _ = self._elements(keys, "written")
-        data = self._cast(value)
-        shape = np.broadcast_shapes(*(index.shape for index in indices))
-        if not _broadcasts(data.shape, shape):
-            raise ApplicationError(
-                f"A value of shape {data.shape} cannot be stored to `{self.name}.source` at "
-                f"indices of shape {shape}.",
-                caller_location(),
-            )
-        self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
-
-    def _elements(
-        self, keys: Sequence[Any], access: str
-    ) -> tuple[list[Any], tuple[Any, ...], Marks]:
-        tiles = [as_tile(key) for key in keys]
-        for dim, tile in enumerate(tiles):
-            if tile.dtype.kind == "float":
-                raise ApplicationError(
-                    f"The index of dimension {dim} of `{self.name}.source` must be an integer, got "
-                    f"{tile.dtype}.",
-                    caller_location(),
-                )
-        marks = joined_marks(*tiles)
-        indices = [np.asarray(tile.data).astype(np.int64) for tile in tiles]
-        masks = []
-        for dim, index in enumerate(indices):
-            size: Any = self.shape[dim]
-            if dim == self.plan.jagged_dim and self.sequences is not None:
-                size = self.sequences.length(indices[0])
-            is_inside = (index >= 0) & (index < size)
-            if not is_inside.all():
-                masks.append(is_inside)
-                if self.is_checked:
-                    self._check_inside(is_inside, marks, indices, access)
-        return indices, (*masks, *marks), marks
-
-    def _check_inside(self, is_inside: Any, marks: Marks, indices: list[Any], access: str) -> None:
-        is_outside = functools.reduce(operator.and_, marks, ~is_inside)
-        if not is_outside.any():
-            return
-        lane = tuple(int(place) for place in np.argwhere(is_outside)[0])
-        at = tuple(int(np.broadcast_to(index, is_outside.shape)[lane]) for index in indices)
-        raise OutOfBoundsError(
-            f"`{self.name}.source` is {access} at {at}, which is outside of its shape "
-            f"{self.shape}" + (f" (lane {lane} of the index)." if lane else "."),
-            caller_location(),
-        )
-
-    def _extent(self) -> tuple[Shape, Shape]:
-        """Sizes and strides of what lies behind the pointer."""
-        if self.sequences is None:
-            return self.shape, self.strides
-        sizes = list(self.shape)
-        sizes[self.plan.jagged_dim or 0] = int(self.sequences.offsets[-1])
-        return tuple(sizes[1:]), self.strides[1:]
-
-    def _indices(self, selection: Shape) -> tuple[Any, ...]:
-        return self.plan.addressing.indices(self.sequences, self._launch.program, selection)
-
-    def _masks(self, selection: Shape) -> tuple[Any, ...]:
-        return self.plan.addressing.masks(self.sequences, self._launch.program, selection)
-
-    def _offsets(self, indices: Sequence[Any]) -> Any:
-        """The offset from the tensor's first element at these indices."""
-        total: Any = 0
-        for dim, (index, stride) in enumerate(zip(indices, self.strides, strict=True)):
-            if self.sequences is not None:
-                if dim == 0:
-                    continue
-                if dim == self.plan.jagged_dim:
-                    index = index + self.sequences.start(indices[0])
-            total = total + index * stride
-        return np.asarray(total, dtype=np.int64)
-
-    def _gather(self, offsets: Any, masks: tuple[Any, ...], shape: Shape | None = None) -> Tile:
-        shape = self.plan.addressing.widened if shape is None else shape
-        offsets = np.broadcast_to(offsets, shape)
-        other = self.plan.other
-        fill = self.plan.fill
-        marks = masks if other is None else ()
-        mask = _joined(masks)
-        if mask is None:
-            return Tile(self.memory.array[self.memory.locate(offsets, None, "load")], self.dtype)
-        mask = np.broadcast_to(mask, shape)
-        if not mask.any():
-            return Tile(np.full(shape, fill, dtype=self.dtype.numpy)[()], self.dtype, marks)
-        located = self.memory.locate(offsets, mask, "load")
-        data = self.memory.array[np.where(mask, located, 0)]
-        return Tile(np.where(mask, data, fill)[()], self.dtype, marks)
-
-    def _scatter(self, offsets: np.ndarray, masks: tuple[Any, ...], data: Any) -> None:
-        mask = _joined(masks)
-        data = np.broadcast_to(data, offsets.shape)
-        if mask is not None:
-            mask = np.broadcast_to(mask, offsets.shape)
-        located = self.memory.locate(offsets, mask, "store")
-        if mask is None:
-            self.memory.array[located] = data
-        else:
-            self.memory.array[located[mask]] = data[mask]
-
-    def _cast(self, value: Any) -> Any:
-        tile = as_tile(value)
-        return np.asarray(cast_array(tile.data, tile.dtype, self.dtype))
-
-    def _integers(self, data: np.ndarray) -> Tile:
-        dtype = self.plan.offset_dtype
-        return Tile(data.astype(dtype.numpy)[()], dtype)
 
 
 class Launch:
@@ -276,11 +42,7 @@ class Launch:
         self.application = application
         self.grid = grid
         self.value_of = value_of
-        #: The running program: its index, and its number in the order in which they run.
-        self.program: Shape = ()
-        self.linear = 0
-        #: Tiles loaded since the last store.
-        self.loads: dict[Any, Tile] = {}
+        self.running = Running()
 
     def run(self, arguments: Sequence[Any]) -> None:
         """Runs all programs; the arguments are the application's: tensors, tiles, constants."""
@@ -290,13 +52,14 @@ class Launch:
         count = len(handed) - code.co_kwonlyargcount
         names = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
         positional, by_keyword = handed[:count], dict(zip(names, handed[count:], strict=True))
+        running = self.running
         grid_before = context.enter((math.prod(self.grid), 1, 1))
         symbols_before = hooks.enter(self.value_of)
         try:
             with np.errstate(all="ignore"):
                 for linear, program in enumerate(np.ndindex(*self.grid)):
-                    self.linear, self.program = linear, program
-                    self.loads.clear()
+                    running.linear, running.program = linear, program
+                    running.loads.clear()
                     context.set_program((linear, 0, 0))
                     application(*positional, **by_keyword)
         except TypeError as error:
@@ -315,11 +78,13 @@ class Launch:
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
         """Told of every access: what was loaded may be stale after a store."""
         if access != "load":
-            self.loads.clear()
+            self.running.loads.clear()
 
     def _explain(self, error: Exception) -> None:
         if hasattr(error, "add_note"):
-            error.add_note(f"in program {self.program} of {self.grid} of kernel {self.name!r}")
+            error.add_note(
+                f"in program {self.running.program} of {self.grid} of kernel {self.name!r}"
+            )
 
 
 def _located(error: TypeError) -> Exception:
@@ -334,7 +99,7 @@ def _located(error: TypeError) -> Exception:
 
 def _parameters_of(message: str) -> str:
     """What the function takes that a message of Python's says was called with the wrong arguments."""
-    from ninetoothed.backends.numpy.language.table import FUNCTIONS
+    from ninetoothed.backends.numpy.language.implementations import FUNCTIONS
 
     called = re.match(r"(\w+)\(\) (got|missing|takes) ", message)
     function = FUNCTIONS.get(called[1]) if called else None
@@ -343,19 +108,3 @@ def _parameters_of(message: str) -> str:
     parameters = inspect.signature(function).parameters.values()
     names = (f"{p.name}={p.default}" if p.default is not p.empty else p.name for p in parameters)
     return f" `ntl.{function.__name__}` takes ({', '.join(names)})."
-
-
-def _joined(masks: Sequence[Any]) -> Any:
-    """Where all masks hold; None for everywhere."""
-    return functools.reduce(operator.and_, masks) if masks else None
-
-
-def _broadcasts(shape: Shape, target: Shape) -> bool:
-    if len(shape) > len(target):
-        return False
-    ends = zip(reversed(shape), reversed(target), strict=False)
-    return all(size in (1, wanted) for size, wanted in ends)
-
-
-def _widened_note(tile: Shape, widened: Shape) -> str:
-    return "" if tile == widened else f", widened to {widened}"

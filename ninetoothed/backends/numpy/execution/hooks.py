@@ -14,6 +14,7 @@ import numpy as np
 from ninetoothed.backends.numpy.execution.functions import is_user_function, own_name
 from ninetoothed.backends.numpy.execution.reference import TileReference, position
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
+from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.values.tile import Tile, lasting
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.language import dtypes
@@ -205,11 +206,16 @@ def _augmented(value: Any) -> Any:
     return _Augmented(value) if type(value) is TileReference else value
 
 
+def evaluator() -> Callable[[str], Callable[..., Any]]:
+    """What finds the function of a name of the language."""
+    from ninetoothed.backends.numpy.language.implementations import implementation
+
+    return implementation
+
+
 @functools.cache
 def _function(name: str) -> Callable[..., Any]:
-    from ninetoothed.backends.numpy.language import table as implementations
-
-    return implementations.implementation(name)
+    return evaluator()(name)
 
 
 _HOOKS: dict[str, Any] = {
@@ -230,3 +236,5 @@ _HOOKS: dict[str, Any] = {
     "__holds__": _holds,
     "__builtin__": _builtin,
 }
+
+callbacks.adapt_with(called_back)

@@ -15,7 +15,8 @@ from ninetoothed.backends.numpy.execution.addressing import (
     concrete,
     next_power_of_two,
 )
-from ninetoothed.backends.numpy.execution.execute import Launch, Tensor, TensorPlan
+from ninetoothed.backends.numpy.execution.execute import Launch
+from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.language import dtypes
@@ -24,7 +25,7 @@ from ninetoothed.symbols.expr import Expression, Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
 #: The largest value of a meta symbol where it is the only one, and where there are several.
@@ -48,7 +49,7 @@ class NumpyPlan:
         scalars: the element types of scalars where they are fixed, by name.
     """
 
-    kernel: Kernel
+    kernel: Definition
     grid: Shape
     environment: Mapping[Symbol, int]
     configuration: Mapping[str, int]
@@ -73,7 +74,7 @@ class NumpyPlan:
             if parameter.kind == "tensor":
                 plan = self.tensors[parameter.name]
                 pointer, sequences = next(rest), _sequences(plan, rest)
-                tensor = Tensor(plan, pointer, sequences, launch, recorder is not None)
+                tensor = Tensor(plan, pointer, sequences, launch.running, recorder is not None)
                 tensor.memory.observers += observers
                 arguments.append(tensor)
             elif parameter.kind == "scalar":
@@ -88,7 +89,7 @@ class NumpyPlan:
         return concrete(symbol, self.environment)
 
 
-def plan_for(kernel: Kernel, call: Call) -> NumpyPlan:
+def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     """The plan of ``kernel`` for calls like ``call``."""
     known = kernel.environment(call)
     levels = [parameter.levels for parameter in kernel.tensor_parameters]
@@ -138,7 +139,7 @@ def _integer_dtype(value: int) -> DType:
 
 
 def _tensor_plan(
-    kernel: Kernel, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
+    kernel: Definition, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
 ) -> TensorPlan:
     argument = call.arguments[parameter.name]
     return TensorPlan(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.numpy.execution.tensors import Tensor
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError, caller_location
 from ninetoothed.language.dtypes import DType
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.numpy.execution.execute import Tensor
 
 
 class Level:

@@ -29,8 +29,8 @@ from ninetoothed.backends.numpy.execution.functions import own_names
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.backends.numpy.execution.trees import parameter_names
-from ninetoothed.program import source as sources
-from ninetoothed.program.source import FunctionSource
+from ninetoothed.parsing import source as sources
+from ninetoothed.parsing.source import FunctionSource
 
 #: The names that a rewritten function takes from its closure.
 HOOKS = (

@@ -22,9 +22,9 @@ from ninetoothed.backends.numpy.execution.trees import (
     placed_at,
 )
 from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.objects import is_triton_function
-from ninetoothed.program import source as sources
-from ninetoothed.program.source import FunctionSource
+from ninetoothed.parsing.source import FunctionSource
 
 #: Of Python's own functions, those that mean something else for tiles.
 _OWN_BUILTINS = (max, min, abs, float, int, bool)

@@ -18,7 +18,7 @@ from ninetoothed.backends.numpy.execution.trees import (
 )
 from ninetoothed.errors import UnresolvedNameError
 from ninetoothed.language import LanguageFunction, LanguageNamespace
-from ninetoothed.program.source import FunctionSource
+from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.symbols.expr import Symbol
 
 #: What may follow the dot of a parameter without loading it.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape
+from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
 from ninetoothed.backends.numpy.values.pointer import Memory, PointerTile
 from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
@@ -56,15 +57,11 @@ class _Box:
 
     def load_box(self, offsets: _Sizes, checked: Iterable[int], fill: float) -> Tile:
         """The box at ``offsets``, ``fill`` where it is outside."""
-        from ninetoothed.backends.numpy.language.memory import load_elements
-
         pointer, mask = self.places(offsets, checked)
         return Tile(load_elements(pointer, mask, self.dtype.numpy.type(fill)), self.dtype)
 
     def store_box(self, offsets: _Sizes, checked: Iterable[int], value: Tile) -> None:
         """Stores to the box at ``offsets``, where it is inside."""
-        from ninetoothed.backends.numpy.language.memory import store_elements
-
         if value.ndim and value.shape != self.block_shape:
             raise refuse(f"A block of shape {self.block_shape} cannot hold {value.shape}.")
         pointer, mask = self.places(offsets, checked)

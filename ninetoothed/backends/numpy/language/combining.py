@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ninetoothed.backends.numpy.language.callbacks import adapted
 from ninetoothed.backends.numpy.language.identities import all_of, marks_after_reduction
 from ninetoothed.backends.numpy.language.math import maximum, minimum, where
 from ninetoothed.backends.numpy.language.shape import broadcast, wrapped_axis
@@ -27,17 +28,11 @@ from ninetoothed.backends.numpy.values.operators import (
 )
 from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile
+from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 
 Tiles = tuple[Tile, ...]
 Combine = Callable[[Tiles, Tiles], Tiles]
-
-
-def plain_function(function: Any) -> Callable[..., Any]:
-    """The user's function, or a ``triton.jit`` one, so that it runs on tiles."""
-    from ninetoothed.backends.numpy.execution import hooks
-
-    return hooks.called_back(function)
 
 
 def _results(returned: Any) -> Tiles:
@@ -46,7 +41,7 @@ def _results(returned: Any) -> Tiles:
 
 
 def _combination(function: Any, types: Sequence[DType]) -> Combine:
-    plain = plain_function(function)
+    plain = adapted(function)
 
     def combine(left: Tiles, right: Tiles) -> Tiles:
         results = _results(plain(*left, *right))
@@ -111,8 +106,6 @@ def _operands(name: str, input: Any) -> Tiles:
 
 def _with_reality(tiles: Tiles, function: Any) -> tuple[Tiles, Combine, tuple[Any, ...]]:
     """The tiles, what combines them, and their marks; with "this lane is real" where marked."""
-    from ninetoothed.language import dtypes
-
     combine = _combination(function, [tile.dtype for tile in tiles])
     marks = tuple({id(mark): mark for tile in tiles for mark in tile.marks}.values())
     plain = tuple(tile.unmarked() for tile in tiles)
@@ -208,7 +201,7 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
         tiles[0], tiles[index] = broadcast(tiles[0], tiles[index])
     tiles = [broadcast(tile, tiles[0])[0] for tile in tiles]
     shape = tiles[0].shape
-    plain = plain_function(scalar_fn)
+    plain = adapted(scalar_fn)
     flat = [(tile.data.reshape(-1), tile.dtype) for tile in tiles]
     count = flat[0][0].size
     if count % pack:

@@ -13,6 +13,7 @@ from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import identity_of
 
 _OPERAND_TYPES = (
     dtypes.int8,
@@ -93,7 +94,8 @@ def dot(
     if input_precision is not None and str(input_precision).lower() not in _PRECISIONS:
         raise refuse(f"input_precision is one of {_PRECISIONS}, but got {input_precision!r}.")
     dtype = _result_dtype(input.dtype, out_dtype)
-    product = _product(without_padding(input, "dot"), without_padding(other, "dot"), input.dtype)
+    a, b = (without_padding(tile, identity_of("dot")) for tile in (input, other))
+    product = _product(a, b, input.dtype)
     return _accumulated(product, acc, dtype)
 
 

@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.values.tile import Tile, as_tile, number
 from ninetoothed.errors import NineToothedError, caller_location
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import identity_of
 
 
 def _hint(input: Any, values: Any) -> Any:
@@ -31,7 +32,9 @@ def assume(cond: Any) -> None:
 
 
 def _holds(cond: Any) -> bool:
-    return bool(np.all(without_padding(as_tile(cond).to(dtypes.bool), "device_assert")))
+    return bool(
+        np.all(without_padding(as_tile(cond).to(dtypes.bool), identity_of("device_assert")))
+    )
 
 
 def debug_barrier() -> None:

@@ -12,24 +12,6 @@ from ninetoothed.backends.numpy.values.promotion import integer_bounds
 from ninetoothed.backends.numpy.values.tile import Marks, Tile
 from ninetoothed.language.dtypes import DType
 
-#: function of the language -> the name of the value that does not change its result.
-IDENTITIES = {
-    "sum": "zero",
-    "xor_sum": "zero",
-    "reduce_or": "zero",
-    "cumsum": "zero",
-    "cumprod": "one",
-    "dot": "zero",
-    "max": "lowest",
-    "argmax": "lowest",
-    "min": "highest",
-    "argmin": "highest",
-    "sort": "highest",
-    "sort_descending": "lowest",
-    "topk": "lowest",
-    "device_assert": "one",
-}
-
 
 @functools.cache
 def identity_value(identity: str, dtype: DType) -> Any:
@@ -54,11 +36,11 @@ def all_of(marks: Marks) -> Array:
     return condition
 
 
-def without_padding(tile: Tile, function: str) -> Array:
-    """The tile's elements, with ``function``'s identity in the lanes that are not real."""
+def without_padding(tile: Tile, identity: str) -> Array:
+    """The tile's elements, with ``identity`` in the lanes that are not real."""
     if not tile.marks:
         return tile.data
-    value = identity_value(IDENTITIES[function], tile.dtype)
+    value = identity_value(identity, tile.dtype)
     return np.where(all_of(tile.marks), tile.data, value)
 
 

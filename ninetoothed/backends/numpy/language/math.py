@@ -63,6 +63,18 @@ def _unary(
     return operate
 
 
+def elementwise_of(name: str, function: Callable[..., Array]) -> Callable[..., Tile]:
+    """A function of arrays of one type as one of tiles, whose result has that type."""
+
+    def operate(*values: Any) -> Tile:
+        arrays, dtype, marks = in_one_type(*map(as_tile, values))
+        data = elementwise(function, f"ntl.{name}", *arrays)
+        return Tile(np.asarray(data).astype(dtype.numpy, copy=False)[()], dtype, marks)
+
+    operate.__name__ = operate.__qualname__ = name
+    return operate
+
+
 def _reciprocal_root(data: Array) -> Array:
     return data.dtype.type(1) / np.sqrt(data)
 

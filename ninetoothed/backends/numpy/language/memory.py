@@ -15,6 +15,11 @@ from ninetoothed.backends.numpy.language.blocks import (
     make_block_ptr,
     make_tensor_descriptor,
 )
+from ninetoothed.backends.numpy.language.elements import (
+    in_pointer_shape,
+    load_elements,
+    store_elements,
+)
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
@@ -66,27 +71,6 @@ def load(
     return Tile(load_elements(source, _mask(mask), fill), dtype)
 
 
-def load_elements(pointer: PointerTile, mask: Any, fill: Any) -> Any:
-    """The elements at ``pointer`` where ``mask`` (None: everywhere), else ``fill`` (None: 0)."""
-    memory, offsets = pointer.memory, pointer.offsets
-    if mask is None:
-        return memory.array[memory.locate(offsets, None, "load")]
-    offsets, mask = _broadcast_arrays("load", offsets, mask)
-    fill = memory.array.dtype.type(0) if fill is None else fill
-    if not mask.any():
-        return np.broadcast_to(fill, mask.shape)
-    located = np.where(mask, memory.locate(offsets, mask, "load"), 0)
-    return np.where(mask, memory.array[located], fill)[()]
-
-
-def _broadcast_arrays(function: str, *arrays: Any) -> list[Any]:
-    try:
-        return list(np.broadcast_arrays(*arrays))
-    except ValueError as error:
-        shapes = ", ".join(str(np.shape(array)) for array in arrays)
-        raise refuse(f"ntl.{function} needs shapes that match, but got {shapes}.") from error
-
-
 def store(
     pointer: Any,
     value: Any,
@@ -106,33 +90,6 @@ def store(
     if boundary_check:
         raise refuse("boundary_check is for block pointers only.")
     store_elements(target, tile.to(target.memory.dtype).data, _mask(mask))
-
-
-def store_elements(pointer: PointerTile, data: Any, mask: Any) -> None:
-    """Writes ``data`` to the elements at ``pointer`` where ``mask`` (None: everywhere)."""
-    memory = pointer.memory
-    offsets, data, mask = _in_pointer_shape("store", pointer, data, mask)
-    located = memory.locate(offsets, mask, "store")
-    if mask is None:
-        memory.array[located] = data
-    else:
-        memory.array[located[mask]] = data[mask]
-
-
-def _in_pointer_shape(
-    function: str, pointer: PointerTile, data: Any, mask: Any
-) -> tuple[Any, Any, Any]:
-    """Offsets, data and mask in the pointer's shape, which must be that of the result."""
-    everywhere = mask is None
-    offsets, data, mask = _broadcast_arrays(
-        function, pointer.offsets, data, True if everywhere else mask
-    )
-    if offsets.shape != pointer.shape:
-        raise refuse(
-            f"ntl.{function} needs a pointer in the shape of the value, {offsets.shape}, but its "
-            f"shape is {pointer.shape}."
-        )
-    return offsets, data, None if everywhere else mask
 
 
 def _check_atomic(name: str, dtype: DType) -> None:
@@ -167,7 +124,7 @@ def _update(
 ) -> Any:
     """Puts ``combine(old, *values)`` in place of each element; the old elements, 0 where masked."""
     memory = pointer.memory
-    offsets, first, mask = _in_pointer_shape(name, pointer, values[0], mask)
+    offsets, first, mask = in_pointer_shape(name, pointer, values[0], mask)
     values = (first, *(np.broadcast_to(value, offsets.shape) for value in values[1:]))
     is_active = np.ones(offsets.shape, bool) if mask is None else mask
     result = np.zeros(offsets.shape, memory.array.dtype)

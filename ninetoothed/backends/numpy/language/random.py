@@ -16,7 +16,7 @@ from ninetoothed.backends.numpy.language.creation import integer
 from ninetoothed.backends.numpy.values.casting import Array
 from ninetoothed.backends.numpy.values.operators import multiply
 from ninetoothed.backends.numpy.values.promotion import refuse
-from ninetoothed.backends.numpy.values.tile import Tile, as_tile
+from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_marks
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 
@@ -62,7 +62,8 @@ def philox_impl(
     keys = [as_tile(k).to(dtype).data for k in (k0, k1)]
     rounds = integer(n_rounds, "n_rounds")
     data = _rounds([tile.to(dtype).data for tile in state], keys, rounds, dtype.bits)
-    a, b, c, d = (Tile(item, dtype) for item in data)
+    marks = joined_marks(*state)
+    a, b, c, d = (Tile(item, dtype, marks) for item in data)
     return a, b, c, d
 
 
@@ -123,10 +124,7 @@ def randint4x(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Four:
     high = zero
     if counter.dtype.bits > 32:
         high = Tile((counter.data >> counter.data.dtype.type(32)).astype(np.uint32), dtypes.uint32)
-    a, b, c, d = philox(seed, low, high, zero, zero, n_rounds)
-    if counter.marks:
-        a, b, c, d = (Tile(item.data, item.dtype, counter.marks) for item in (a, b, c, d))
-    return a, b, c, d
+    return philox(seed, low, high, zero, zero, n_rounds)
 
 
 def randint(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:

@@ -20,6 +20,7 @@ from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import identity_of
 
 
 def sum_dtype(dtype: DType, wanted: DType | None) -> DType:
@@ -44,7 +45,7 @@ def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool)
     if tile.ndim == 0:
         raise refuse(f"ntl.{name} takes a tile, but got one number. Use it as it is.")
     place = _axis_of(tile, axis)
-    data = without_padding(tile, name)
+    data = without_padding(tile, identity_of(name))
     between = accumulator(tile.dtype)
     data = cast_array(data, tile.dtype, between)
     data = ufunc.reduce(data, axis=place, keepdims=keep_dims, dtype=between.numpy)
@@ -89,7 +90,7 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
         if axis is None:
             raise refuse(f"ntl.{name} needs an axis to return indices.")
         place = wrapped_axis(axis, tile.ndim)
-        data = without_padding(tile, name)
+        data = without_padding(tile, identity_of(name))
         indices = np.expand_dims(index_of(data, axis=place), place)
         values = np.take_along_axis(data, indices, place)
         if not keep_dims:

@@ -21,12 +21,13 @@ from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import identity_of
 
 
 def _scanned(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, reverse: bool) -> Tile:
     place = wrapped_axis(axis, tile.ndim)
     between = accumulator(tile.dtype)
-    data = cast_array(without_padding(tile, name), tile.dtype, between)
+    data = cast_array(without_padding(tile, identity_of(name)), tile.dtype, between)
     if reverse:
         data = np.flip(data, place)
     data = ufunc.accumulate(data, axis=place, dtype=between.numpy)
@@ -71,7 +72,7 @@ def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     tile = as_tile(x)
     _check_last("sort", tile, dim)
     is_descending = bool(descending)
-    data = _sorted(tile, "sort_descending" if is_descending else "sort", is_descending)
+    data = _sorted(tile, "lowest" if is_descending else identity_of("sort"), is_descending)
     return Tile(data, tile.dtype, _marks_after_sorting(tile))
 
 
@@ -90,7 +91,7 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
     if count < size:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
-    data = _sorted(tile, "topk", True)[..., :count]
+    data = _sorted(tile, identity_of("topk"), True)[..., :count]
     return Tile(data, tile.dtype, _marks_after_sorting(tile))
 
 

@@ -83,13 +83,14 @@ def _with_number(
     )
 
 
-def elementwise(ufunc: Callable[..., Any], symbol: str, x: Array, y: Array) -> Array:
-    """``ufunc(x, y)``, with an error that shows the shapes where they do not fit."""
+def elementwise(ufunc: Callable[..., Any], symbol: str, *arrays: Array) -> Array:
+    """``ufunc`` of arrays, with an error that shows the shapes where they do not fit."""
     try:
-        return ufunc(x, y)
+        return ufunc(*arrays)
     except ValueError as error:
+        shapes = " and ".join(str(array.shape) for array in arrays)
         raise refuse(
-            f"{symbol} needs tiles whose shapes match or are 1, but got {x.shape} and {y.shape}."
+            f"{symbol} needs tiles whose shapes match or are 1, but got {shapes}."
         ) from error
 
 

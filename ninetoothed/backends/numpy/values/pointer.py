@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values.members import add_members
 from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.language.dtypes import DType
 
@@ -84,6 +85,9 @@ class PointerTile:
 
     def __repr__(self) -> str:
         return f"pointer<{self.memory.dtype}>{list(self.shape)}\n{self.offsets!r}"
+
+
+add_members(PointerTile, "pointer")
 
 
 class PointerType:

@@ -17,9 +17,9 @@ What the executor needs to know:
 - A run-time scalar is a 0-d tile, ``Tile.of(value, dtype)``. Python numbers stay Python numbers:
   they are compile-time constants and yield to a tile's type, which a 0-d tile does not.
 - ``tile.cast(dtype)`` is what a store needs; `as_tile` accepts numbers too.
-- Pointers: `ninetoothed.backends.numpy.values.pointer`. The running program: `…numpy.context`.
+- Pointers: `ninetoothed.backends.numpy.values.pointer`. The running program: `context`.
 - ``if tile:`` and ``tile`` as an index work for one-element tiles. For Python's ``max``, ``min``,
-  ``and``, ``or`` and ``not`` of larger ones use `language.FUNCTIONS`' ``builtin_max``,
+  ``and``, ``or`` and ``not`` of larger ones use `language.implementations.FUNCTIONS`' ``builtin_max``,
   ``builtin_min``, ``logical_and``, ``logical_or`` and ``logical_not``.
 - NumPy's warnings are the caller's: run programs within ``numpy.errstate(all="ignore")``.
 """
@@ -37,10 +37,8 @@ from ninetoothed.backends.numpy.values.casting import (
     cast_array,
     narrowing_cast,
 )
-from ninetoothed.backends.numpy.values.promotion import (
-    refuse,
-    scalar_dtype,
-)
+from ninetoothed.backends.numpy.values.members import add_members
+from ninetoothed.backends.numpy.values.promotion import refuse, scalar_dtype
 from ninetoothed.errors import CompilationError, caller_location, near
 from ninetoothed.language.dtypes import DType
 
@@ -180,12 +178,7 @@ class Tile:
     __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
-        # The functions of the language that are members too are added when they are first needed.
         if not name.startswith("__"):
-            from ninetoothed.backends.numpy.language import table as language
-
-            if name in language.TILE_MEMBERS:
-                return getattr(self, name)
             known = [member for member in dir(self) if not member.startswith("_")]
             raise TileAttributeError(
                 f"A tile has no {name!r}.{near(name, known)} It has what Triton's tensors have; "
@@ -276,5 +269,4 @@ def joined_marks(*tiles: Tile) -> Marks:
     return tuple(joined)
 
 
-# Tiles have their operators wherever they are: this module adds them to `Tile`.
-from ninetoothed.backends.numpy.values import operators  # noqa: E402, F401
+add_members(Tile, "tile")

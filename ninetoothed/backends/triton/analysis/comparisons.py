@@ -13,13 +13,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import targets_of
-from ninetoothed.program.nodes import Offsets, Program, SymbolValue, walk
-from ninetoothed.symbols.expr import Expression, Leaf, Symbol, as_symbol, constant, leaf
-from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.program.nodes import Offsets, SymbolValue, walk
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.bounds import Interval, interval
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
+from ninetoothed.symbols.leaf import Leaf
+from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.access import Access
 
 #: The sizes of a value's dimensions, as the tiles have them; () of one number.
@@ -165,16 +169,14 @@ class Comparisons:
         return leaf(Leaf("selection", role="index", owner=("selection", place), extent=extent))
 
 
-def comparisons_of(kernel: Kernel) -> Comparisons:
+@analysis
+def comparisons_of(kernel: Definition) -> Comparisons:
     """The comparisons of a kernel's program."""
-    known: dict[str, Comparisons] = kernel.memory
-    if "comparisons" not in known:
-        known["comparisons"] = Comparisons(kernel.optimized, kernel.arrangement.accesses)
-    return known["comparisons"]
+    return Comparisons(kernel.optimized, kernel.arrangement.accesses)
 
 
 def holding(
-    kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+    kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> frozenset[Symbol]:
     """The excesses of the comparisons that hold for every lane of every program of a call."""
     programs = dict(zip(kernel.arrangement.programs, grid))

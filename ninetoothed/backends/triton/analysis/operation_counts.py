@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.language.operations import Operation
 from ninetoothed.program.constancy import decided
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
     Excluded,
     LanguageRef,
@@ -32,7 +34,7 @@ from ninetoothed.tuning.estimate import Product
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 Shape = tuple[int, ...]
 
@@ -43,12 +45,7 @@ _UNKNOWN_TRIPS = 8
 #: mask's blocks, on average.
 _PART_OF_A_BOUND = 0.5
 
-_SPECIAL = frozenset(
-    "exp exp2 log log2 sin cos sqrt sqrt_rn rsqrt sigmoid erf tanh softmax".split()
-)
-_REDUCTIONS = frozenset("sum max min argmax argmin reduce xor_sum cumsum cumprod sort".split())
-_SAME_ELEMENTS = frozenset("cast reshape ravel view trans permute expand_dims broadcast_to".split())
-_MADE = frozenset("zeros full arange".split())
+_NOTHING_KNOWN = Operation("other")
 
 
 @dataclass
@@ -88,7 +85,7 @@ class Counts:
         return sum(self.loaded.values()) + sum(self.stored.values())
 
 
-def count(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> Counts:
+def count(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> Counts:
     """The counts of one program of a kernel in a call.
 
     Args:
@@ -100,7 +97,7 @@ def count(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> Coun
 
 
 class _Counter:
-    def __init__(self, kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> None:
+    def __init__(self, kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> None:
         self._call = call
         self._environment = environment
         self._tiles: dict[str, Shape] = {
@@ -273,22 +270,20 @@ class _Counter:
         return (*result, *rest)
 
     def _called(self, node: ast.Call, times: float, depth: int) -> Shape:
-        name = _function(node)
         shapes = [self._shape(argument, times, depth) for argument in node.args]
-        if name in ("dot", "dot_scaled") and len(shapes) > 1:
+        operation = _operation(node)
+        if operation.kind == "product" and len(shapes) > 1:
             return self._product(node, shapes, times, depth)
-        if name in _MADE:
+        if operation.shape in ("created", "vector"):
             return self._literal(node.args[0]) if node.args else ()
-        shape = _broadcast(shapes) if name not in _SAME_ELEMENTS else next(iter(shapes), ())
-        if name in _SAME_ELEMENTS:
-            if name in ("trans", "permute") and len(shape) == 2:
-                return shape[::-1]
-            return shape
-        self._operate(shape, times, special=name in _SPECIAL)
-        if name in _REDUCTIONS:
+        if operation.is_free:
+            shape = next(iter(shapes), ())
+            return shape[::-1] if operation.shape == "transposed" and len(shape) == 2 else shape
+        shape = _broadcast(shapes)
+        self._operate(shape, times, special=operation.is_transcendental)
+        if operation.kind in ("reduction", "scan", "sort"):
             self.counts.reductions += times
-            return self._reduced(node, shape)
-        return shape
+        return self._reduced(node, shape) if operation.shape == "reduced" else shape
 
     def _reduced(self, node: ast.Call, shape: Shape) -> Shape:
         axis: Any = None
@@ -339,13 +334,18 @@ class _Counter:
             return node.tile.parameter
         if isinstance(node, ast.Name):
             return self._origins.get(node.id)
-        if isinstance(node, ast.Call) and _function(node) in _SAME_ELEMENTS and node.args:
+        if isinstance(node, ast.Call) and _operation(node).is_free and node.args:
             return self._origin(node.args[0])
         return None
 
 
 def _function(node: ast.Call) -> str:
     return node.func.name.rsplit(".", 1)[-1] if isinstance(node.func, LanguageRef) else ""
+
+
+def _operation(node: ast.Call) -> Operation:
+    found = operation_of(node) if isinstance(node.func, LanguageRef) else None
+    return _NOTHING_KNOWN if found is None else found
 
 
 def _broadcast(shapes: list[Shape]) -> Shape:

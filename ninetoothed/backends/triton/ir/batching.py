@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ninetoothed.passes.rewriting import language
-from ninetoothed.program.effects import called_name
+from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
@@ -21,7 +21,6 @@ from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
     Mask,
-    Program,
     SourceStride,
     Store,
     SymbolValue,
@@ -30,15 +29,8 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
+from ninetoothed.program.program import Program
 
-#: Functions that treat every element alike, whatever the shape. All of `libdevice` does.
-_ELEMENTWISE = frozenset(
-    """
-    abs cast ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2 maximum minimum rsqrt
-    sigmoid sin sqrt sqrt_rn umulhi where zeros_like
-    """.split()
-)
-_REDUCTIONS = frozenset({"max", "min", "sum", "xor_sum"})
 _NOT_OF_TILES = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _NUMBERS = (ast.Constant, SymbolValue, DTypeRef, ElementType, SourceStride, LanguageRef)
 
@@ -155,11 +147,14 @@ class _Lifting:
         return _Value(node, rank, is_lifted)
 
     def _call(self, node: ast.Call) -> _Value:
-        function = called_name(node)
-        if isinstance(node.func, LanguageRef):
-            if function in _ELEMENTWISE or node.func.name.startswith("libdevice."):
+        function, operation = called_name(node), operation_of(node)
+        if isinstance(node.func, LanguageRef) and operation is not None:
+            # What treats every element alike, whatever the shape.
+            if operation.is_elementwise or operation.shape == "like":
                 return self._elementwise(node)
-            if function in _REDUCTIONS:
+            # One dimension after the other: of places within one there is no place within two.
+            is_repeatable = not operation.takes_function and not operation.gives_positions
+            if operation.kind == "reduction" and is_repeatable:
                 return self._reduction(node, function)
             if function in ("zeros", "full"):
                 return self._constant(node)

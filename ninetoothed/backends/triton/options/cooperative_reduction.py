@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.options import split_k
 from ninetoothed.backends.triton.printers.addresses import assign, name
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.padding_calls import is_elementwise
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -38,8 +39,8 @@ from ninetoothed.tensors.access import Access, is_power_of_two, positions
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.triton import _Emitter
-    from ninetoothed.launch.kernel import Kernel
-    from ninetoothed.program.nodes import Program
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.program.program import Program
 
 #: A part has a bit of 32 to itself, and its sums of a piece are loaded before the first is added.
 MOST_PARTS = 16
@@ -70,7 +71,7 @@ class PieceStore(Store):
 
 
 def choices(
-    kernel: Kernel, environment: Mapping[Symbol, int], parts: int, multiprocessors: int
+    kernel: Definition, environment: Mapping[Symbol, int], parts: int, multiprocessors: int
 ) -> tuple[int, ...]:
     """The option's values to try; 0 among them where parts may wait for some that do not run yet."""
     possible = [dim for dim in (0, 1) if is_possible(kernel, environment, parts, 1 + dim)]
@@ -81,7 +82,9 @@ def choices(
     return (best,) if programs <= multiprocessors else (best, 0)
 
 
-def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], parts: int, value: int) -> bool:
+def is_possible(
+    kernel: Definition, environment: Mapping[Symbol, int], parts: int, value: int
+) -> bool:
     """Whether tiles of so many parts can be shared along a dimension, 1 + its number."""
     shape = _shape_of(kernel)
     if shape is None or value not in (1, 2) or not 2 <= parts <= MOST_PARTS:
@@ -90,7 +93,7 @@ def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], parts: int, v
     return size >= count_of(parts) and is_power_of_two(size)
 
 
-def loaded(kernel: Kernel) -> set[str]:
+def loaded(kernel: Definition) -> set[str]:
     """The parameters whose tiles the loop loads; none where there is no loop to cut."""
     form = split_k.form_of(kernel)
     if form is None:
@@ -105,7 +108,7 @@ def count_of(parts: int) -> int:
 
 
 def _unfitness(
-    kernel: Kernel, environment: Mapping[Symbol, int], parts: int, dim: int
+    kernel: Definition, environment: Mapping[Symbol, int], parts: int, dim: int
 ) -> tuple[bool, bool]:
     """What speaks against cutting a dimension: short lines of sums, and then of the result."""
     shape = _shape_of(kernel)
@@ -118,16 +121,14 @@ def _unfitness(
     return width < _LINE, step == 1
 
 
-def _shape_of(kernel: Kernel) -> tuple[Symbol, ...] | None:
+@analysis
+def _shape_of(kernel: Definition) -> tuple[Symbol, ...] | None:
     """The shape of the tile that may be done in pieces; None where there is none."""
-    known: dict[str, tuple[Symbol, ...] | None] = kernel.memory
-    if "shared shape" not in known:
-        form = split_k.form_of(kernel)
-        known["shared shape"] = None if form is None else _shared(kernel, form)
-    return known["shared shape"]
+    form = split_k.form_of(kernel)
+    return None if form is None else _shared(kernel, form)
 
 
-def _shared(kernel: Kernel, form: split_k.Form) -> tuple[Symbol, ...] | None:
+def _shared(kernel: Definition, form: split_k.Form) -> tuple[Symbol, ...] | None:
     shape, *others = set(form.shapes.values())
     if others or len(shape) != 2:
         return None

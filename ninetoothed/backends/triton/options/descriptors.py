@@ -18,25 +18,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.compiler.compile import is_capable
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import writes_memory
-from ninetoothed.program.nodes import (
-    LanguageRef,
-    Load,
-    Program,
-    SourceLoad,
-    SourcePointer,
-    Store,
-    walk,
-)
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.program.nodes import LanguageRef, Load, SourceLoad, SourcePointer, Store, walk
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Argument, Call
     from ninetoothed.backends.triton.compiler.compile import Target
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
-    from ninetoothed.launch.kernel import Kernel
     from ninetoothed.tensors.arrange import Parameter
     from ninetoothed.tuning.estimate import DeviceLimits
 
@@ -124,7 +119,7 @@ def serves(device: DeviceLimits | Target | None) -> bool:
 
 
 def boxes(
-    kernel: Kernel, call: Call, environment: Mapping[Symbol, int], is_persistent: bool = False
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int], is_persistent: bool = False
 ) -> frozenset[tuple[str, Box]]:
     """The parameters to move by descriptor in this call, and how; none where nothing is loaded so.
 
@@ -146,7 +141,9 @@ def boxes(
     return frozenset(found.items())
 
 
-def box_of(kernel: Kernel, name: str, call: Call, environment: Mapping[Symbol, int]) -> Box | None:
+def box_of(
+    kernel: Definition, name: str, call: Call, environment: Mapping[Symbol, int]
+) -> Box | None:
     """How any tensor's tile is a box of it in this call; None where it is none."""
     parameter, access = kernel.program.parameter(name), kernel.arrangement.accesses[name]
     lanes = _lanes(parameter, access)
@@ -155,7 +152,7 @@ def box_of(kernel: Kernel, name: str, call: Call, environment: Mapping[Symbol, i
     return _box(parameter, access, lanes, call.arguments[name], environment)
 
 
-def loaded(kernel: Kernel) -> set[str]:
+def loaded(kernel: Definition) -> set[str]:
     """The tensors whose tiles a loop's products read, and that may be boxes in some call."""
     found = {n.tile.parameter for n in kernel.optimized.nodes() if isinstance(n, Load)}
     return found & {parameter.name for parameter, _ in _candidates(kernel)}
@@ -255,18 +252,16 @@ def remembering(make: Callable[[int], Any]) -> tuple[dict[int, Any], Callable[[i
 # What may be loaded by descriptor, whatever the sizes are.
 
 
-def _candidates(kernel: Kernel) -> tuple[tuple[Parameter, tuple[int | None, ...]], ...]:
+@analysis
+def _candidates(kernel: Definition) -> tuple[tuple[Parameter, tuple[int | None, ...]], ...]:
     """The parameters to move as boxes, with the lane along each dimension."""
-    known: dict[str, Any] = kernel.memory
-    if "boxes" not in known:
-        moved = _moved(kernel.optimized)
-        known["boxes"] = tuple(
-            (parameter, lanes)
-            for parameter in kernel.tensor_parameters
-            if parameter.name in moved
-            and (lanes := _lanes(parameter, kernel.arrangement.accesses[parameter.name]))
-        )
-    return known["boxes"]  # type: ignore[no-any-return]
+    moved = _moved(kernel.optimized)
+    return tuple(
+        (parameter, lanes)
+        for parameter in kernel.tensor_parameters
+        if parameter.name in moved
+        and (lanes := _lanes(parameter, kernel.arrangement.accesses[parameter.name]))
+    )
 
 
 def _moved(program: Program) -> set[str]:

@@ -14,10 +14,11 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.access import Access
     from ninetoothed.tensors.arrange import Parameter
 
@@ -30,14 +31,14 @@ RUN = 8
 
 
 def folds(
-    kernel: Kernel, parameters: Iterable[str], environment: Mapping[Symbol, int]
+    kernel: Definition, parameters: Iterable[str], environment: Mapping[Symbol, int]
 ) -> frozenset[tuple[str, int]]:
     """Those of the tensors whose tiles should be folded, each with the dimension of the neighbours."""
     found = ((name, _neighbours(kernel, name, environment)) for name in parameters)
     return frozenset((name, dim) for name, dim in found if dim is not None)
 
 
-def _neighbours(kernel: Kernel, name: str, environment: Mapping[Symbol, int]) -> int | None:
+def _neighbours(kernel: Definition, name: str, environment: Mapping[Symbol, int]) -> int | None:
     """The dimension along which a warp's threads should go; None where the tile is not gathered."""
     parameter = kernel.program.parameter(name)
     access = kernel.arrangement.accesses[name]

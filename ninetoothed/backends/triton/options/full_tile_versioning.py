@@ -9,20 +9,21 @@ they do, and with them for the other.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.options import loop_splitting
 from ninetoothed.backends.triton.printers.addresses import assign
 from ninetoothed.backends.triton.specialization import offsets
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.printers.triton import _Emitter
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: A condition of a tile's access: the parameter and the condition's number.
 Condition = tuple[str, int]
@@ -41,7 +42,7 @@ class Interior:
 
 
 def conditions(
-    kernel: Kernel, call: Call, environment: Mapping[Symbol, int]
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int]
 ) -> frozenset[Condition]:
     """The conditions to ask once for all of a program's elements; none where that gains nothing."""
     # It builds on what builds on this.
@@ -62,18 +63,16 @@ def conditions(
     return frozenset(key for key, excess in _excesses(kernel) if excess.evaluate(first) < 0)
 
 
-def _excesses(kernel: Kernel) -> Iterator[tuple[Condition, Symbol]]:
+@analysis
+def _excesses(kernel: Definition) -> tuple[tuple[Condition, Symbol], ...]:
     """What is negative where a condition holds for all of a program's elements, for each condition."""
-    known: dict[str, list[tuple[Condition, Symbol]]] = kernel.memory
-    if "excesses" not in known:
-        programs = kernel.arrangement.programs
-        known["excesses"] = [
-            ((name, number), excess)
-            for name, access in kernel.arrangement.accesses.items()
-            for number, condition in enumerate(access.conditions)
-            if (excess := loop_splitting.greatest_excess(condition, programs)) is not None
-        ]
-    yield from known["excesses"]
+    programs = kernel.arrangement.programs
+    return tuple(
+        ((name, number), excess)
+        for name, access in kernel.arrangement.accesses.items()
+        for number, condition in enumerate(access.conditions)
+        if (excess := loop_splitting.greatest_excess(condition, programs)) is not None
+    )
 
 
 def asked(emitter: _Emitter, label: str) -> list[ast.stmt]:

@@ -25,7 +25,8 @@ from ninetoothed.passes.rewriting import (
     read,
 )
 from ninetoothed.program.effects import has_effect, names_assigned, reads_memory, writes_memory
-from ninetoothed.program.nodes import Load, Program, Store, TileRef, at
+from ninetoothed.program.nodes import Load, Store, TileRef, at
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, offset_of, positions

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.comparisons import comparisons_of, is_round_of, round_of
 from ninetoothed.backends.triton.printers.addresses import assign, language, name
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided, is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import TileRef, at, clone, walk
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
-from ninetoothed.symbols.simplify import difference, interval, simplify
+from ninetoothed.symbols.simplify import difference, simplify
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.lowering import Lowering
     from ninetoothed.backends.triton.printers.triton import _Emitter
     from ninetoothed.backends.triton.specialization.call_facts import Variant
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: A condition of a tile's access: the parameter, the places that the loop's variable selects, and
 #: the condition's number.
@@ -91,18 +93,18 @@ def _part(loop: ast.For, start: ast.expr, end: ast.expr) -> ast.For:
     return part
 
 
-def is_worth_it(kernel: Kernel, variant: Variant, constants: Mapping[str, Any]) -> bool:
+def is_worth_it(kernel: Definition, variant: Variant, constants: Mapping[str, Any]) -> bool:
     """Whether some loop of a kernel can be split in a call with these compile-time constants."""
     return any(_met(whole, constants) for whole in _wholes(kernel, variant))
 
 
-def compares(kernel: Kernel, variant: Variant, constants: Mapping[str, Any]) -> bool:
+def compares(kernel: Definition, variant: Variant, constants: Mapping[str, Any]) -> bool:
     """Whether, of what splitting leaves out in such a call, some are comparisons."""
     wholes = _wholes(kernel, variant)
     return any(whole.comparisons for whole in wholes if _met(whole, constants))
 
 
-def _wholes(kernel: Kernel, variant: Variant) -> Iterator[Whole]:
+def _wholes(kernel: Definition, variant: Variant) -> Iterator[Whole]:
     for loop in counted_loops(kernel):
         whole = whole_rounds(kernel, variant, loop)
         if whole is not None:
@@ -117,7 +119,7 @@ def _met(whole: Whole, constants: Mapping[str, Any]) -> bool:
     )
 
 
-def whole_rounds(kernel: Kernel, variant: Variant, loop: ast.stmt) -> Whole | None:
+def whole_rounds(kernel: Definition, variant: Variant, loop: ast.stmt) -> Whole | None:
     """The rounds of a loop that need less than the others; None where there are none."""
     if not is_counted(loop):
         return None
@@ -164,12 +166,10 @@ def is_counted(loop: ast.AST) -> bool:
     return loop.target.id not in names_assigned(loop.body)
 
 
-def counted_loops(kernel: Kernel) -> tuple[ast.stmt, ...]:
+@analysis
+def counted_loops(kernel: Definition) -> tuple[ast.stmt, ...]:
     """The loops of a kernel that might be split, in some call."""
-    known: dict[str, tuple[Any, ...]] = kernel.memory
-    if "counted loops" not in known:
-        known["counted loops"] = tuple(filter(is_counted, kernel.optimized.nodes()))
-    return known["counted loops"]
+    return tuple(n for n in kernel.optimized.nodes() if isinstance(n, ast.stmt) and is_counted(n))
 
 
 def _guarded(
@@ -187,7 +187,7 @@ def _guarded(
 
 
 def _conditions(
-    kernel: Kernel, variant: Variant, tile: TileRef, variable: str
+    kernel: Definition, variant: Variant, tile: TileRef, variable: str
 ) -> Iterator[tuple[Condition, Symbol]]:
     """The conditions of a tile that hold in the first rounds, and in how many."""
     places = _places(tile, variable)
@@ -251,7 +251,7 @@ def _reads_sequences(expression: Symbol) -> bool:
     return any(part.op in ("sequence_start", "sequence_length") for part in expression.walk())
 
 
-def _count(excess: Symbol, variable: str, kernel: Kernel) -> Symbol | None:
+def _count(excess: Symbol, variable: str, kernel: Definition) -> Symbol | None:
     """How many rounds from the first on have a negative excess, whatever the lane is.
 
     None where it does not grow steadily from round to round.

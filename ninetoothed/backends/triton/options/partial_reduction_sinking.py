@@ -13,22 +13,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
-from ninetoothed.program.effects import called_name, names_assigned, names_read
-from ninetoothed.program.nodes import (
-    Excluded,
-    LanguageRef,
-    Load,
-    Program,
-    SymbolValue,
-    Widened,
-    at,
-    walk,
-)
+from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
+from ninetoothed.program.nodes import Excluded, LanguageRef, Load, SymbolValue, Widened, at, walk
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 _Shape = tuple[Expression, ...]
 
@@ -37,11 +30,6 @@ PARTS = 8
 
 #: What the emitted text calls, from the library.
 FUNCTIONS = frozenset({"as_column", "partial_sums"})
-
-#: Functions whose result has at each place what comes of the arguments at that place.
-_ELEMENTWISE = frozenset(
-    "abs cast cos exp exp2 fma log log2 maximum minimum rsqrt sigmoid sin sqrt to where".split()
-)
 
 
 @dataclass(frozen=True)
@@ -62,12 +50,10 @@ def run(program: Program) -> Program:
     return draft.finished() if any(found) else program
 
 
-def applies(kernel: Kernel) -> bool:
+@analysis
+def applies(kernel: Definition) -> bool:
     """Whether a kernel has such sums."""
-    known: dict[str, bool] = kernel.memory
-    if "defers sums" not in known:
-        known["defers sums"] = run(kernel.optimized) is not kernel.optimized
-    return known["defers sums"]
+    return run(kernel.optimized) is not kernel.optimized
 
 
 def _candidates(body: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], ast.For, _Sum]]:
@@ -268,7 +254,8 @@ def _places_of(value: ast.expr) -> list[ast.expr]:
         return [value.left, value.right]
     if isinstance(value, ast.UnaryOp):
         return [value.operand]
-    if isinstance(value, ast.Call) and called_name(value) in _ELEMENTWISE:
+    operation = operation_of(value) if isinstance(value, ast.Call) else None
+    if isinstance(value, ast.Call) and operation is not None and operation.is_elementwise:
         of_method = [value.func.value] if isinstance(value.func, ast.Attribute) else []
         return [*of_method, *value.args]
     return []

@@ -18,13 +18,13 @@ from ninetoothed.program.nodes import LanguageRef, Load, SourceLoad, Store, walk
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: What tells a program which it is: there would be several answers.
 _POSITIONS = frozenset({"program_id", "num_programs"})
 
 
-def is_possible(kernel: Kernel, described: Collection[str]) -> bool:
+def is_possible(kernel: Definition, described: Collection[str]) -> bool:
     """Whether a kernel's program may be a loop's body, and the loop be flattened.
 
     Args:

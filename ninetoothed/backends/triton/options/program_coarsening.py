@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.batching import lifted
-from ninetoothed.program.nodes import Load, Program, Store
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.program.nodes import Load, Store
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, offset_of, positions
@@ -22,7 +24,7 @@ from ninetoothed.tensors.arrange import Parameter
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.metaops import Shape
 
 #: What a program should move, in bytes. On an H200 a program takes 0.62 ns to start, in which 2700
@@ -36,7 +38,7 @@ _MOST_ELEMENTS = 2**15
 _FEWEST_PROGRAMS = 1024
 
 
-def choices(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
+def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
     """How many to join, the most promising first; nothing where programs are few or large."""
     if kernel.meta_symbols or not _is_liftable(kernel):
         return ()
@@ -54,7 +56,7 @@ def choices(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> tu
     return tuple(dict.fromkeys(count for count in found if count > 1))
 
 
-def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], count: int) -> bool:
+def is_possible(kernel: Definition, environment: Mapping[Symbol, int], count: int) -> bool:
     """Whether so many can be joined, be it worth it or not."""
     grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
     largest = max(math.prod(_tile(p, environment)) for p in kernel.tensor_parameters)
@@ -62,18 +64,17 @@ def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], count: int) -
     return is_power and count * largest <= _MOST_ELEMENTS and bool(_possible(kernel, grid))
 
 
-def joined(kernel: Kernel, count: int, grid: Sequence[int]) -> Kernel:
+def joined(kernel: Definition, count: int, grid: Sequence[int]) -> Definition:
     """The kernel with so many programs of a grid of this size in one; itself where ``count`` is 1."""
     if count == 1:
         return kernel
     dim = _dimension(kernel, grid, count)
-    known: dict[tuple[int, int], Any] = kernel.memory.setdefault("joined programs", {})
-    if (dim, count) not in known:
-        known[dim, count] = _Joined(kernel, dim, count)
-    return cast("Kernel", known[dim, count])
+    return _joined(kernel, dim, count)
 
 
-def _bytes_moved(kernel: Kernel, call: Call, environment: Mapping[Symbol, int], dim: int) -> int:
+def _bytes_moved(
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int], dim: int
+) -> int:
     """What one program loads and stores of its own, that its neighbours do not."""
     total, followers = 0, _followers(kernel, dim)
     for node in kernel.optimized.nodes():
@@ -89,35 +90,32 @@ def _tile(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
     return [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
 
 
-def _is_liftable(kernel: Kernel) -> bool:
+def _is_liftable(kernel: Definition) -> bool:
     return any(_lifted(kernel, dim) is not None for dim in range(len(kernel.grid)))
 
 
-def _possible(kernel: Kernel, grid: Sequence[int]) -> list[int]:
+def _possible(kernel: Definition, grid: Sequence[int]) -> list[int]:
     """The dimensions of the grid along which programs can be joined."""
     return [d for d, size in enumerate(grid) if size > 1 and _lifted(kernel, d) is not None]
 
 
-def _dimension(kernel: Kernel, grid: Sequence[int], count: int) -> int:
+def _dimension(kernel: Definition, grid: Sequence[int], count: int) -> int:
     """The innermost of those dimensions that is long enough, or else the longest."""
     possible = _possible(kernel, grid)
     enough = [dim for dim in possible if grid[dim] >= count]
     return max(enough) if enough else max(possible, key=lambda dim: grid[dim])
 
 
-def _lifted(kernel: Kernel, dim: int) -> Program | None:
+@analysis
+def _lifted(kernel: Definition, dim: int) -> Program | None:
     """The program for several along a dimension of the grid, with the kernel's own parameters."""
-    known: dict[int, Program | None] = kernel.memory.setdefault("lifted programs", {})
-    if dim not in known:
-        sources = [parameter.source for parameter in kernel.tensor_parameters]
-        is_known = all(source.jagged_dim is None for source in sources)
-        followers = _followers(kernel, dim)
-        program = kernel.optimized
-        known[dim] = lifted(program, program.parameters, followers) if is_known else None
-    return known[dim]
+    if any(parameter.source.jagged_dim is not None for parameter in kernel.tensor_parameters):
+        return None
+    program = kernel.optimized
+    return lifted(program, program.parameters, _followers(kernel, dim))
 
 
-def _followers(kernel: Kernel, dim: int) -> set[str]:
+def _followers(kernel: Definition, dim: int) -> set[str]:
     """The parameters whose tile depends on the program's position in a dimension."""
     position = kernel.arrangement.programs[dim]
     return {
@@ -138,79 +136,69 @@ class _JoinedParameter(Parameter):
         return self.shapes
 
 
-class _Joined:
-    """A kernel that handles several elements of the grid in one program; else as the kernel is."""
-
-    def __init__(self, kernel: Kernel, dim: int, count: int) -> None:
-        self._kernel = kernel
-        self._dim = dim
-        self._count = count
-        followers = _followers(kernel, dim)
-        size = as_symbol(kernel.grid[dim])
-        fewer = simplify((size + (count - 1)) // count)
-        position = index(f"program_{dim}", fewer)
-        parameters = tuple(
-            self._parameter(parameter, fewer, count if parameter.name in followers else 1)
-            for parameter in kernel.parameters
-        )
-        arrangement = kernel.arrangement
-        self.arrangement = replace(
+@analysis
+def _joined(kernel: Definition, dim: int, count: int) -> Definition:
+    """The kernel whose programs are each so many along a dimension of the grid."""
+    program = _lifted(kernel, dim)
+    assert program is not None
+    arrangement, followers = kernel.arrangement, _followers(kernel, dim)
+    fewer = simplify((as_symbol(kernel.grid[dim]) + (count - 1)) // count)
+    position = index(f"program_{dim}", fewer)
+    parameters = tuple(
+        _parameter(parameter, dim, fewer, count if parameter.name in followers else 1)
+        for parameter in kernel.parameters
+    )
+    accesses = {
+        parameter.name: _access(kernel, parameter, dim, count, position)
+        for parameter in parameters
+        if parameter.kind == "tensor"
+    }
+    return replace(
+        kernel,
+        arrangement=replace(
             arrangement,
             parameters=parameters,
             grid=_put(arrangement.grid, dim, fewer),
             programs=_put(arrangement.programs, dim, position),
-            accesses={
-                parameter.name: self._access(parameter, position)
-                for parameter in parameters
-                if parameter.kind == "tensor"
-            },
-        )
-        program = _lifted(kernel, dim)
-        assert program is not None
-        self.program = self.optimized = replace(program, parameters=parameters)
-        self.grid = self.arrangement.grid
-        self.parameters = parameters
-        self.tensor_parameters = tuple(p for p in parameters if p.kind == "tensor")
-        self.memory: dict[str, Any] = {}
+            accesses=accesses,
+        ),
+        program=replace(program, parameters=parameters),
+        is_optimized=True,
+    )
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._kernel, name)
 
-    def verified_grid(self, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
-        """As the kernel's, with so many fewer in the dimension."""
-        grid = self._kernel.verified_grid(environment)
-        return _put(grid, self._dim, -(-grid[self._dim] // self._count))
+def _parameter(parameter: Parameter, dim: int, fewer: Expression, rows: int) -> Parameter:
+    if parameter.kind != "tensor":
+        return parameter
+    outer, *middle = parameter.levels[:-1] or parameter.levels
+    shapes = (_put(outer, dim, fewer), *middle, (rows, *parameter.tile_shape))
+    fields = (parameter.name, parameter.kind, parameter.tensor, parameter.value)
+    return _JoinedParameter(*fields, shapes)
 
-    def _parameter(self, parameter: Parameter, fewer: Expression, rows: int) -> Parameter:
-        if parameter.kind != "tensor":
-            return parameter
-        outer, *middle = parameter.levels[:-1] or parameter.levels
-        shapes = (_put(outer, self._dim, fewer), *middle, (rows, *parameter.tile_shape))
-        fields = (parameter.name, parameter.kind, parameter.tensor, parameter.value)
-        return _JoinedParameter(*fields, shapes)
 
-    def _access(self, parameter: Parameter, position: Symbol) -> Access:
-        """Where the tiles of several programs lie; beyond the grid there is nothing."""
-        access = self._kernel.arrangement.accesses[parameter.name]
-        (row,) = positions("row", parameter.tile_shape[:1])
-        number = position * self._count + row
-        old = access.programs[self._dim]
-        indices = tuple(as_symbol(simplify(i.substitute({old: number}))) for i in access.indices)
-        conditions = [
-            as_symbol(simplify(condition.substitute({old: number})))
-            for condition in access.conditions
-        ]
-        if parameter.tile_shape[0] != 1:
-            plain = self._kernel.program.parameter(parameter.name)
-            conditions.append(number < as_symbol(plain.levels[0][self._dim]))
-        return Access(
-            indices,
-            tuple(needed(conditions)),
-            offset_of(parameter.source, indices),
-            _put(access.programs, self._dim, position),
-            access.selections,
-            (row, *access.lanes),
-        )
+def _access(
+    kernel: Definition, parameter: Parameter, dim: int, count: int, position: Symbol
+) -> Access:
+    """Where the tiles of several programs lie; beyond the grid there is nothing."""
+    access = kernel.arrangement.accesses[parameter.name]
+    (row,) = positions("row", parameter.tile_shape[:1])
+    number = position * count + row
+    old = access.programs[dim]
+    indices = tuple(as_symbol(simplify(i.substitute({old: number}))) for i in access.indices)
+    conditions = [
+        as_symbol(simplify(condition.substitute({old: number}))) for condition in access.conditions
+    ]
+    if parameter.tile_shape[0] != 1:
+        plain = kernel.program.parameter(parameter.name)
+        conditions.append(number < as_symbol(plain.levels[0][dim]))
+    return Access(
+        indices,
+        tuple(needed(conditions)),
+        offset_of(parameter.source, indices),
+        _put(access.programs, dim, position),
+        access.selections,
+        (row, *access.lanes),
+    )
 
 
 def _put(entries: Sequence[Any], place: int, entry: Any) -> tuple[Any, ...]:

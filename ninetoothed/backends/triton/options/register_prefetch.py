@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 
-def is_worth_it(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> bool:
+def is_worth_it(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> bool:
     """Whether a loop loads tiles an element at a time, for products."""
     if not is_possible(kernel, environment):
         return False
@@ -40,12 +40,12 @@ def is_worth_it(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -
     return any(load.tile.parameter in parameters for load in _loads(loop))
 
 
-def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], value: int = 1) -> bool:
+def is_possible(kernel: Definition, environment: Mapping[Symbol, int], value: int = 1) -> bool:
     """Whether the kernel has a loop that is run through and could load ahead."""
     return value == 1 and split_k.rounds_of(kernel, environment) > 0
 
 
-def narrow(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> frozenset[str]:
+def narrow(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> frozenset[str]:
     """The parameters whose tiles are loaded in pieces too small to be copied in the background."""
     # It builds on what builds on this.
     from ninetoothed.backends.triton.planning.cost_features import bytes_at_once

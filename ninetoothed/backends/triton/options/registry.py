@@ -19,13 +19,11 @@ from ninetoothed.backends.triton.options import cooperative_reduction as shares
 from ninetoothed.backends.triton.options import dependent_launch as overlap
 from ninetoothed.backends.triton.options import (
     descriptors,
-    load_scheduling,
     partial_reduction_sinking,
     persistent,
     swizzle,
     tma_pipeline,
 )
-from ninetoothed.backends.triton.options import l2_residency as keep
 from ninetoothed.backends.triton.options import loop_splitting as peel
 from ninetoothed.backends.triton.options import program_coarsening as programs
 from ninetoothed.backends.triton.options import register_prefetch as ahead
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.compile import Target
     from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import DeviceLimits
     from ninetoothed.tuning.space import Config
 
@@ -56,13 +54,11 @@ class Options:
         descriptors: whether products' tiles are moved by descriptor (`descriptors`).
         persistent: whether programs stay and handle one element after another (`persistent`).
         defer: whether sums that a loop carries are completed after it (`deferred_sums`).
-        early: whether later products' tiles are loaded after the first product (`early_loads`).
         hints: whether loads say what the second-level cache should keep (`hints`); on, unless fixed.
         split: how many programs share the reduction of one element of the grid (`split`).
         shares: whether the parts wait for one another and share what follows the loop, 1 + the
             dimension along which (`shares`).
         ahead: whether a loop's tiles that the compiler cannot load ahead are (`ahead`).
-        keep: MiB of the results that are to stay in the second-level cache (`keep`).
         overlap: whether programs wait for the kernel before, instead of the device (`overlap`).
         ring: buffers of each ring that programs load a loop's tiles to themselves (`rings`).
     """
@@ -72,13 +68,11 @@ class Options:
     peel: int = 0
     descriptors: int = 0
     defer: int = 0
-    early: int = 0
     hints: int = 1
     persistent: int = 0
     split: int = 1
     shares: int = 0
     ahead: int = 0
-    keep: int = 0
     overlap: int = 0
     ring: int = 0
 
@@ -99,7 +93,7 @@ Device = Union["DeviceLimits", "Target", None]
 class _Case:
     """What options are asked about; what several of them want to know is found out once."""
 
-    kernel: Kernel
+    kernel: Definition
     call: Call
     environment: Environment
     device: Device
@@ -138,13 +132,6 @@ def _peel(case: _Case, chosen: Options) -> tuple[int, ...]:
 
 def _defer(case: _Case, chosen: Options) -> tuple[int, ...]:
     return (1,) if partial_reduction_sinking.applies(case.kernel) else ()
-
-
-def _early(case: _Case, chosen: Options) -> tuple[int, ...]:
-    # Copies in the background that Triton makes of plain loads are begun where they fit best anyway.
-    if not chosen.descriptors or chosen.persistent or chosen.ring:
-        return ()
-    return (1,) if load_scheduling.applies(case.kernel) else ()
 
 
 def _is_cuda(device: Device) -> bool:
@@ -212,18 +199,6 @@ def _programs(case: _Case, chosen: Options) -> tuple[int, ...]:
     return programs.choices(case.kernel, case.call, case.environment) if is_plain else ()
 
 
-def _keep(case: _Case, chosen: Options) -> tuple[int, ...]:
-    mib: int = getattr(case.device, "l2_bytes", 0) // 6 >> 20
-    return (mib,) if mib and _keep_is_right(case, chosen, mib) else ()
-
-
-def _keep_is_right(case: _Case, chosen: Options, value: int) -> bool:
-    if not chosen.hints:
-        return False
-    found = keep.keeping(case.kernel, case.call, case.environment, case.grid, value)
-    return found is not None
-
-
 def _overlap(case: _Case, chosen: Options) -> tuple[int, ...]:
     return (1,)
 
@@ -241,13 +216,11 @@ _VALUES: dict[str, Callable[[_Case, Options], Sequence[int]]] = {
     "descriptors": _descriptors,
     "persistent": _persistent,
     "ring": _ring,
-    "early": _early,
     "split": _split,
     "shares": _shares,
     "ahead": _ahead,
     "programs": _programs,
     "group": _group,
-    "keep": _keep,
     "overlap": _overlap,
 }
 
@@ -280,19 +253,17 @@ _ALSO_RIGHT: dict[str, Callable[[_Case, Options, int], bool]] = {
     "split": _split_is_right,
     "shares": _shares_are_right,
     "ahead": _ahead_is_right,
-    "keep": _keep_is_right,
 }
 
 
 #: Options that paid wherever they were measured: where they apply they are on, unless fixed, or
 #: their default is itself among the values to try.
-_ALWAYS = frozenset({"defer", "keep", "overlap", "shares"})
+_ALWAYS = frozenset({"defer", "overlap", "shares"})
 
 #: The options that only some devices have, and which those are.
 _SERVED_BY: dict[str, Callable[[Device], bool]] = {
     "defer": _is_cuda,
     "descriptors": descriptors.serves,
-    "keep": keep.serves,
     "overlap": overlap.serves,
     "ring": tma_pipeline.serves,
     "shares": _is_cuda,
@@ -300,7 +271,7 @@ _SERVED_BY: dict[str, Callable[[Device], bool]] = {
 
 
 def choices(
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     environment: Environment,
     device: Device = None,
@@ -345,7 +316,7 @@ def choices(
 
 
 def are_right(
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     environment: Environment,
     device: Device,

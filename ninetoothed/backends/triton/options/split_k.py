@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.runtime.workspace import MOST_COUNTERS
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.language.dtypes import bfloat16, float16, float32
 from ninetoothed.program.effects import (
     called_name,
@@ -40,8 +41,8 @@ from ninetoothed.symbols.simplify import product
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.triton import _Emitter
-    from ninetoothed.launch.kernel import Kernel
-    from ninetoothed.program.nodes import Program
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.program.program import Program
 
 #: What an accumulator may be: a sum in float32 is as good as the user's.
 _FLOATS = (float32, float16, bfloat16)
@@ -72,16 +73,14 @@ class Form:
     shapes: Mapping[str, tuple[Symbol, ...]]
 
 
-def form_of(kernel: Kernel) -> Form | None:
+@analysis
+def form_of(kernel: Definition) -> Form | None:
     """How the kernel's program may be cut, or None."""
-    known: dict[str, Form | None] = kernel.memory
-    if "split form" not in known:
-        known["split form"] = _form(kernel.optimized)
-    return known["split form"]
+    return _form(kernel.optimized)
 
 
 def choices(
-    kernel: Kernel, environment: Mapping[Symbol, int], multiprocessors: int
+    kernel: Definition, environment: Mapping[Symbol, int], multiprocessors: int
 ) -> tuple[int, ...]:
     """Into how many parts, the most promising first; nothing where there are programs enough."""
     form = form_of(kernel)
@@ -97,7 +96,7 @@ def choices(
     )
 
 
-def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], parts: int) -> bool:
+def is_possible(kernel: Definition, environment: Mapping[Symbol, int], parts: int) -> bool:
     """Whether the kernel's loop can be cut into so many parts, be it worth it or not."""
     form = form_of(kernel)
     if form is None or parts < 2:
@@ -107,7 +106,7 @@ def is_possible(kernel: Kernel, environment: Mapping[Symbol, int], parts: int) -
     return count <= MOST_COUNTERS and size <= _LARGEST_OFFSET
 
 
-def workspace_bytes(kernel: Kernel, environment: Mapping[Symbol, int], parts: int) -> int:
+def workspace_bytes(kernel: Definition, environment: Mapping[Symbol, int], parts: int) -> int:
     """The room that the parts' sums take."""
     form = form_of(kernel)
     if form is None or parts < 2:
@@ -115,7 +114,7 @@ def workspace_bytes(kernel: Kernel, environment: Mapping[Symbol, int], parts: in
     return tiles(kernel, environment) * parts * _room(form, environment) * _ITEMSIZE
 
 
-def tiles(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+def tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     """How many elements the grid has."""
     return math.prod(max(int(as_symbol(size).evaluate(environment)), 0) for size in kernel.grid)
 
@@ -126,7 +125,7 @@ def _room(form: Form, environment: Mapping[Symbol, int]) -> int:
     return sum(math.prod(1 << max(size - 1, 0).bit_length() for size in shape) for shape in sizes)
 
 
-def rounds_of(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+def rounds_of(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     """How many rounds the kernel's loop has that only adds; 0 where there is none."""
     form = form_of(kernel)
     if form is None:

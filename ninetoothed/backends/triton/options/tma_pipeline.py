@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.options import descriptors, swizzle
 from ninetoothed.backends.triton.printers.layouts import MOST_COLUMNS, NotPossibleError
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import (
     Load,
-    Program,
     SourceLoad,
     SourcePointer,
     SourceStore,
@@ -33,7 +33,9 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
-from ninetoothed.symbols.expr import Symbol, as_symbol, next_power_of_2
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.options.registry import Options
     from ninetoothed.backends.triton.printers.gluon import Needs, Product
     from ninetoothed.backends.triton.specialization.call_facts import Variant
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import DeviceLimits
 
 #: The capability whose matrix unit this is written for.
@@ -93,7 +95,7 @@ def serves(device: DeviceLimits | Target | None) -> bool:
 
 def variant(
     plain: Variant,
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     environment: Mapping[Symbol, int],
     size: int,
@@ -111,7 +113,7 @@ def variant(
     )
 
 
-def _tested(kernel: Kernel) -> set[str]:
+def _tested(kernel: Definition) -> set[str]:
     """The names in conditions."""
     return {
         name.id
@@ -123,7 +125,7 @@ def _tested(kernel: Kernel) -> set[str]:
 
 
 def _boxes(
-    kernel: Kernel, call: Call, environment: Mapping[Symbol, int]
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int]
 ) -> frozenset[tuple[str, Box]]:
     """The tensors to move by descriptor: besides those of a loop, what it multiplies each round, and
     the result."""
@@ -209,7 +211,7 @@ def _decided(body: list[ast.stmt], constants: Mapping[str, Any]) -> list[ast.stm
 
 
 def is_possible(
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     environment: Mapping[Symbol, int],
     plain: Variant,
@@ -233,7 +235,7 @@ def is_possible(
         return False
 
 
-def registers(needs: Needs, kernel: Kernel, environment: Mapping[Symbol, int]) -> int | None:
+def registers(needs: Needs, kernel: Definition, environment: Mapping[Symbol, int]) -> int | None:
     """The most that a thread is given: what it needs for sums and a little more, rounded up to
     what so many programs as then fit share. The compiler left alone takes one more now and then,
     and a whole program is lost."""
@@ -254,30 +256,26 @@ def most_registers(sizes: Iterable[int]) -> int | None:
     return None
 
 
-def is_worth_it(kernel: Kernel) -> bool:
+@analysis
+def is_worth_it(kernel: Definition) -> bool:
     """Whether a loop has several products: with one, Triton's own pipeline does as well."""
-    known: dict[str, bool] = kernel.memory
-    if "several products" not in known:
-        known["several products"] = any(
-            sum(isinstance(n, ast.Call) and called_name(n) == "dot" for n in walk(loop)) >= _SEVERAL
-            for loop in kernel.optimized.body
-            if isinstance(loop, ast.For)
-        )
-    return known["several products"]
+    return any(
+        sum(isinstance(n, ast.Call) and called_name(n) == "dot" for n in walk(loop)) >= _SEVERAL
+        for loop in kernel.optimized.body
+        if isinstance(loop, ast.For)
+    )
 
 
-def _needs(kernel: Kernel, variant: Variant, options: Options) -> Needs | None:
+@analysis
+def _needs(kernel: Definition, variant: Variant, options: Options) -> Needs | None:
     """What a call must fulfil; None where a program has no translation."""
-    known: dict[Any, Any] = kernel.memory.setdefault("needs of rings", {})
-    if (variant, options) not in known:
-        # That module writes what this one describes.
-        from ninetoothed.backends.triton.printers.triton import emit
+    # That module writes what this one describes.
+    from ninetoothed.backends.triton.printers.triton import emit
 
-        try:
-            known[variant, options] = emit(kernel, variant, options).needs
-        except NotPossibleError:
-            known[variant, options] = None
-    return known[variant, options]  # type: ignore[no-any-return]
+    try:
+        return emit(kernel, variant, options).needs
+    except NotPossibleError:
+        return None
 
 
 def _is_taken(product: Product, call: Call, known: Mapping[str, int]) -> bool:

@@ -26,7 +26,7 @@ from ninetoothed.tuning.estimate import DeviceLimits, Facts, estimate, resident_
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
     from ninetoothed.tuning.space import Config
 
@@ -200,7 +200,7 @@ EFFECTS: dict[str, Effect] = {
 class Estimator:
     """Estimates the configurations of one call; what they share is counted once."""
 
-    def __init__(self, kernel: Kernel, call: Call, limits: DeviceLimits) -> None:
+    def __init__(self, kernel: Definition, call: Call, limits: DeviceLimits) -> None:
         self._kernel = kernel
         self._call = call
         self._limits = limits
@@ -371,7 +371,7 @@ def _shared_bytes(counts: Counts, threads: int, stages: int) -> int:
     return sum(counts.held.values()) + buffers * streamed
 
 
-def _vectors(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> dict[str, int]:
+def _vectors(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> dict[str, int]:
     """For each parameter the bytes that one thread can load or store with one instruction."""
     strides = offsets.adjacent(kernel, environment)
     inner = {name for name, _ in full_tile_versioning.conditions(kernel, call, environment)}
@@ -384,7 +384,7 @@ def _vectors(kernel: Kernel, call: Call, environment: Mapping[Symbol, int]) -> d
 
 
 def bytes_at_once(
-    kernel: Kernel,
+    kernel: Definition,
     parameter: Parameter,
     call: Call,
     environment: Mapping[Symbol, int],

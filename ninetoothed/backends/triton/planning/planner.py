@@ -6,7 +6,7 @@ import functools
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import __version__
@@ -21,18 +21,24 @@ from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.backends.triton.runtime.launch_record import programs_of, recipe_of
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization import divisors
-from ninetoothed.backends.triton.translation import Specialized, environment_of, specialize
+from ninetoothed.backends.triton.translation import (
+    Specialized,
+    environment_of,
+    source_of,
+    specialize,
+)
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
-from ninetoothed.launch.tune import Tuned
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import FORMAT, Results, Subject
 from ninetoothed.tuning.search import Purse, Search, first_working
 from ninetoothed.tuning.space import Config
+from ninetoothed.tuning.tuned import Tuned
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: So many seconds another process that searches for the same is waited for.
 _PATIENCE = 60.0
@@ -56,10 +62,23 @@ class _Candidate:
     run: Callable[..., None]
 
 
+@dataclass
+class _Known:
+    """What this process has of a kernel: the ranking's choice by bucket of sizes, and what is loaded."""
+
+    untuned: dict[str, Config] = field(default_factory=dict)
+    launchables: dict[Any, driver.Launchable] = field(default_factory=dict)
+
+
+@analysis
+def _known(kernel: Definition) -> _Known:
+    return _Known()
+
+
 class Planner:
     """Plans the calls of one key of one kernel."""
 
-    def __init__(self, kernel: Kernel, call: Call) -> None:
+    def __init__(self, kernel: Definition, call: Call) -> None:
         self._kernel = kernel
         self._call = call
         self._backend = call.device.kind
@@ -160,7 +179,7 @@ class Planner:
 
     def _untuned(self, results: Results) -> Config:
         """The first of the ranking that compiles; ranked once for all sizes of a bucket, and kept."""
-        known: dict[str, Config] = self._kernel.memory.setdefault("untuned", {})
+        known = _known(self._kernel).untuned
         key = self._results_key
         if key not in known or not self._applies(known[key]):
             space = choosing.space_of(self._kernel, self._call, self._limits)
@@ -180,7 +199,7 @@ class Planner:
         specialized = specialize(self._kernel, self._call, config)
         target = Target.parse((self._backend, self._limits.arch, self._limits.warp_size))
         key = (specialized.key, target, config.num_warps, config.num_stages, self._index)
-        known: dict[Any, driver.Launchable] = self._kernel.memory.setdefault("launchables", {})
+        known = _known(self._kernel).launchables
         launchable = known.get(key)
         if launchable is None:
             launchable = driver.Launchable(
@@ -298,7 +317,7 @@ class Planner:
         return digest(
             FORMAT,
             __version__,
-            kernel.source,
+            source_of(kernel),
             versions.version(),
             self._limits.name,
             arguments,
@@ -309,7 +328,7 @@ class Planner:
 
 
 def compiled_for(
-    kernel: Kernel, specialized: Specialized, target: Target, config: Config | None
+    kernel: Definition, specialized: Specialized, target: Target, config: Config | None
 ) -> Any:
     """Triton's compiled kernel, for a device that need not be there."""
     emitted = specialized.emitted
@@ -341,7 +360,7 @@ def compiled_for(
 
 
 def compile_for_target(
-    kernel: Kernel,
+    kernel: Definition,
     call: Call,
     target: Any,
     configuration: Mapping[str, int] | None,

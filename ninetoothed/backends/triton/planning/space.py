@@ -20,7 +20,7 @@ from ninetoothed.tuning.space import Config, Space
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.compile import Target
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 #: So many elements of the largest tile for each thread, where nobody fixed the number of warps and
 #: nothing is measured.
@@ -54,14 +54,14 @@ class _MetaSymbol:
 
 
 def configurations(
-    kernel: Kernel, call: Call, device: DeviceLimits | Target | None = None
+    kernel: Definition, call: Call, device: DeviceLimits | Target | None = None
 ) -> list[Config]:
     """What may be chosen for a call where no estimate ranks it."""
     found = _with_options(kernel, call, _plain(kernel, call), device)
     return tuning.thin(found, kernel.max_num_configs or len(found))
 
 
-def space_of(kernel: Kernel, call: Call, limits: DeviceLimits) -> Space:
+def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
     """What may be chosen for a call on a device, ranked.
 
     Raises:
@@ -87,13 +87,13 @@ def space_of(kernel: Kernel, call: Call, limits: DeviceLimits) -> Space:
     return Space(costs, kernel.max_num_configs)
 
 
-def plainest(kernel: Kernel, call: Call) -> Config:
+def plainest(kernel: Definition, call: Call) -> Config:
     """The least values of the meta symbols and no options: what only asks for the grid."""
     chosen = {kernel.names[s]: s.lower_bound or 1 for s in kernel.meta_symbols}
     return Config(tuple(chosen.items()), usual_warps(kernel, call, chosen), _NUM_STAGES)
 
 
-def applies(kernel: Kernel, call: Call, config: Config, device: DeviceLimits | Target) -> bool:
+def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits | Target) -> bool:
     """Whether a configuration that was found for another call may be chosen for this one."""
     names = {kernel.names[symbol] for symbol in kernel.meta_symbols}
     if {name for name, _ in config.values} != names or not _fits(kernel, call, config):
@@ -102,14 +102,14 @@ def applies(kernel: Kernel, call: Call, config: Config, device: DeviceLimits | T
     return registry.are_right(kernel, call, environment, device, config.options)
 
 
-def usual_warps(kernel: Kernel, call: Call, chosen: Mapping[str, int] | None = None) -> int:
+def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None = None) -> int:
     """A number of warps that gives each thread some elements of the largest tile."""
     largest = _largest_tile(kernel, call, Config(tuple((chosen or {}).items()), 1, 1))
     warps = 1 << max(largest // (32 * _ELEMENTS_PER_THREAD) - 1, 0).bit_length()
     return min(max(warps, 4), 16)
 
 
-def _plain(kernel: Kernel, call: Call, estimator: Estimator | None = None) -> list[Config]:
+def _plain(kernel: Definition, call: Call, estimator: Estimator | None = None) -> list[Config]:
     """The configurations without options that can be compiled.
 
     Without an estimator, what is known of a kernel without running it decides.
@@ -131,7 +131,9 @@ def _plain(kernel: Kernel, call: Call, estimator: Estimator | None = None) -> li
     ]
 
 
-def _warps(kernel: Kernel, call: Call, config: Config, estimator: Estimator | None) -> list[int]:
+def _warps(
+    kernel: Definition, call: Call, config: Config, estimator: Estimator | None
+) -> list[int]:
     if kernel.num_warps is not None:
         return _several(kernel.num_warps)
     if estimator is None or estimator.has_products(config):
@@ -146,7 +148,7 @@ def _warps(kernel: Kernel, call: Call, config: Config, estimator: Estimator | No
     return suited or [_NUM_WARPS[-1]]
 
 
-def _stages(kernel: Kernel, config: Config, estimator: Estimator | None) -> list[int]:
+def _stages(kernel: Definition, config: Config, estimator: Estimator | None) -> list[int]:
     if kernel.num_stages is not None:
         return _several(kernel.num_stages)
     if estimator is None:
@@ -162,7 +164,7 @@ def _several(given: Any) -> list[int]:
 
 
 def _with_options(
-    kernel: Kernel, call: Call, configs: list[Config], device: DeviceLimits | Target | None
+    kernel: Definition, call: Call, configs: list[Config], device: DeviceLimits | Target | None
 ) -> list[Config]:
     known: dict[tuple[tuple[str, int], ...], list[tuple[tuple[str, int], ...]]] = {}
     for config in configs:
@@ -182,7 +184,7 @@ def settled(config: Config) -> Config:
     return replace(config, num_warps=tma_pipeline.WARPS, num_stages=_NUM_STAGES)
 
 
-def _fits(kernel: Kernel, call: Call, config: Config) -> bool:
+def _fits(kernel: Definition, call: Call, config: Config) -> bool:
     try:
         check_tiles(kernel, environment_of(kernel, call, config))
     except ArgumentError:
@@ -190,7 +192,7 @@ def _fits(kernel: Kernel, call: Call, config: Config) -> bool:
     return True
 
 
-def _largest_tile(kernel: Kernel, call: Call, config: Config) -> int:
+def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
     """The elements of the largest tile."""
     environment = environment_of(kernel, call, config)
     return max(

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.analysis import streams
 from ninetoothed.backends.triton.options import (
     descriptors,
     eviction_policy,
     folded_gather,
-    l2_residency,
     swizzle,
 )
 from ninetoothed.backends.triton.specialization import offsets
@@ -96,8 +96,6 @@ class Addresses:
         self._emitter = emitter
         self._wide = emitter.variant.wide
         self._program_names: dict[int, str] = {}
-        #: The name of what tells whether results are kept (`keep`), once it is asked.
-        self._is_kept = ""
         self._prologue: list[ast.stmt] = []
         self.scope = Scope()
         self._positions: dict[str, _Positions] = {}
@@ -109,33 +107,7 @@ class Addresses:
         """What the kernel computes first: the program's position, then that of its tiles."""
         parts = self._emitter.parts
         first = parts.position() if parts else []
-        return [*first, *self._program_position(), *self._keeping(), *self._prologue]
-
-    def _keeping(self) -> list[ast.stmt]:
-        """Finds out whether this program's results are kept (`keep`)."""
-        if not self._is_kept:
-            return []
-        number, keeping = language("program_id", ast.Constant(0)), self._emitter.variant.keeping
-        assert keeping is not None
-        first = ast.Constant(keeping.num_programs)
-        return [assign(self._is_kept, ast.Compare(number, [ast.Lt()], [first]))]
-
-    def released(self) -> list[ast.stmt]:
-        """Takes back, at the kernel's end, that results are to stay (`keep`)."""
-        if not self._is_kept:
-            return []
-        assert self._emitter.variant.keeping is not None
-        self._emitter.library.add(l2_residency.RELEASE)
-        return [
-            ast.Expr(
-                ast.Call(
-                    name(l2_residency.RELEASE),
-                    [self._emitter.pointer(parameter), ast.Constant(lines)],
-                    [],
-                )
-            )
-            for parameter, lines in self._emitter.variant.keeping.lines
-        ]
+        return [*first, *self._program_position(), *self._prologue]
 
     def program(self, dim: int) -> ast.expr:
         """The program's position in a dimension of the grid."""
@@ -254,23 +226,10 @@ class Addresses:
         keywords: dict[str, ast.expr] = {}
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
-        keeping = self._emitter.variant.keeping
-        if self._emitter.options.hints and tile.parameter in eviction_policy.streamed(
-            self._emitter.kernel
-        ):
-            if keeping is None:
-                keywords["eviction_policy"] = ast.Constant(eviction_policy.LAST)
-            elif keeping.leaves_first:
-                return self._kept(l2_residency.LOAD, pointer, **keywords)
+        is_streamed = tile.parameter in streams.streamed(self._emitter.kernel)
+        if self._emitter.options.hints and is_streamed and not positions.is_pair:
+            keywords["eviction_policy"] = ast.Constant(eviction_policy.LAST)
         return language("load", pointer, **keywords)
-
-    def _kept(self, function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.expr:
-        """A call of a function of the library's that asks whether results are kept (`keep`)."""
-        if not self._is_kept:
-            self._is_kept = self._emitter.fresh("is_kept")
-        self._emitter.library.add(function)
-        named = [ast.keyword(key, value) for key, value in keywords.items()]
-        return ast.Call(name(function), [*arguments, name(self._is_kept)], named)
 
     def filler(self, parameter: str) -> ast.expr:
         """What stands where a tensor has no element: ``other``, or 0."""
@@ -313,10 +272,6 @@ class Addresses:
         pointer = self._pointer(positions, tile)
         mask = self._mask(positions, tile, positions.lanes)
         keywords = {} if mask is None else {"mask": mask}
-        if self._emitter.variant.keeping and tile.parameter in l2_residency.results(
-            self._emitter.kernel
-        ):
-            return ast.Expr(self._kept(l2_residency.STORE, pointer, value, **keywords))
         return ast.Expr(language("store", pointer, value, **keywords))
 
     def offset(self, tile: TileRef, dim: int | None) -> ast.expr:
@@ -371,7 +326,7 @@ class Addresses:
         if self._emitter.variant.ahead and positions.is_advanced:
             # What a loop leaves as it is is added to the pointer before the loop.
             return functools.reduce(_sum, positions.start_and_advance(tile), pointer)
-        if positions.parameter.name in l2_residency.moved(self._emitter.kernel):
+        if positions.parameter.name in streams.moved(self._emitter.kernel):
             # One addition for all elements, and constants between a thread's: fewer registers.
             if parts := positions.first_and_others(tile):
                 return functools.reduce(_sum, parts, pointer)

@@ -15,17 +15,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ninetoothed.language.operations import names
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import clone
 
 #: A value's sizes, each as the text of an expression; a number has none.
 Shape = tuple[str, ...]
 
-#: Element by element, under the same name in both languages.
-_ELEMENTWISE = frozenset(
-    "abs cast ceil cos erf exp exp2 floor fma log log2 maximum minimum rsqrt sin sqrt where".split()
-)
-_REDUCTIONS = frozenset({"max", "min", "sum"})
+#: Under the same name in both languages.
+_ELEMENTWISE = frozenset(names(lambda each: each.is_in_gluon and each.kind == "element-wise"))
+_REDUCTIONS = frozenset(names(lambda each: each.is_in_gluon and each.kind == "reduction"))
 _NUMBERS = frozenset({"next_power_of_2", "num_programs", "program_id"})
 
 #: Python's own functions, of numbers, and those of ours.

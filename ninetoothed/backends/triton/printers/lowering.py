@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.printers.addresses import (
     language,
     name,
 )
+from ninetoothed.language import operations
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
@@ -264,7 +265,11 @@ class Lowering(ast.NodeTransformer):
         return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
 
     def visit_LanguageRef(self, node: LanguageRef) -> ast.expr:
-        head, *rest = node.name.split(".")
+        operation = operations.find(node.name)
+        known = node.name if operation is None else operation.triton or node.name
+        if not isinstance(known, str):
+            return at(name(self._emitter.extern(node.name, known)), node)
+        head, *rest = known.split(".")
         result: ast.expr = name("libdevice") if head == "libdevice" else name("tl")
         if head == "libdevice":
             self._emitter.imports.add("libdevice")

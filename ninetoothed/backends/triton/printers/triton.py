@@ -15,7 +15,6 @@ from ninetoothed.backends.triton.options import (
     dependent_launch,
     full_tile_versioning,
     interleaved_pairs,
-    load_scheduling,
     loop_splitting,
     partial_reduction_sinking,
     persistent,
@@ -29,16 +28,16 @@ from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.backends.triton.specialization.call_facts import Variant
 from ninetoothed.errors import Location
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import SymbolValue, Widened, clone, location
 from ninetoothed.program.printer import with_bare_targets
-from ninetoothed.symbols.expr import Symbol, as_symbol, over
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import over
 from ninetoothed.symbols.simplify import floors_as_it_truncates, product
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
-
-#: Functions of the language whose arguments must be known when Triton compiles.
-_COMPILE_TIME = frozenset({"arange", "static_range", "full", "zeros", "reshape", "broadcast_to"})
+    from ninetoothed.kernels.definition import Definition
 
 _GENERIC = Variant()
 _PLAIN = Options()
@@ -83,13 +82,13 @@ class Emitted:
     needs: gluon.Needs | None = None
 
 
-def emit(kernel: Kernel, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
+def emit(kernel: Definition, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
     """The source of a kernel, for calls that the variant describes, with these options."""
     return _Emitter(kernel, variant, options).emit()
 
 
 class _Emitter:
-    def __init__(self, kernel: Kernel, variant: Variant, options: Options) -> None:
+    def __init__(self, kernel: Definition, variant: Variant, options: Options) -> None:
         self._kernel = kernel
         self._variant = variant
         self.options = options
@@ -101,8 +100,6 @@ class _Emitter:
         if variant.ring:
             self._program = tma_pipeline.run(self._program, dict(variant.ring.constants))
         self.library: set[str] = set()
-        if options.early and load_scheduling.applies(kernel):
-            self._program = load_scheduling.run(self._program)
         if options.defer and partial_reduction_sinking.applies(kernel):
             self._program = partial_reduction_sinking.run(self._program)
             self.library |= partial_reduction_sinking.FUNCTIONS
@@ -111,6 +108,7 @@ class _Emitter:
         self._taken |= {p.name for p in kernel.parameters}
         self.used: dict[str, KernelParameter] = {}
         self.imports: set[str] = set()
+        self._externs: dict[str, tuple[str, Any]] = {}
         self._writer = _Writer()
         self._addresses = Addresses(self)
         #: The number of the element of the grid, where a program handles several (`persistent`).
@@ -134,7 +132,6 @@ class _Emitter:
         prologue = addresses.prologue()
         count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
         statements = [s for group in body for s in group] or [ast.Pass()]
-        statements += addresses.released()
         needs: gluon.Needs | None = None
         if self._variant.ring:
             translation = gluon.Translation(self, [*prologue, *statements])
@@ -174,7 +171,7 @@ class _Emitter:
             write.text(),
             tuple(parameters),
             write.locations,
-            dict(self._program.externs),
+            {**self._program.externs, **dict(self._externs.values())},
             needs,
         )
 
@@ -232,7 +229,7 @@ class _Emitter:
             yield f"from ninetoothed.backends.triton.{module} import {names}"
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> Definition:
         return self._kernel
 
     @property
@@ -246,6 +243,12 @@ class _Emitter:
             name, number = f"{wanted}_{number}", number + 1
         self._taken.add(name)
         return name
+
+    def extern(self, operation: str, function: Any) -> str:
+        """The name of a function that an operation of the language is in Triton."""
+        if operation not in self._externs:
+            self._externs[operation] = self.fresh(operation), function
+        return self._externs[operation][0]
 
     def pointer(self, parameter: str) -> ast.expr:
         """The pointer to a tensor's first element."""
@@ -368,15 +371,9 @@ def _natural(
     return (order.index(owner) if owner in order else len(order), symbol.leaf.dim)
 
 
-def constexpr_symbols(kernel: Kernel) -> frozenset[Symbol]:
+@analysis
+def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
     """The symbols that Triton must know when it compiles: those that decide a tile's shape."""
-    known: dict[str, frozenset[Symbol]] = kernel.memory
-    if "constexpr symbols" not in known:
-        known["constexpr symbols"] = _constexpr_symbols(kernel)
-    return known["constexpr symbols"]
-
-
-def _constexpr_symbols(kernel: Kernel) -> frozenset[Symbol]:
     found: set[Symbol] = {*kernel.symbols, *kernel.meta_symbols}
     for parameter in kernel.tensor_parameters:
         for size in parameter.tile_shape:
@@ -393,7 +390,8 @@ def _constexpr_symbols(kernel: Kernel) -> frozenset[Symbol]:
 def _is_compile_time(node: ast.AST) -> bool:
     if isinstance(node, ast.AnnAssign):
         return True
-    return isinstance(node, ast.Call) and getattr(node.func, "name", None) in _COMPILE_TIME
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    return operation is not None and operation.takes_constants
 
 
 def _symbols_in(tree: ast.AST) -> Iterable[Symbol]:

@@ -13,7 +13,7 @@ from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, SourceSto
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Argument, Call
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
 
 
 class NoRoomError(DeviceError):
@@ -30,7 +30,7 @@ class Trials:
     """
 
     def __init__(
-        self, kernel: Kernel, call: Call, values: tuple[Any, ...], names: list[str]
+        self, kernel: Definition, call: Call, values: tuple[Any, ...], names: list[str]
     ) -> None:
         self._kernel = kernel
         self._call = call

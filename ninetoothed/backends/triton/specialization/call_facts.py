@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis import comparisons
 from ninetoothed.backends.triton.specialization import magic_division, offsets
 from ninetoothed.backends.triton.specialization import size_ratios as ratios
+from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.backends.triton.options.l2_residency import Keeping
     from ninetoothed.backends.triton.options.tma_pipeline import Ring
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
 #: The largest offset that 32 bits hold.
@@ -49,7 +49,6 @@ class Variant:
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         ring: the rings of buffers that a loop loads to itself (`rings`).
-        keeping: which results stay in the cache (`keep`).
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -68,14 +67,15 @@ class Variant:
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     ring: Ring | None = None
-    keeping: Keeping | None = None
 
     def box(self, parameter: str) -> Box | None:
         """How a tensor is loaded by descriptor; None where it is not."""
         return next((box for name, box in self.boxes if name == parameter), None)
 
 
-def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[int, ...]) -> Variant:
+def variant_of(
+    kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> Variant:
     """The variant for known values of all sizes, strides, constants and meta symbols."""
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
@@ -117,7 +117,7 @@ def variant_of(kernel: Kernel, environment: Mapping[Symbol, int], grid: tuple[in
     )
 
 
-def _longest(kernel: Kernel, environment: Mapping[Symbol, int]) -> int:
+def _longest(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     """The length of the longest sequence of a jagged tensor."""
     sources = [parameter.source for parameter in kernel.tensor_parameters]
     sizes = [s.shape[s.jagged_dim] for s in sources if s.jagged_dim is not None]

@@ -16,7 +16,7 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Argument
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.tensor import Tensor
 
 #: The widest access has so many bytes, and at most as many elements.
@@ -50,7 +50,7 @@ def deciding(
     return frozenset(found)
 
 
-def of_parameters(kernel: Kernel, environment: Mapping[Symbol, int]) -> frozenset[Symbol]:
+def of_parameters(kernel: Definition, environment: Mapping[Symbol, int]) -> frozenset[Symbol]:
     """The numbers that are deciding for some tensor of a kernel."""
     accesses = kernel.arrangement.accesses
     return frozenset().union(

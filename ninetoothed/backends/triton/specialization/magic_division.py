@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol
-from ninetoothed.symbols.simplify import Interval, interval, simplify
+from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
     from ninetoothed.tensors.access import Access

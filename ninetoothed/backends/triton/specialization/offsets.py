@@ -15,23 +15,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.symbols.expr import Symbol, as_symbol, leaf
 from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.access import Access
     from ninetoothed.tensors.tensor import Tensor
 
 
-def adjacent(kernel: Kernel, environment: Mapping[Symbol, int]) -> frozenset[Symbol]:
+def adjacent(kernel: Definition, environment: Mapping[Symbol, int]) -> frozenset[Symbol]:
     """The strides that are worth writing as the next dimension's size times its stride.
 
     Args:
         environment: the values of a call.
     """
-    known: dict[tuple[str, frozenset[Symbol]], frozenset[Symbol]]
-    known = kernel.memory.setdefault("adjacent", {})
     result: frozenset[Symbol] = frozenset()
     for parameter in kernel.tensor_parameters:
         source, offset = parameter.source, kernel.arrangement.accesses[parameter.name].offset
@@ -47,15 +46,15 @@ def adjacent(kernel: Kernel, environment: Mapping[Symbol, int]) -> frozenset[Sym
             if environment[as_symbol(stride)]
             == as_symbol(size).evaluate(environment) * environment[as_symbol(following)]
         )
-        key = (parameter.name, possible)
-        if key not in known:
-            known[key] = _worthwhile(source, offset, possible)
-        result |= known[key]
+        result |= _worthwhile(kernel, parameter.name, possible)
     return result
 
 
-def _worthwhile(source: Tensor, offset: Symbol, possible: frozenset[Symbol]) -> frozenset[Symbol]:
-    """As few of the strides as save as many divisions as all of them do."""
+@analysis
+def _worthwhile(kernel: Definition, name: str, possible: frozenset[Symbol]) -> frozenset[Symbol]:
+    """As few of a parameter's strides as save as many divisions as all of them do."""
+    source = kernel.program.parameter(name).source
+    offset = kernel.arrangement.accesses[name].offset
     fewest = _divisions(joined(source, offset, possible))
     if fewest >= _divisions(offset):
         return frozenset()

@@ -19,6 +19,7 @@ from ninetoothed.errors import (
     Location,
     UnresolvedNameError,
     caller_location,
+    location_of,
     near,
 )
 
@@ -90,19 +91,6 @@ class FunctionSource:
         yield self.closure
         yield self.function.__globals__
         yield self.function.__builtins__  # type: ignore[attr-defined]
-
-
-def location_of(node: ast.AST, file: str) -> Location:
-    """The place of ``node``; its end column only where it ends on the line it starts on."""
-    line = getattr(node, "lineno", 1)
-    same_line = getattr(node, "end_lineno", None) == line
-    end = getattr(node, "end_col_offset", None) if same_line else None
-    return Location(
-        file,
-        line,
-        _characters(file, line, getattr(node, "col_offset", None)),
-        _characters(file, line, end),
-    )
 
 
 def read(function: Callable[..., Any]) -> FunctionSource:
@@ -286,11 +274,3 @@ def _is_filled(cell: Any) -> bool:
         return cell.cell_contents is not cell
     except ValueError:
         return False
-
-
-def _characters(file: str, line: int, column: int | None) -> int | None:
-    """A tree's columns count UTF-8 bytes; a reader's count characters."""
-    if not column:
-        return column
-    text = linecache.getline(file, line)
-    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))

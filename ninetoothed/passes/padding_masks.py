@@ -1,0 +1,64 @@
+"""What is known while a program is walked, and the masks that follow from it: for ``exclude_padding``."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ninetoothed.passes.marks import SCALAR, Mark, Marked, with_rank
+from ninetoothed.passes.rewriting import Draft, assign, read
+from ninetoothed.program.nodes import Mask, SequenceLength, SymbolValue, at, clone
+
+
+class Knowledge:
+    """What is known of each variable, and the program that is made.
+
+    Attributes:
+        known: what is known of each variable.
+        statement: the statement that the expressions belong to.
+        constants: the names whose values are known at compile time.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.helpers = dict(draft.program.helpers)
+        self.known: dict[str, Marked] = {}
+        self.statement: ast.stmt = ast.Pass()
+        self.tensors: dict[str, Any] = {}
+        self.constants: set[str] = set()
+        for parameter in draft.program.parameters:
+            if parameter.kind == "tensor":
+                self.tensors[parameter.name] = parameter
+            else:
+                self.known[parameter.name] = SCALAR
+                if parameter.kind == "constexpr":
+                    self.constants.add(parameter.name)
+
+    def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+        """The expression as it is to be, and what is known of it."""
+        raise NotImplementedError
+
+    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
+        """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
+        return [
+            self.mask(mark, origin)
+            for mark in with_rank(value).marks
+            if not (but_zero and mark.is_zero)
+        ]
+
+    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
+        """The node for a mark; indices that may have changed since the load are kept from there."""
+        loaded = mark.origin
+        for index, node in enumerate(loaded.tile.indices):
+            if not self.is_stable(node):
+                name = self.draft.fresh(f"{loaded.tile.parameter}_index")
+                self.draft.insert_before(loaded.statement, assign(name, node, node))
+                loaded.tile.indices[index] = read(name, node)
+        return at(Mask(tile=clone(loaded.tile), layout=mark.layout), origin)
+
+    def is_stable(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return self.draft.counts[node.id] <= 1
+        if isinstance(node, ast.BinOp):
+            return self.is_stable(node.left) and self.is_stable(node.right)
+        return isinstance(node, ast.Constant | SymbolValue | SequenceLength)

@@ -1,0 +1,78 @@
+"""The Program: what one program of a kernel does, as the parser makes it and the passes rewrite it.
+
+See ``nodes`` for what it is made of, ``verify`` for what must always hold.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.program.constancy import reached
+from ninetoothed.program.nodes import walk
+from ninetoothed.program.printer import block_text, parameter_text
+
+
+@dataclass(frozen=True)
+class Program:
+    """What one program of a kernel does.
+
+    Attributes:
+        name: the kernel's name.
+        parameters: the arranged parameters, in the application's order.
+        body: statements: ``Assign`` to a name or a tuple of names, ``AnnAssign``, ``AugAssign`` to
+            a name, ``Expr``, ``If``, ``For`` over a name, ``While``, ``Pass``, ``Store`` and
+            ``SourceStore``. Never changed in place once the program is made.
+        externs: ``triton.jit`` functions by the name that they have in the body.
+        helpers: functions that the language calls back (the combine function of ``reduce``), by
+            name. Their bodies end in a ``Return`` and otherwise have the same nodes.
+        names: every identifier in the body: a backend's own names must differ from them.
+    """
+
+    name: str
+    parameters: tuple[Any, ...]
+    body: list[ast.stmt]
+    externs: Mapping[str, Any] = field(default_factory=dict)
+    helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        """The program as text, its parameters with their levels first."""
+        lines = [f"program {self.name}:"]
+        lines += [f"    {parameter_text(parameter)}" for parameter in self.parameters]
+        for helper in self.helpers.values():
+            lines += ["", block_text([helper])]
+        return "\n".join([*lines, "", block_text(self.body)]) + "\n"
+
+    def parameter(self, name: str) -> Any:
+        """The parameter called ``name``; ``KeyError`` if there is none."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(name)
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """Every node of the body and of the helpers."""
+        for statement in (*self.body, *self.helpers.values()):
+            yield from walk(statement)
+
+    @property
+    def has_loop(self) -> bool:
+        """Whether there is a loop in the body or in a helper."""
+        return any(isinstance(node, ast.For | ast.While) for node in self.nodes())
+
+    def touched(self, constants: Mapping[str, Any] | None = None) -> frozenset[str]:
+        """The tensor parameters whose elements, offsets, strides, pointer or type are used.
+
+        Args:
+            constants: the values of constexpr parameters. What stands under a condition that they
+                decide against does not count.
+        """
+        return frozenset(
+            node.parameter
+            for statement in (*reached(self.body, constants or {}), *self.helpers.values())
+            for node in walk(statement)
+            if hasattr(node, "parameter")
+        )

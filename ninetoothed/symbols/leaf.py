@@ -1,0 +1,97 @@
+"""What a name in an expression stands for: its bounds, whose size it is, who chooses its value."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+CONSTEXPR_BOUNDS = (1, 2**20)
+META_BOUNDS = (32, 1024)
+
+#: For `Leaf.serial`.
+serials = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """What a name in an expression stands for.
+
+    Attributes:
+        name: how it prints.
+        role: ``"symbol"`` (a user's), ``"size"`` or ``"stride"`` (of a tensor), ``"index"`` (a
+            position that the compiler introduces).
+        owner: for a size or stride, the identity of the source tensor; for a fresh symbol, a token.
+        dim: for a size or stride, the dimension.
+        extent: for an index, the expression that it stays below; it is never negative.
+        serial: tells names that read the same apart where an order is needed, and nothing else.
+    """
+
+    name: str
+    role: str = "symbol"
+    owner: object = None
+    dim: int | None = None
+    constexpr: bool = False
+    meta: bool = False
+    lower_bound: int | None = None
+    upper_bound: int | None = None
+    power_of_two: bool = False
+    extent: object = None
+    serial: int = 0
+
+    @property
+    def label(self) -> str:
+        """How it prints once its owner has a name in a kernel."""
+        owner = getattr(self.owner, "label", None)
+        if owner is None:
+            return self.name
+        return owner if self.dim is None else f"{owner}_{self.role}_{self.dim}"
+
+
+class Fresh:
+    """The identity of a name that is equal to no other, whatever it is called.
+
+    Attributes:
+        label: how it prints once a kernel has given it a name.
+    """
+
+    __slots__ = ("label",)
+
+    def __init__(self) -> None:
+        self.label: str | None = None
+
+
+def declared(
+    name: str,
+    constexpr: bool | None = None,
+    meta: bool | None = None,
+    lower_bound: int | None = None,
+    upper_bound: int | None = None,
+    power_of_two: bool | None = None,
+) -> Leaf:
+    """A user's name with the keywords of `Symbol`, what is left out filled in.
+
+    Raises:
+        ValueError: the keywords contradict each other.
+    """
+    if constexpr and meta:
+        raise ValueError(
+            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
+        )
+    if constexpr or meta:
+        defaults = META_BOUNDS if meta else CONSTEXPR_BOUNDS
+        if lower_bound is None:
+            lower_bound = defaults[0] if upper_bound is None else min(defaults[0], upper_bound)
+        if upper_bound is None:
+            upper_bound = max(defaults[1], lower_bound)
+    if power_of_two is None:
+        power_of_two = bool(meta)
+    if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
+        raise ValueError(f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}")
+    return Leaf(
+        name,
+        constexpr=bool(constexpr),
+        meta=bool(meta),
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
+        power_of_two=power_of_two,
+    )
