@@ -316,7 +316,18 @@ class Addresses:
             if not wanted <= present:
                 continue
             found.append(positions.tree(condition, tile, layout))
+        found += self._within(positions, tile)
         return all_of(found) if found else None
+
+    def _within(self, positions: _Positions, tile: TileRef) -> Iterator[ast.expr]:
+        """That selections which may leave their level do not."""
+        middle = [size for level in positions.parameter.middle_levels for size in level]
+        for place, index in enumerate(tile.indices):
+            if (tile.parameter, place) in self._emitter.variant.beyond:
+                yield ast.Compare(index, [ast.GtE()], [ast.Constant(0)])
+                yield ast.Compare(
+                    index, [ast.Lt()], [self._emitter.position(as_symbol(middle[place]))]
+                )
 
     def _pointer(self, positions: _Positions, tile: TileRef) -> ast.expr:
         offset = positions.offset

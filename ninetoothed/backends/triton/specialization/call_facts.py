@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis import comparisons
 from ninetoothed.backends.triton.specialization import magic_division, offsets
 from ninetoothed.backends.triton.specialization import size_ratios as ratios
+from ninetoothed.backends.triton.specialization.selections import Selection, taken, unguarded
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
@@ -48,6 +49,7 @@ class Variant:
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
+        beyond: selections that may leave their level (`selections`).
         ring: the rings of buffers that a loop loads to itself (`rings`).
     """
 
@@ -66,6 +68,7 @@ class Variant:
     is_long: bool = False
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
+    beyond: frozenset[Selection] = frozenset()
     ring: Ring | None = None
 
     def box(self, parameter: str) -> Box | None:
@@ -83,12 +86,18 @@ def variant_of(
     divisors: set[tuple[Symbol, int]] = set()
     powers: set[Symbol] = set()
     empty: set[Symbol] = set()
+    beyond: set[Selection] = set()
+    selected = taken(kernel, environment)
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         access = kernel.arrangement.accesses[parameter.name]
         ranges = positions(parameter, access, environment, grid)
-        holding |= {(parameter.name, p) for p in _holding(access, environment, ranges)}
-        bounds |= set(magic_division.bounded(access, environment, ranges))
+        own = {place: known for (name, place), known in selected.items() if name == parameter.name}
+        reached = {**ranges, **{access.selections[place]: known for place, known in own.items()}}
+        middle = [size for level in parameter.middle_levels for size in level]
+        beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
+        holding |= {(parameter.name, p) for p in _holding(access, environment, reached)}
+        bounds |= set(magic_division.bounded(access, environment, reached))
         divisors |= set(ratios.known(access, environment))
         units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
         for size in parameter.tile_shape:
@@ -114,6 +123,7 @@ def variant_of(
         is_long=_longest(kernel, environment) > _LARGEST_INT32,
         ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
+        beyond=frozenset(beyond),
     )
 
 

@@ -1,0 +1,47 @@
+"""No selection takes an access out of its tensor: on CPUs, in Triton's interpreter, in the text."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("triton", reason="needs Triton")
+
+from examples import mm  # noqa: E402
+from ninetoothed.backends.triton.translation import specialize  # noqa: E402
+from ninetoothed.errors import OutOfBoundsError  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
+from tests.triton import selections_cases  # noqa: E402
+from tests.triton.interpreted import failures  # noqa: E402
+
+CASES = [name for name in vars(selections_cases) if name.startswith("case_")]
+
+
+#: Where an index is negative: CPUs say so, as of any access that leaves its tensor.
+NEGATIVE = CASES[-3:]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_numpy(case: str) -> None:
+    run = getattr(selections_cases, case)
+    if case in NEGATIVE:
+        with pytest.raises(OutOfBoundsError, match="leaves"):
+            run()
+    else:
+        run()
+
+
+def test_in_the_interpreter() -> None:
+    assert failures(selections_cases.__name__) == {}
+
+
+def text(inner: int, other: int) -> str:
+    kernel = mm.kernel
+    call = kernel.call_of(*map(torch.empty, ((64, inner), (other, 64), (64, 64))))
+    values = tuple((kernel.names[symbol], 64) for symbol in kernel.definition.meta_symbols)
+    return specialize(kernel.definition, call, Config(values, 4, 3)).emitted.text
+
+
+def test_nothing_is_paid_where_the_numbers_agree() -> None:
+    assert "mask" not in text(1024, 1024)
+    assert "mask" in text(1024, 64)
