@@ -73,7 +73,7 @@ def test_tuning_ahead_is_used_by_later_calls() -> None:
     x, y = make(512, 512), make(512, 512)
     output = torch.full((512, 512), torch.nan, dtype=torch.float16, device="cuda")
     kernel(x, y, output)
-    tuned = ninetoothed.tune(kernel.definition, x, y, output, effort="quick")
+    tuned = ninetoothed.tune(kernel, x, y, output, effort="quick")
     assert tuned.device == torch.cuda.get_device_name()
     assert tuned.milliseconds <= 1.05 * min(tuned.times.values()) and len(tuned.times) > 10
     output.fill_(torch.nan)
@@ -121,7 +121,7 @@ def test_a_fresh_process_finds_what_was_compiled(monkeypatch, tmp_path) -> None:
     program = (
         "import torch\n"
         "from examples import mm\n"
-        "from ninetoothed.backends.triton import planning\n"
+        "from ninetoothed.backends.triton.planning import planner as planning\n"
         "asked = []\n"
         "compiled_for = planning.compiled_for\n"
         "planning.compiled_for = lambda *given: asked.append(1) or compiled_for(*given)\n"
