@@ -62,9 +62,7 @@ def test_nor_are_tiles_too_small_for_a_warp():
 
 
 def test_a_narrow_tile_is_folded_along_what_is_left():
-    small = folds(
-        TEN["conv2d"], *map(half, CONVOLUTION), BLOCK_SIZE_M=16, BLOCK_SIZE_K=128
-    )
+    small = folds(TEN["conv2d"], *map(half, CONVOLUTION), BLOCK_SIZE_M=16, BLOCK_SIZE_K=128)
 
     assert small == {"input": 1}
 

@@ -13,11 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis import streams
-from ninetoothed.backends.triton.options import (
-    descriptors,
-    eviction_policy,
-    folded_gather,
-    swizzle,
+from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN
+from ninetoothed.backends.triton.printers import program_order
+from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
+from ninetoothed.backends.triton.printers.trees import (
+    all_of,
+    assign,
+    element_type,
+    language,
+    method,
+    name,
+    number,
+    sum_of,
 )
 from ninetoothed.backends.triton.specialization import offsets
 from ninetoothed.program.nodes import TileRef
@@ -32,42 +39,13 @@ from ninetoothed.tensors.access import (
 )
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.options.cooperative_reduction import Piece
-    from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.backends.triton.options.interleaved_pairs import Pair
+    from ninetoothed.backends.triton.ir.nodes import Pair, Piece
     from ninetoothed.backends.triton.printers.triton import _Emitter
+    from ninetoothed.backends.triton.specialization.boxes import Box
     from ninetoothed.tensors.arrange import Parameter
 
 #: For each dimension of a value, the tile's dimension that it follows, or None.
 Layout = Sequence["int | None"]
-
-
-def name(identifier: str) -> ast.expr:
-    return ast.Name(identifier, ast.Load())
-
-
-def language(function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.expr:
-    """A call of a function of Triton's language."""
-    attribute: ast.expr = name("tl")
-    for part in function.split("."):
-        attribute = ast.Attribute(attribute, part, ast.Load())
-    return ast.Call(
-        attribute, list(arguments), [ast.keyword(key, value) for key, value in keywords.items()]
-    )
-
-
-def element_type(pointer: ast.expr) -> ast.expr:
-    """The type of what a pointer points to."""
-    return ast.Attribute(ast.Attribute(pointer, "dtype", ast.Load()), "element_ty", ast.Load())
-
-
-def assign(target: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(target, ast.Store())], value)
-
-
-def all_of(conditions: Sequence[ast.expr]) -> ast.expr:
-    """Where all of one or more conditions hold."""
-    return functools.reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), conditions)
 
 
 class Scope:
@@ -100,7 +78,7 @@ class Addresses:
         self.scope = Scope()
         self._positions: dict[str, _Positions] = {}
         self._pairs: dict[Pair, _Positions] = {}
-        self._folds = dict(emitter.variant.folded)
+        self._folds = dict(emitter.lowered.folds)
         self._folded: dict[str, _Positions] = {}
 
     def prologue(self) -> list[ast.stmt]:
@@ -124,30 +102,27 @@ class Addresses:
         if number:
             program = name(number)
         if self._wide:
-            program = _method(program, "to", ast.Attribute(name("tl"), "int64", ast.Load()))
+            program = method(program, "to", ast.Attribute(name("tl"), "int64", ast.Load()))
         if not self._program_names:
             return []
         if len(grid) == 1:
             return [assign(self._program_names[0], program)]
         whole = self._emitter.fresh("program")
         first, tree = assign(whole, program), self._emitter.tree
-        if self._emitter.options.group > 1 and swizzle.is_grouped(self._emitter.kernel.arrangement):
-            fresh = self._emitter.fresh
-            group = self._emitter.options.group
-            return [first, *swizzle.grouped(whole, self._program_names, grid, group, tree, fresh)]
-        if self._emitter.variant.ring and self._emitter.variant.ring.has_inverses:
-            inverse, fresh = self._emitter.inverse, self._emitter.fresh
-            return [
-                first,
-                *swizzle.by_inverses(whole, self._program_names, grid, tree, inverse, fresh),
-            ]
-        return [first, *swizzle.plain(whole, self._program_names, grid, tree)]
+        names, lowered, fresh = self._program_names, self._emitter.lowered, self._emitter.fresh
+        if lowered.group > 1:
+            grouped = program_order.grouped(whole, names, grid, lowered.group, tree, fresh)
+            return [first, *grouped]
+        if lowered.by_inverses:
+            inverse = self._emitter.inverse
+            return [first, *program_order.by_inverses(whole, names, grid, tree, inverse, fresh)]
+        return [first, *program_order.plain(whole, names, grid, tree)]
 
     # Accesses of tiles.
 
     def load(self, tile: TileRef) -> ast.expr:
         """The value of a tile."""
-        box = self._emitter.variant.box(tile.parameter)
+        box = self._emitter.lowered.box(tile.parameter)
         if box is not None:
             return self._load_box(tile, box)
         if tile.parameter in self._folds:
@@ -166,8 +141,8 @@ class Addresses:
         positions = self._of(tile)
         descriptor = self._emitter.descriptor(tile.parameter)
         corner = ast.List(self._corner(positions, tile, box), ast.Load())
-        block = _method(descriptor, "load", corner)
-        return descriptors.as_tile(block, box, self._widths(positions.parameter.tile_shape))
+        block = method(descriptor, "load", corner)
+        return as_tile(block, box, self._widths(positions.parameter.tile_shape))
 
     def _store_box(self, tile: TileRef, box: Box, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile by its source's descriptor."""
@@ -180,20 +155,20 @@ class Addresses:
         value = self.scope.named(self._emitter, f"{tile.parameter}_value", value)
         corner = self._corner(positions, tile, box)
         if not box.is_halved:
-            block = descriptors.as_block(value, box, widths)
-            return ast.Expr(_method(descriptor, "store", ast.List(corner, ast.Load()), block))
+            block = as_block(value, box, widths)
+            return ast.Expr(method(descriptor, "store", ast.List(corner, ast.Load()), block))
         *outer, last = widths
         half = ast.BinOp(last, ast.FloorDiv(), ast.Constant(2))
         names = [self._emitter.fresh(f"{tile.parameter}_{side}") for side in ("left", "right")]
         both = ast.Tuple([ast.Name(each, ast.Store()) for each in names], ast.Store())
-        self.scope.before.append(ast.Assign([both], descriptors.halves(value, outer, half)))
+        self.scope.before.append(ast.Assign([both], halves(value, outer, half)))
         corners = [corner, [*corner[:-1], ast.BinOp(corner[-1], ast.Add(), half)]]
         stores = [
-            _method(
+            method(
                 descriptor,
                 "store",
                 ast.List(each, ast.Load()),
-                descriptors.as_block(name(side), box, [*outer, half]),
+                as_block(name(side), box, [*outer, half]),
             )
             for each, side in zip(corners, names)
         ]
@@ -226,9 +201,8 @@ class Addresses:
         keywords: dict[str, ast.expr] = {}
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
-        is_streamed = tile.parameter in streams.streamed(self._emitter.kernel)
-        if self._emitter.options.hints and is_streamed and not positions.is_pair:
-            keywords["eviction_policy"] = ast.Constant(eviction_policy.LAST)
+        if tile.parameter in self._emitter.lowered.last_to_leave and not positions.is_pair:
+            keywords["eviction_policy"] = ast.Constant("evict_last")
         return language("load", pointer, **keywords)
 
     def filler(self, parameter: str) -> ast.expr:
@@ -240,7 +214,7 @@ class Addresses:
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""
-        box = self._emitter.variant.box(tile.parameter)
+        box = self._emitter.lowered.box(tile.parameter)
         if box is not None:
             return self._store_box(tile, box, value)
         return self._stored(self._of(tile), tile, value)
@@ -299,12 +273,12 @@ class Addresses:
         holding = self._emitter.variant.holding
         present = {lane for lane in layout if lane is not None}
         found: list[ast.expr] = []
-        for number, condition in enumerate(positions.access.conditions):
+        for place, condition in enumerate(positions.access.conditions):
             condition = positions.compact(condition)
-            if (positions.parameter.name, number) in holding:
+            if (positions.parameter.name, place) in holding:
                 continue
-            whole = self._emitter.whole
-            if whole is not None and not positions.is_pair and whole.covers(tile, number):
+            inside = self._emitter.holding
+            if inside is not None and not positions.is_pair and inside.covers(tile, place):
                 continue
             if condition.op == "const":
                 if condition.operands[0]:
@@ -323,14 +297,14 @@ class Addresses:
         pointer = self._emitter.pointer(positions.parameter.name)
         if offset == 0 and not positions.lanes:
             return pointer
-        if self._emitter.variant.ahead and positions.is_advanced:
+        if self._emitter.lowered.fetched and positions.is_advanced:
             # What a loop leaves as it is is added to the pointer before the loop.
-            return functools.reduce(_sum, positions.start_and_advance(tile), pointer)
+            return functools.reduce(sum_of, positions.start_and_advance(tile), pointer)
         if positions.parameter.name in streams.moved(self._emitter.kernel):
             # One addition for all elements, and constants between a thread's: fewer registers.
             if parts := positions.first_and_others(tile):
-                return functools.reduce(_sum, parts, pointer)
-        return _sum(pointer, self._spread(positions, positions.offset_tree(tile), offset))
+                return functools.reduce(sum_of, parts, pointer)
+        return sum_of(pointer, self._spread(positions, positions.offset_tree(tile), offset))
 
     def _spread(self, positions: _Positions, tree: ast.expr, expression: Symbol) -> ast.expr:
         """``tree`` in the tile's whole shape, where it does not have it already."""
@@ -511,7 +485,7 @@ class _Positions:
         return [self._summed(part, tile) for part in parts]
 
     def _summed(self, terms: Sequence[Symbol], tile: TileRef) -> ast.expr:
-        return functools.reduce(_sum, [self.tree(term, tile, self.lanes) for term in terms])
+        return functools.reduce(sum_of, [self.tree(term, tile, self.lanes) for term in terms])
 
     def shape(self) -> list[ast.expr]:
         """The shape that the positions have together."""
@@ -520,10 +494,10 @@ class _Positions:
             return sizes
         near, far = sizes[self._fold], sizes[1 - self._fold]
         return [
-            ast.Constant(folded_gather.NEIGHBOURS),
-            ast.BinOp(far, ast.FloorDiv(), ast.Constant(folded_gather.RUN)),
-            ast.Constant(folded_gather.RUN),
-            ast.BinOp(near, ast.FloorDiv(), ast.Constant(folded_gather.NEIGHBOURS)),
+            ast.Constant(NEIGHBOURS),
+            ast.BinOp(far, ast.FloorDiv(), ast.Constant(RUN)),
+            ast.Constant(RUN),
+            ast.BinOp(near, ast.FloorDiv(), ast.Constant(NEIGHBOURS)),
         ]
 
     def tree(self, expression: Symbol, tile: TileRef, layout: Iterable[int | None]) -> ast.expr:
@@ -663,19 +637,3 @@ class _Positions:
 
     def _depends_on_selection(self, expression: Symbol) -> bool:
         return any(node in self._selections for node in expression.walk())
-
-
-def _sum(left: ast.expr, right: ast.expr) -> ast.expr:
-    return ast.BinOp(left, ast.Add(), right)
-
-
-def _method(value: ast.expr, method: str, *arguments: ast.expr) -> ast.expr:
-    return ast.Call(ast.Attribute(value, method, ast.Load()), list(arguments), [])
-
-
-def number(value: Any) -> ast.expr:
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return ast.Call(name("float"), [ast.Constant(str(value))], [])
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:
-        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
-    return ast.Constant(value)

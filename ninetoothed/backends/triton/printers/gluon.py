@@ -130,11 +130,11 @@ class Translation:
     """
 
     def __init__(self, emitter: _Emitter, statements: Sequence[ast.stmt]) -> None:
-        assert emitter.variant.ring is not None
+        assert emitter.lowered.ring is not None
         if emitter.kernel.optimized.externs or emitter.kernel.optimized.helpers:
             raise NotPossibleError("functions of the user's in Triton")
         self._emitter = emitter
-        self._size = emitter.variant.ring.size
+        self._size = emitter.lowered.ring.size
         self._parameters = {p.name: p for p in emitter.used.values()}
         self._before, self._loops, self._after = _cut(statements)
         self._slot, self._phase, self._coming = map(emitter.fresh, ("slot", "phase", "coming"))

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.analysis.comparisons import Dims, comparisons_of
-from ninetoothed.backends.triton.options import loop_splitting
-from ninetoothed.backends.triton.options.cooperative_reduction import PieceStore
-from ninetoothed.backends.triton.options.interleaved_pairs import PairLoad, PairStore
-from ninetoothed.backends.triton.printers.addresses import (
-    Addresses,
-    Scope,
-    all_of,
-    element_type,
-    language,
-    name,
+from ninetoothed.backends.triton.ir.nodes import (
+    LibraryRef,
+    PairLoad,
+    PairStore,
+    PartPosition,
+    PieceStore,
+    SplitLoop,
+    Workspace,
 )
+from ninetoothed.backends.triton.printers.addresses import Addresses, Scope
+from ninetoothed.backends.triton.printers.trees import all_of, assign, element_type, language, name
+from ninetoothed.backends.triton.specialization.comparisons import Dims, comparisons_of
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
@@ -36,8 +36,10 @@ from ninetoothed.program.nodes import (
     TileRef,
     Widened,
     at,
+    clone,
 )
 from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.symbols.simplify import interval
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.triton import _Emitter
@@ -55,15 +57,11 @@ class Lowering(ast.NodeTransformer):
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """A statement, after those that compute and load its tiles."""
-        if isinstance(statement, ast.For) and self._emitter.options.peel:
-            kernel, variant = self._emitter.kernel, self._emitter.variant
-            whole = loop_splitting.whole_rounds(kernel, variant, statement)
-            if whole is not None:
-                return loop_splitting.split(self, self._emitter, statement, whole)
-        return self.unsplit(statement)
+        if isinstance(statement, SplitLoop):
+            return self._split(statement)
+        return self._unsplit(statement)
 
-    def unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
-        """A statement that is not a loop to be split."""
+    def _unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
         outer, self._addresses.scope = self._addresses.scope, Scope()
         result = self._visit_head(statement)
         before = [at(new, statement) for new in self._addresses.scope.before]
@@ -74,6 +72,34 @@ class Lowering(ast.NodeTransformer):
                 lowered = [new for old in inner for new in self.statement(old)]
                 setattr(result, block, lowered)
         return [*before, result]
+
+    def _split(self, loop: SplitLoop) -> list[ast.stmt]:
+        """The statements of a loop's two parts."""
+        assert isinstance(loop.iter, ast.Call)
+        full, variable = loop.full, loop.full.holding.variable
+        before: list[ast.stmt] = []
+        bounds = [ast.Constant(0), *loop.iter.args][-2:]
+        for place, label in enumerate(("first", "end")):
+            if not isinstance(bounds[place], (ast.Name, ast.Constant)):
+                label = self._emitter.fresh(f"{variable}_{label}")
+                before += self.statement(at(assign(label, bounds[place]), loop))
+                bounds[place] = name(label)
+        start, end = bounds
+        middle = self._emitter.fresh(f"{variable}_whole")
+        before += self.statement(at(assign(middle, clone(end)), loop))
+        for count, guards in full.counts:
+            least = language("minimum", name(middle), self._emitter.position(count))
+            statement: ast.stmt = assign(middle, least)
+            for guard in reversed(guards):
+                statement = ast.If(self.visit(clone(guard)), [statement], [])
+            before.append(at(statement, loop))
+        is_zero = isinstance(start, ast.Constant) and start.value == 0
+        if not is_zero or any(interval(count)[0] < 0 for count, _ in full.counts):
+            before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
+        self._emitter.holding = full.holding
+        first = self._unsplit(_part(loop, start, name(middle)))
+        self._emitter.holding = None
+        return [*before, *first, *self._unsplit(_part(loop, name(middle), end))]
 
     def function(self, function: ast.FunctionDef) -> ast.FunctionDef:
         """A helper that the language calls back."""
@@ -302,9 +328,21 @@ class Lowering(ast.NodeTransformer):
         if comparison is None:
             return None
         known = self._emitter.variant.comparisons
-        if self._emitter.whole is not None:
-            known |= self._emitter.whole.comparisons
+        if self._emitter.holding is not None:
+            known |= self._emitter.holding.comparisons
         return comparison.dims if comparison.excess in known else None
+
+    def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
+        self._emitter.library.add(node.name)
+        return at(name(node.name), node)
+
+    def visit_Workspace(self, node: Workspace) -> ast.expr:
+        return at(self._emitter.workspace(node.what), node)
+
+    def visit_PartPosition(self, node: PartPosition) -> ast.expr:
+        parts = self._emitter.parts
+        assert parts is not None
+        return at(name(parts.tile if node.what == "tile" else parts.part), node)
 
     def visit_ExternRef(self, node: ExternRef) -> ast.expr:
         return at(name(node.name), node)
@@ -313,6 +351,14 @@ class Lowering(ast.NodeTransformer):
         if isinstance(node.ctx, ast.Load) and node.id in self._values:
             return at(self._emitter.value(node.id), node)
         return node
+
+
+def _part(loop: ast.For, start: ast.expr, end: ast.expr) -> ast.For:
+    """A part of a loop, from a round to another."""
+    whole = clone(loop)
+    part = at(ast.For(whole.target, whole.iter, whole.body, whole.orelse), loop)
+    part.iter.args = [clone(start), clone(end)]  # type: ignore[attr-defined]
+    return part
 
 
 def _size(symbol: Any) -> Any:

@@ -10,23 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.options import (
-    cooperative_reduction,
-    dependent_launch,
-    full_tile_versioning,
-    interleaved_pairs,
-    loop_splitting,
-    partial_reduction_sinking,
-    persistent,
-    register_prefetch,
-    split_k,
-    tma_pipeline,
-)
-from ninetoothed.backends.triton.options.registry import Options
-from ninetoothed.backends.triton.printers import gluon
+from ninetoothed.backends.triton.printers import gluon, persistent
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.lowering import Lowering
-from ninetoothed.backends.triton.specialization.call_facts import Variant
+from ninetoothed.backends.triton.printers.parts import Parts
+from ninetoothed.backends.triton.printers.trees import assign, name
 from ninetoothed.errors import Location
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import SymbolValue, Widened, clone, location
@@ -35,13 +23,16 @@ from ninetoothed.symbols.expr import Symbol, as_symbol, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates, product
 
 if TYPE_CHECKING:
+    from ninetoothed.backends.triton.analysis.full_iterations import Holding
+    from ninetoothed.backends.triton.ir.lowered import Lowered
+    from ninetoothed.backends.triton.specialization.call_facts import Variant
     from ninetoothed.kernels.definition import Definition
 
 #: Functions of the language whose arguments must be known when Triton compiles.
 _COMPILE_TIME = frozenset({"arange", "static_range", "full", "zeros", "reshape", "broadcast_to"})
 
-_GENERIC = Variant()
-_PLAIN = Options()
+#: The first statement of a program that waits for the kernel before (`dependent_launch`).
+WAIT = "tl.extra.cuda.gdc_wait()"
 
 
 @dataclass(frozen=True)
@@ -74,6 +65,7 @@ class Emitted:
         lines: the user's location for lines of ``text`` (counted from 1).
         externs: functions that the module uses and does not define.
         needs: what must hold of a call, in Gluon.
+        waits: whether a program first waits for the kernel before: no other may be launched early.
     """
 
     text: str
@@ -81,29 +73,20 @@ class Emitted:
     lines: dict[int, Location] = field(default_factory=dict)
     externs: dict[str, Any] = field(default_factory=dict)
     needs: gluon.Needs | None = None
+    waits: bool = False
 
 
-def emit(kernel: Definition, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
-    """The source of a kernel, for calls that the variant describes, with these options."""
-    return _Emitter(kernel, variant, options).emit()
+def emit(lowered: Lowered) -> Emitted:
+    """The source of a kernel for a kind of call."""
+    return _Emitter(lowered).emit()
 
 
 class _Emitter:
-    def __init__(self, kernel: Definition, variant: Variant, options: Options) -> None:
-        self._kernel = kernel
-        self._variant = variant
-        self.options = options
-        self._program = kernel.optimized
-        if options.split == 1:
-            self._program = interleaved_pairs.run(
-                self._program, kernel.arrangement.accesses, variant
-            )
-        if variant.ring:
-            self._program = tma_pipeline.run(self._program, dict(variant.ring.constants))
+    def __init__(self, lowered: Lowered) -> None:
+        kernel = self._kernel = lowered.kernel
+        self.lowered = lowered
+        self._program = lowered.program
         self.library: set[str] = set()
-        if options.defer and partial_reduction_sinking.applies(kernel):
-            self._program = partial_reduction_sinking.run(self._program)
-            self.library |= partial_reduction_sinking.FUNCTIONS
         self._constexpr = constexpr_symbols(kernel)
         self._taken = {*self._program.names, *kernel.names.values()}
         self._taken |= {p.name for p in kernel.parameters}
@@ -111,18 +94,12 @@ class _Emitter:
         self.imports: set[str] = set()
         self._writer = _Writer()
         self._addresses = Addresses(self)
-        #: The number of the element of the grid, where a program handles several (`persistent`).
-        self.number = self.fresh("number") if options.persistent else ""
+        #: The number of the element of the grid, where a program handles several.
+        self.number = self.fresh("number") if lowered.is_persistent else ""
         #: The parts that each element of the grid is done in, where those are several.
-        self.parts = self._parts()
-        #: The rounds that are being emitted, where a loop is split (`peel`).
-        self.whole: loop_splitting.Whole | full_tile_versioning.Interior | None = None
-
-    def _parts(self) -> split_k.Parts | None:
-        count = self.options.split
-        if count > 1 and self.options.shares:
-            return cooperative_reduction.Shares(self, count, self.options.shares - 1)
-        return split_k.Parts(self, count) if count > 1 else None
+        self.parts = Parts(self) if lowered.parts > 1 else None
+        #: What holds where statements are being emitted, besides what holds everywhere.
+        self.holding: Holding | None = None
 
     def emit(self) -> Emitted:
         addresses = self._addresses
@@ -130,18 +107,18 @@ class _Emitter:
         body = self._body(lowering)
         helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
         prologue = addresses.prologue()
-        count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
+        count = self.tree(product(self._kernel.grid)) if self.lowered.is_persistent else None
         statements = [s for group in body for s in group] or [ast.Pass()]
         needs: gluon.Needs | None = None
-        if self._variant.ring:
+        if self.lowered.ring:
             translation = gluon.Translation(self, [*prologue, *statements])
             prologue, statements = [], translation.statements()
             needs = translation.needs
             self.library = translation.library
         parameters = self._ordered()
         write = self._writer
-        language = "gluon" if self._variant.ring else "triton"
-        constexpr = "gl.constexpr" if self._variant.ring else "tl.constexpr"
+        language = "gluon" if self.lowered.ring else "triton"
+        constexpr = "gl.constexpr" if self.lowered.ring else "tl.constexpr"
         for line in self._header():
             write.line(line)
         for function in helpers:
@@ -156,8 +133,8 @@ class _Emitter:
         for parameter in parameters:
             write.line(f"    {parameter.name}{f': {constexpr}' if parameter.is_constexpr else ''},")
         write.line("):")
-        if self.options.overlap:
-            write.line(f"    {dependent_launch.WAIT}")
+        if self.lowered.waits:
+            write.line(f"    {WAIT}")
         if count is not None:
             total = self.fresh("num_tiles")
             statements = persistent.loop(self.number, total, count, [*prologue, *statements])
@@ -173,6 +150,7 @@ class _Emitter:
             write.locations,
             dict(self._program.externs),
             needs,
+            self.lowered.waits,
         )
 
     def widths(self, parameter: str) -> list[ast.expr]:
@@ -182,21 +160,24 @@ class _Emitter:
 
     def _body(self, lowering: Lowering) -> list[list[ast.stmt]]:
         """The program's statements, each after what it needs; twice where masks are left out."""
-        if not self._variant.interior - self._variant.holding:
-            return [lowering.statement(statement) for statement in self._statements()]
-        self.whole = full_tile_versioning.Interior(self._variant.interior)
-        inside = [new for s in self._statements() for new in lowering.statement(s)]
-        self.whole = None
-        beyond = [new for s in self._statements() for new in lowering.statement(s)]
+        full_tiles = self.lowered.full_tiles
+        if full_tiles is None:
+            return [lowering.statement(clone(s)) for s in self._program.body]
+        self.holding = full_tiles.holding
+        inside = [new for s in self._program.body for new in lowering.statement(clone(s))]
+        self.holding = None
+        beyond = [new for s in self._program.body for new in lowering.statement(clone(s))]
         label = self.fresh("has_all")
-        branches = ast.If(ast.Name(label, ast.Load()), inside, beyond)
-        return [[*full_tile_versioning.asked(self, label), branches]]
+        branches = ast.If(name(label), inside, beyond)
+        return [[*self._asked(full_tiles.tests, label), branches]]
 
-    def _statements(self) -> list[ast.stmt]:
-        """The program's body, copied, as the options have it."""
-        parts, early = self.parts, self._variant.ahead
-        body = parts.cut(self._program) if parts else [clone(s) for s in self._program.body]
-        return register_prefetch.fetched(body, early, self.fresh) if early else body
+    def _asked(self, excesses: Sequence[Symbol], label: str) -> list[ast.stmt]:
+        """What finds out whether all elements of the program exist, under a name."""
+        first, *others = [
+            ast.Compare(self.position(excess), [ast.Lt()], [ast.Constant(0)]) for excess in excesses
+        ]
+        target = ast.Name(label, ast.Store())
+        return [assign(label, first), *(ast.AugAssign(target, ast.BitAnd(), o) for o in others)]
 
     def _header(self) -> Iterator[str]:
         kernel = self._kernel
@@ -204,14 +185,14 @@ class _Emitter:
         file = code.co_filename.replace("\\", "/").rpartition("/")[2]
         yield f"# {kernel.name}: generated by NineToothed; do not edit."
         yield f"# Application: {kernel.application.__qualname__}, {file}:{code.co_firstlineno}."
-        count = self.options.split
+        count = self.lowered.parts
         yield f"# {f'{count} programs' if count > 1 else 'One program'} for each element of the grid "
         self._writer.amend(
             ", ".join(ast.unparse(self.tree(size, record=False)) for size in kernel.grid)
         )
-        if self._variant.ring:
+        if self.lowered.ring:
             yield "import triton"
-            if self.options.overlap:
+            if self.lowered.waits:
                 yield "import triton.language as tl"
             yield from gluon.IMPORTS.splitlines()
             yield from self._library("gluon_library")
@@ -234,7 +215,7 @@ class _Emitter:
 
     @property
     def variant(self) -> Variant:
-        return self._variant
+        return self.lowered.facts
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing in the emitted function has yet."""
@@ -279,7 +260,7 @@ class _Emitter:
 
     def _leaf(self, symbol: Symbol) -> ast.expr:
         """A size, a stride or a constexpr symbol."""
-        if symbol in self._variant.unit_strides:
+        if symbol in self.lowered.facts.unit_strides:
             return ast.Constant(1)
         is_constexpr = symbol in self._constexpr
         return self._use(
