@@ -27,7 +27,7 @@ from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import at, clone, walk
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.triton import _Emitter
+    from ninetoothed.backends.triton.printers.emission import Emission
 
 #: What the text needs.
 IMPORTS = """\
@@ -129,7 +129,7 @@ class Translation:
         library: the functions of `gluon_library` that are called, likewise.
     """
 
-    def __init__(self, emitter: _Emitter, statements: Sequence[ast.stmt]) -> None:
+    def __init__(self, emitter: Emission, statements: Sequence[ast.stmt]) -> None:
         assert emitter.lowered.ring is not None
         if emitter.kernel.optimized.externs or emitter.kernel.optimized.helpers:
             raise NotPossibleError("functions of the user's in Triton")
