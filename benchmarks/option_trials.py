@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import os
 import statistics
 import sys
@@ -41,14 +40,10 @@ from benchmarks.report import RESULTS, describe, table, write
 from benchmarks.spread import Spread, ratios
 from benchmarks.trial_tasks import BY_NAME, TASKS, Call, Data, Kernels, Operation, Task
 from ninetoothed.backends import base
+from ninetoothed.backends.triton.analysis import full_tiles, program_order
 from ninetoothed.backends.triton.backend import TritonBackend
-from ninetoothed.backends.triton.options import (
-    folded_gather,
-    full_tile_versioning,
-    interleaved_pairs,
-    swizzle,
-)
-from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.options import folded_gather, interleaved_pairs
+from ninetoothed.backends.triton.planning.choices import defaults
 from ninetoothed.backends.triton.planning.planner import Planner
 from ninetoothed.backends.triton.printers import joined
 from ninetoothed.backends.triton.specialization import divisors, magic_division
@@ -70,8 +65,8 @@ GAIN, LOSS = 1.01, 0.99
 #: Steps that are no options: the module and the name of what decides, and what decides otherwise.
 STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "joined": (joined, "join", lambda first, second, known, needed: [first, second]),
-    "by_inverses": (swizzle, "are_inverses_exact", lambda grid: False),
-    "interior": (full_tile_versioning, "conditions", lambda *_: frozenset()),
+    "by_inverses": (program_order, "are_inverses_exact", lambda grid: False),
+    "interior": (full_tiles, "conditions", lambda *_: frozenset()),
     "interleave": (interleaved_pairs, "run", lambda program, accesses, variant: program),
     "folded": (folded_gather, "folds", lambda *_: frozenset()),
     "quotients": (magic_division, "bounded", lambda *_: iter(())),
@@ -118,14 +113,14 @@ class Trial:
             return config
         gone = {self.option, *_DEPENDENTS.get(self.option, ())}
         kept = [(name, value) for name, value in config.options if name not in gone]
-        if self.value != getattr(Options, self.option):
+        if self.value != defaults()[self.option]:
             kept.append((self.option, self.value))
         return replace(config, options=tuple(kept))
 
 
 def _trials() -> dict[str, Trial]:
     # All options are off by default but for one.
-    off = {each.name: getattr(Options, each.name) for each in dataclasses.fields(Options)}
+    off = defaults()
     off["hints"] = 0
     found = [Trial(name, option=name, value=value) for name, value in off.items()]
     found += [Trial(name, step=name) for name in STEPS]

@@ -78,13 +78,13 @@ def fixed_option(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def counted_option(request: pytest.FixtureRequest, fixed_option: str) -> Iterator[None]:
     """Tells how many choices of options were made, and in how many of them the value was taken."""
-    from ninetoothed.backends.triton.options import registry
+    from ninetoothed.backends.triton.planning import choices as registry
 
     choices, found = registry.choices, Counter[bool]()
 
     def counting(*arguments: Any, **keywords: Any) -> Any:
         chosen = choices(*arguments, **keywords)
-        first = vars(registry.Options(**dict(chosen[0])))
+        first = {**registry.defaults(), **dict(chosen[0])}
         found[all(first[name] == value for name, value in registry.fixed().items())] += 1
         return chosen
 

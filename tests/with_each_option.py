@@ -14,9 +14,8 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import fields
 
-from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.planning.choices import defaults
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.errors import DeviceError
 
@@ -43,10 +42,10 @@ _PYTEST = "-q -rN --tb=no --no-header -p no:cacheprovider -p tests.each_option -
 def all_values() -> list[str]:
     """Each option off, and on."""
     found = []
-    for option in fields(Options):
-        if option.default not in (0, 1) and option.name not in _VALUES:
-            raise SystemExit(f"_VALUES has to say what the option {option.name} is fixed at.")
-        found += [f"{option.name}={value}" for value in _VALUES.get(option.name, (0, 1))]
+    for name, default in defaults().items():
+        if default not in (0, 1) and name not in _VALUES:
+            raise SystemExit(f"_VALUES has to say what the option {name} is fixed at.")
+        found += [f"{name}={value}" for value in _VALUES.get(name, (0, 1))]
     return found
 
 

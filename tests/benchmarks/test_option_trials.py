@@ -20,8 +20,8 @@ from benchmarks.inputs import normal  # noqa: E402
 from benchmarks.option_trials import GROUPS, STEPS, TRIALS, Contender, Summary  # noqa: E402
 from benchmarks.trial_tasks import BY_NAME, TASKS, Data, Kernels, Step, Task  # noqa: E402
 from ninetoothed.backends.base import Device  # noqa: E402
-from ninetoothed.backends.triton.options.registry import Options  # noqa: E402
 from ninetoothed.backends.triton.planning import planner as planning  # noqa: E402
+from ninetoothed.backends.triton.planning.choices import defaults  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import benchmark  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
@@ -202,7 +202,7 @@ def test_a_contender_that_fails_does_not_hide_the_others(
 def test_every_option_and_step_is_tried_by_some_group() -> None:
     names = [name for group in GROUPS.values() for name in group]
     assert sorted(names) == sorted(TRIALS)
-    assert set(vars(Options())) <= set(TRIALS) and set(STEPS) <= set(TRIALS)
+    assert set(defaults()) <= set(TRIALS) and set(STEPS) <= set(TRIALS)
 
 
 def test_what_needs_an_option_goes_with_it() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.options import registry
-from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.backends.triton.translation import Specialized, environment_of, specialize
@@ -49,7 +48,7 @@ MI300X = DeviceLimits(
 DEVICES = {"H200": H200, "MI300X": MI300X}
 
 #: Each option's value where nothing is chosen.
-DEFAULTS: dict[str, int] = vars(Options())
+DEFAULTS: dict[str, int] = choices.defaults()
 
 
 def tensor(
@@ -117,7 +116,7 @@ def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) 
     """The sets of options that are tried for a call on a device, in order."""
     environment = environment_of(kernel.definition, call, config_of(values, 4, 3, {}))
     with _gluon():
-        found = registry.choices(kernel.definition, call, environment, DEVICES[device], given={})
+        found = choices.choices(kernel.definition, call, environment, DEVICES[device], given={})
     return [" ".join(f"{name}={value}" for name, value in chosen) for chosen in found]
 
 

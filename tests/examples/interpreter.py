@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -23,11 +24,11 @@ from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.execution.planning import choose_meta
 from ninetoothed.backends.triton.compiler.compile import Target, load
-from ninetoothed.backends.triton.options import registry
-from ninetoothed.backends.triton.options.descriptors import Description
+from ninetoothed.backends.triton.planning import choices as choosing
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
+from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
-from ninetoothed.backends.triton.translation import Specialized, specialize
+from ninetoothed.backends.triton.translation import Specialized, generic, specialize
 from ninetoothed.cache import write_source
 from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
@@ -101,8 +102,8 @@ class Interpreter(Backend):
         """The source, the number of its programs, and what else a launch is given."""
         if self._is_specialised:
             # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
-            given = {**registry.fixed(), **_LEFT_OUT}
-            first, *_ = registry.choices(kernel, call, environment, _DEVICE, given)
+            given = {**choosing.fixed(), **_LEFT_OUT}
+            first, *_ = choosing.choices(kernel, call, environment, _DEVICE, given)
             values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
             specialized = specialize(kernel, call, Config(values, 4, 3, first))
             launched = specialized.num_programs
@@ -113,7 +114,7 @@ class Interpreter(Backend):
         grid = kernel.verified_grid(environment)
         # All that the source cannot do without: an empty tile has another width.
         empty = variant_of(kernel, environment, grid).empty
-        return emit(kernel, Variant(empty=empty)), math.prod(grid), None
+        return emit(replace(generic(kernel), facts=Variant(empty=empty))), math.prod(grid), None
 
 
 def _workspace(specialized: Specialized) -> dict[str, Any]:

@@ -10,10 +10,15 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
+from ninetoothed.backends.triton.analysis import boxes as box_analysis  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
+from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
 from ninetoothed.backends.triton.options import descriptors  # noqa: E402
-from ninetoothed.backends.triton.options.registry import choices  # noqa: E402
+from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
+from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
+from ninetoothed.backends.triton.runtime.descriptor_cache import remembering  # noqa: E402
+from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import Variant  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.language.dtypes import float16  # noqa: E402
@@ -41,7 +46,7 @@ def product(input, other, **blocks):
 
 def boxes(kernel, call, config):
     return dict(
-        descriptors.boxes(kernel.definition, call, environment_of(kernel.definition, call, config))
+        box_analysis.boxes(kernel.definition, call, environment_of(kernel.definition, call, config))
     )
 
 
@@ -56,14 +61,14 @@ def test_products_read_and_write_boxes():
 def test_a_descriptor_has_the_sources_sizes_and_strides_and_the_tiles_extents():
     found = described(*product(half(50, 160)[:, :72], half(72, 88)))
 
-    assert found["input_descriptor"] == descriptors.Description((50, 72), (160, 1), (64, 32))
+    assert found["input_descriptor"] == Description((50, 72), (160, 1), (64, 32))
     assert found["input_descriptor"].signature(float16) == "tensordesc<fp16[64,32]>"
 
 
 def test_the_contiguous_dimension_comes_last():
     kernel, call, config = product(half(72, 48).T, half(72, 88))
 
-    assert boxes(kernel, call, config)["input"] == descriptors.Box((1, 0), (1, 0))
+    assert boxes(kernel, call, config)["input"] == Box((1, 0), (1, 0))
     assert "tl.permute(\n" in specialize(kernel.definition, call, config).emitted.text
 
 
@@ -85,10 +90,10 @@ def test_no_mask_and_no_address_is_left():
 
 def test_indices_are_32_bits_where_offsets_are_64():
     kernel, call, config = product(half(50, 72), half(72, 88))
-    known = descriptors.boxes(
+    known = box_analysis.boxes(
         kernel.definition, call, environment_of(kernel.definition, call, config)
     )
-    text = emit(kernel.definition, Variant(boxes=known, wide=True)).text
+    text = emit(Lowered(kernel.definition, Variant(wide=True), boxes=known, group=8)).text
 
     assert ".to(tl.int64)" in text and "tl.cast(BLOCK_SIZE_M * program_0, tl.int32)" in text
 
@@ -123,7 +128,7 @@ def test_extents_that_the_hardware_does_not_take(size):
 
 @pytest.mark.parametrize("name", ["add", "silu", "softmax", "rms_norm", "rope", "conv2d"])
 def test_nothing_else_of_the_ten_is_moved_so(name):
-    assert not descriptors._candidates(TEN[name].definition)
+    assert not box_analysis._candidates(TEN[name].definition)
 
 
 def tried(device):
@@ -156,7 +161,7 @@ def test_what_stands_in_the_way_of_a_fixed_option_is_not_tried(monkeypatch):
 
 
 def test_descriptors_are_remembered_by_address_and_not_for_ever():
-    known, make = descriptors.remembering(lambda address: object())
+    known, make = remembering(lambda address: object())
     first = make(16)
 
     assert known[16] is first
@@ -201,14 +206,12 @@ def test_other_devices_load_by_address(monkeypatch):
 
 
 def test_the_parts_of_a_box_are_put_in_the_tiles_order():
-    box = descriptors.Box((0, 2, 1), (None, 1, 0))
+    box = Box((0, 2, 1), (None, 1, 0))
     widths = [ast.Name("M", ast.Load()), ast.Name("N", ast.Load())]
     value = ast.Name("x", ast.Load())
 
-    assert ast.unparse(descriptors.as_tile(value, box, widths)) == (
-        "tl.permute(tl.reshape(x, (N, M)), (1, 0))"
-    )
-    assert ast.unparse(descriptors.as_block(value, box, widths)) == (
+    assert ast.unparse(as_tile(value, box, widths)) == ("tl.permute(tl.reshape(x, (N, M)), (1, 0))")
+    assert ast.unparse(as_block(value, box, widths)) == (
         "tl.reshape(tl.permute(x, (1, 0)), (1, N, M))"
     )
 
@@ -219,8 +222,8 @@ def test_a_result_that_is_read_too_is_no_box():
     last = program.body[-1]
     last = type(last)(tile=type(last.tile)(parameter="input", indices=[]), value=last.value)
 
-    assert descriptors._moved(program) == {"input", "other", "output"}
-    assert descriptors._moved(replace(program, body=[*program.body[:-1], last])) == {"other"}
+    assert box_analysis._moved(program) == {"input", "other", "output"}
+    assert box_analysis._moved(replace(program, body=[*program.body[:-1], last])) == {"other"}
 
 
 def test_results_in_the_interpreter():

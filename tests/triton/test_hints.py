@@ -6,8 +6,8 @@ import pytest
 
 from examples import rope_in_place
 from ninetoothed.backends.triton.analysis.streams import streamed
-from ninetoothed.backends.triton.options.registry import Options
 from ninetoothed.backends.triton.printers.triton import emit
+from ninetoothed.backends.triton.translation import generic
 from tests.golden.kernels import TEN
 
 
@@ -34,8 +34,8 @@ def test_what_is_stored_to_again_is_not_kept():
 
 
 def test_loads_carry_the_hint():
-    assert emit(TEN["add"].definition).text.count("eviction_policy='evict_last'") == 2
+    assert emit(generic(TEN["add"].definition)).text.count("eviction_policy='evict_last'") == 2
 
 
 def test_hints_can_be_left_out():
-    assert "eviction_policy" not in emit(TEN["add"].definition, options=Options(hints=0)).text
+    assert "eviction_policy" not in emit(generic(TEN["add"].definition, hints=0)).text

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options.registry import Options, choices  # noqa: E402
+from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
@@ -63,10 +63,6 @@ def test_what_is_no_option_is_an_error(monkeypatch, text):
 
     with pytest.raises(NineToothedError, match="NINETOOTHED_OPTIONS.*group"):
         tried("mm")
-
-
-def test_options_of_no_configuration_are_the_defaults():
-    assert Options.of(None) == Options()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import math
 
 import pytest
 
-from ninetoothed.backends.triton.options import swizzle
+from ninetoothed.backends.triton.analysis import program_order
+from ninetoothed.backends.triton.printers import program_order as printing
 from ninetoothed.symbols.expr import as_symbol
 from tests.golden.kernels import TEN
 
@@ -32,7 +33,7 @@ def grouped(group):
     """The grouped order with so many rows in a group."""
 
     def make(whole, targets, grid, tree, fresh):
-        return swizzle.grouped(whole, targets, grid, group, tree, fresh)
+        return printing.grouped(whole, targets, grid, group, tree, fresh)
 
     return make
 
@@ -49,7 +50,7 @@ def test_grouped_order_visits_every_element_once(grid, group):
 
 @pytest.mark.parametrize("grid", [(7,), (3, 5), (2, 3, 4)])
 def test_plain_order_is_row_major(grid):
-    assert positions(swizzle.plain, grid) == list(itertools.product(*map(range, grid)))
+    assert positions(printing.plain, grid) == list(itertools.product(*map(range, grid)))
 
 
 def test_a_position_is_what_the_one_before_leaves():
@@ -57,7 +58,7 @@ def test_a_position_is_what_the_one_before_leaves():
     tree = lambda size: as_symbol(size).ast()  # noqa: E731
 
     def second(targets):
-        *_, last = swizzle.plain("program", targets, grid, tree)
+        *_, last = printing.plain("program", targets, grid, tree)
         return ast.unparse(ast.fix_missing_locations(last.value))
 
     assert second({0: "first", 1: "second"}) == "program // 3 - first * 7"
@@ -67,7 +68,7 @@ def test_a_position_is_what_the_one_before_leaves():
 def by_inverses(whole, targets, grid, tree):
     """Positions by multiplication; the statements contain the factors' values."""
     inverse = lambda wanted, value: ast.Constant(int(value.evaluate({})))  # noqa: E731
-    body = swizzle.by_inverses(
+    body = printing.by_inverses(
         whole, targets, tuple(map(as_symbol, grid)), tree, inverse, lambda wanted: f"_{wanted}"
     )
     text = "\n".join(ast.unparse(ast.fix_missing_locations(each)) for each in body)
@@ -79,7 +80,7 @@ def by_inverses(whole, targets, grid, tree):
     [(3, 5), (1, 5), (5, 1), (2, 3, 4), (1, 7, 3, 1), (4, 48, 16, 1), (2, 1, 9), (3, 2, 5, 2)],
 )
 def test_order_by_inverses_is_row_major(grid):
-    assert swizzle.are_inverses_exact(grid)
+    assert program_order.are_inverses_exact(grid)
     assert positions(by_inverses, grid) == list(itertools.product(*map(range, grid)))
 
 
@@ -89,8 +90,8 @@ def test_inverses_are_exact_as_far_as_it_is_said(divisor):
     (statement, *_) = by_inverses("program", {0: "row"}, (count, divisor), as_symbol)
     row = compile(ast.Expression(statement.value), "<order>", "eval")
 
-    assert swizzle.are_inverses_exact((count, divisor))
-    assert not swizzle.are_inverses_exact((count + 1, divisor))
+    assert program_order.are_inverses_exact((count, divisor))
+    assert not program_order.are_inverses_exact((count + 1, divisor))
     for multiple in range(divisor, count * divisor, max(count // 500, 1) * divisor):
         assert eval(row, {"program": multiple}) == multiple // divisor
         assert eval(row, {"program": multiple - 1}) == (multiple - 1) // divisor
@@ -106,7 +107,7 @@ def test_a_dimension_that_nobody_needs_is_not_found_out():
 
 @pytest.mark.parametrize("grid", [(0, 5), (5, 0), (1 << 20, 1 << 10), (1 << 15, 1 << 8)])
 def test_where_inverses_are_not_exact(grid):
-    assert not swizzle.are_inverses_exact(grid)
+    assert not program_order.are_inverses_exact(grid)
 
 
 def test_a_group_goes_down_its_rows_first():
@@ -128,4 +129,4 @@ def test_a_group_goes_down_its_rows_first():
     ],
 )
 def test_products_are_grouped_and_nothing_else(name, grouped):
-    assert swizzle.is_grouped(TEN[name].arrangement) is grouped
+    assert program_order.is_grouped(TEN[name].arrangement) is grouped

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
-from ninetoothed.backends.triton.options.dependent_launch import WAIT, is_in, serves  # noqa: E402
-from ninetoothed.backends.triton.options.registry import Options  # noqa: E402
-from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
+from ninetoothed.backends.triton.options.dependent_launch import OPTION  # noqa: E402
+from ninetoothed.backends.triton.printers.triton import WAIT, emit  # noqa: E402
+from ninetoothed.backends.triton.translation import generic  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.test_descriptors import BLOCKS  # noqa: E402
 
@@ -42,21 +42,22 @@ def compiled(name="add", target=HOPPER):
     ids=str,
 )
 def test_where_it_is_served(target, is_served):
-    assert serves(Target.parse(target)) == is_served
+    assert OPTION.serves(Target.parse(target)) == is_served
 
 
 def test_where_the_device_is_not_known_it_is_not():
-    assert not serves(None)
+    assert not OPTION.serves(None)
 
 
 @pytest.mark.parametrize("name", TEN)
 def test_to_wait_is_the_first_that_a_program_does(name):
-    text = emit(TEN[name].definition, options=Options(overlap=1)).text
+    emitted = emit(generic(TEN[name].definition, overlap=1))
+    text = emitted.text
 
-    assert is_in(text)
+    assert emitted.waits
     assert text.count(WAIT) == 1
     assert text.partition("\n):\n")[2].startswith(f"    {WAIT}\n")
-    assert WAIT not in emit(TEN[name].definition).text
+    assert WAIT not in emit(generic(TEN[name].definition)).text
 
 
 @pytest.mark.parametrize("name", ["add", "softmax", "mm"])

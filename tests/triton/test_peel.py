@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from examples import mm, sdpa  # noqa: E402
-from ninetoothed.backends.triton.options import registry  # noqa: E402
+from ninetoothed.backends.triton.planning import choices  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.triton import peel_cases  # noqa: E402
@@ -43,7 +43,7 @@ def tried(kernel, call):
     environment = environment_of(kernel.definition, call, Config(TILES[kernel.name], 4, 3))
     return {
         dict(chosen).get("peel", 0)
-        for chosen in registry.choices(kernel.definition, call, environment)
+        for chosen in choices.choices(kernel.definition, call, environment)
     }
 
 

@@ -20,8 +20,8 @@ from ninetoothed import Symbol, Tensor, block_size  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import (  # noqa: E402
     program_coarsening,
-    registry,
 )
+from ninetoothed.backends.triton.planning.choices import choices as tried  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.program.verify import verify  # noqa: E402
@@ -93,10 +93,10 @@ def test_what_no_program_could_hold_is_not_joined_by_force(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=16")
     short, long = (softmax.kernel.call_of(half(64, n), half(64, n)) for n in (2048, 4096))
 
-    assert registry.choices(
+    assert tried(
         softmax.kernel.definition, short, environment_of(softmax.kernel.definition, short, None)
     ) == [(("programs", 16),)]
-    assert registry.choices(
+    assert tried(
         softmax.kernel.definition, long, environment_of(softmax.kernel.definition, long, None)
     ) == [()]
 

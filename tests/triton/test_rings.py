@@ -12,10 +12,11 @@ pytest.importorskip("triton", reason="needs Triton")
 import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
+from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
-from ninetoothed.backends.triton.options.registry import choices  # noqa: E402
+from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.planning.space import configurations, settled, space_of  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
@@ -153,7 +154,7 @@ def test_four_warps_whatever_was_asked_for():
         c for c in configurations(kernel.definition, call, HOPPER) if dict(c.options).get("ring")
     ]
 
-    assert found and {config.num_warps for config in found} == {tma_pipeline.WARPS}
+    assert found and {config.num_warps for config in found} == {GROUP_WARPS}
     assert len(found) == len(set(found))
 
 
@@ -274,7 +275,7 @@ def test_the_compiler_is_told_how_many_registers_programs_share():
     assert most(128, 64, 64) == 128
     assert most(64, 64, 64) == 96
     assert most(128, 64, 128) == 168
-    assert tma_pipeline.most_registers([128 * 128, 128 * 128]) is None
+    assert most_registers([128 * 128, 128 * 128]) is None
 
 
 def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
@@ -297,7 +298,7 @@ def test_machine_code(is_causal, width, dtype, size):
 
     assert "wgmma.mma_async" in compiled.asm["ptx"]
     assert "cp.async.bulk.tensor.4d.shared" in compiled.asm["ptx"]
-    assert compiled.metadata.num_warps == tma_pipeline.WARPS
+    assert compiled.metadata.num_warps == GROUP_WARPS
 
 
 def test_a_kernel_is_compiled_ahead(monkeypatch):

@@ -16,7 +16,7 @@ pytest.importorskip("triton", reason="needs Triton")
 from ninetoothed.backends.triton import library  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import cooperative_reduction as shares  # noqa: E402
-from ninetoothed.backends.triton.options.registry import Options, are_right, choices  # noqa: E402
+from ninetoothed.backends.triton.planning.choices import are_right, choices, defaults  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
@@ -141,7 +141,7 @@ def test_it_goes_with_parts_alone():
     assert are_right(kernel.definition, call, environment, target, (("shares", 2), ("split", 5)))
     assert are_right(kernel.definition, call, environment, target, (("split", 5),))
     assert not are_right(kernel.definition, call, environment, target, (("shares", 1),))
-    assert Options().shares == 0
+    assert defaults()["shares"] == 0
 
 
 @pytest.mark.parametrize("value", [1, 2])

@@ -7,9 +7,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
+from ninetoothed.backends.triton.analysis.reduction_form import form_of  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import split_k  # noqa: E402
-from ninetoothed.backends.triton.options.registry import Options, are_right, choices  # noqa: E402
+from ninetoothed.backends.triton.planning.choices import are_right, choices, defaults  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
@@ -46,19 +47,19 @@ def tried(kernel, call, multiprocessors=132):
 
 @pytest.mark.parametrize("name", CUT)
 def test_a_loop_that_only_adds_may_be_cut(name):
-    assert split_k.form_of(KERNELS[name].definition) is not None
+    assert form_of(KERNELS[name].definition) is not None
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_any_other_loop_may_not(name):
-    assert split_k.form_of(KERNELS[name].definition) is None
+    assert form_of(KERNELS[name].definition) is None
 
 
 @pytest.mark.parametrize("name", TEN)
 def test_of_the_ten_kernels_the_products_may_be_cut(name):
     is_product = name in ("mm", "addmm", "bmm", "conv2d")
 
-    assert (split_k.form_of(TEN[name].definition) is not None) is is_product
+    assert (form_of(TEN[name].definition) is not None) is is_product
 
 
 def test_a_grid_that_is_too_small_is_tried_in_parts():
@@ -102,7 +103,7 @@ def test_what_stands_after_the_loop_is_done_once():
 def test_one_part_is_the_plain_translation():
     kernel, call = convolution()
 
-    assert Options().split == 1
+    assert defaults()["split"] == 1
     assert "part" not in specialize(kernel.definition, call, config()).emitted.text
 
 

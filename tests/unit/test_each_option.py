@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton.planning.choices import defaults
 from tests.with_each_option import all_values
 
 pytest.importorskip("torch", reason="needs PyTorch")
@@ -24,7 +24,7 @@ import sys
 import pytest
 import torch
 
-from ninetoothed.backends.triton.options import registry as options
+from ninetoothed.backends.triton.planning import choices as options
 from tests.golden.kernels import TEN
 
 def test_the_variable_is_set():
@@ -75,6 +75,6 @@ def test_all_options_are_fixed_at_their_default_and_at_another_value():
         name, _, value = entry.partition("=")
         values.setdefault(name, set()).add(int(value))
 
-    assert values.keys() == vars(Options()).keys()
-    assert all(default in values[name] for name, default in vars(Options()).items())
+    assert values.keys() == defaults().keys()
+    assert all(default in values[name] for name, default in defaults().items())
     assert all(len(found) > 1 for found in values.values())

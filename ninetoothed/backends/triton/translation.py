@@ -6,29 +6,23 @@ import enum
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.options import (
-    descriptors,
-    folded_gather,
-    full_tile_versioning,
-    register_prefetch,
-    split_k,
-    tma_pipeline,
-)
-from ninetoothed.backends.triton.options.descriptors import Description
-from ninetoothed.backends.triton.options.program_coarsening import joined
-from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton import options
+from ninetoothed.backends.triton.analysis import boxes, reduction_form
+from ninetoothed.backends.triton.analysis.resources import most_registers, number
+from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization import divisors
-from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
+from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.exact import exact
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import DType
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -42,9 +36,6 @@ _MOST_PROGRAMS = 2**31 - 1
 
 #: The types of what a workspace holds.
 _WORKSPACE = {"arrivals": "*i32", "partials": "*fp32"}
-
-#: The most elements of a tile that Triton takes.
-_LARGEST_TILE = 2**20
 
 
 @dataclass(frozen=True)
@@ -105,38 +96,16 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         ArgumentError: there are too many programs, or a tile is too large for any device.
     """
     environment = environment_of(kernel, call, config)
-    check_tiles(kernel, environment)
-    options = Options.of(config)
-    kernel = joined(kernel, options.programs, kernel.verified_grid(environment))
-    check_tiles(kernel, environment)
+    decided = lowered(kernel, call, environment, dict(config.options) if config else {})
+    kernel = decided.kernel
     grid = kernel.verified_grid(environment)
-    num_programs = math.prod(grid) * options.split
+    num_programs = math.prod(grid) * decided.parts
     if num_programs > _MOST_PROGRAMS:
         raise ArgumentError(
             f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
             f"{_MOST_PROGRAMS}. Use larger tiles."
         )
-    float8 = frozenset(
-        name
-        for name, argument in call.arguments.items()
-        if argument.dtype.is_floating() and argument.dtype.bits == 8
-    )
-    variant = replace(variant_of(kernel, environment, grid), float8=float8)
-    if options.descriptors:
-        boxes = descriptors.boxes(kernel, call, environment, bool(options.persistent))
-        variant = replace(variant, boxes=boxes)
-    if options.ring:
-        variant = tma_pipeline.variant(variant, kernel, call, environment, options.ring)
-    if num_programs > 1:
-        variant = replace(
-            variant, interior=full_tile_versioning.conditions(kernel, call, environment)
-        )
-    if options.ahead:
-        early = register_prefetch.narrow(kernel, call, environment)
-        variant = replace(
-            variant, ahead=early, folded=folded_gather.folds(kernel, early, environment)
-        )
-    emitted = _emitted(kernel, variant, options)
+    emitted = _emitted(kernel, decided)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     told: dict[str, int] = {}
@@ -152,11 +121,11 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
             continue
         if parameter.kind == "descriptor":
             argument = call.arguments[parameter.parameter or ""]
-            box = variant.box(parameter.parameter or "")
+            box = decided.box(parameter.parameter or "")
             assert box is not None
             tensor = kernel.program.parameter(parameter.parameter or "")
-            described[name] = descriptors.describe(tensor, box, argument, environment)
-            signature[name] = described[name].signature(argument.dtype, bool(options.ring))
+            described[name] = boxes.describe(tensor, box, argument, environment)
+            signature[name] = described[name].signature(argument.dtype, decided.ring is not None)
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
@@ -177,21 +146,61 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         integers,
         num_programs,
         described,
-        split_k.workspace_bytes(kernel, environment, options.split),
-        bool(options.persistent),
-        tma_pipeline.registers(emitted.needs, kernel, environment) if emitted.needs else None,
+        reduction_form.workspace_bytes(kernel, environment, decided.parts),
+        decided.is_persistent,
+        _most_registers(emitted, kernel, environment),
     )
+
+
+def lowered(
+    kernel: Definition,
+    call: Call,
+    environment: Mapping[Symbol, int],
+    values: Mapping[str, int],
+) -> Lowered:
+    """The kernel for a call, and what options with these values decide about it."""
+    result, case = Lowered.of(kernel, call, environment), Case(kernel, call, environment)
+    for option in sorted(options.OPTIONS, key=lambda option: option.phase):
+        value = values.get(option.name, option.default)
+        if value != option.off:
+            result = option.apply(result, case, value)
+    return result
+
+
+def generic(kernel: Definition, **values: int) -> Lowered:
+    """The kernel with nothing known of a call.
+
+    Args:
+        values: of options that ask for nothing of a call.
+    """
+    result = Lowered(kernel)
+    for option in options.OPTIONS:
+        value = values.get(option.name, option.default)
+        if value != option.off and (option.is_generic or option.name in values):
+            result = option.apply(result, None, value)  # type: ignore[arg-type]
+    return result
 
 
 @analysis
 def source_of(kernel: Definition) -> str:
     """The Triton source with nothing known of the arguments."""
-    return emit(kernel).text
+    return emit(generic(kernel)).text
 
 
 @analysis
-def _emitted(kernel: Definition, variant: Variant, options: Options) -> Emitted:
-    return emit(kernel, variant, options)
+def _emitted(kernel: Definition, decided: Lowered) -> Emitted:
+    return emit(decided)
+
+
+def _most_registers(
+    emitted: Emitted, kernel: Definition, environment: Mapping[Symbol, int]
+) -> int | None:
+    """The most that a thread is given; None where the compiler decides."""
+    if emitted.needs is None:
+        return None
+    known = {kernel.names[symbol]: value for symbol, value in environment.items()}
+    products = emitted.needs.products
+    return most_registers(number(p.rows, known) * number(p.columns, known) for p in products)
 
 
 def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:
@@ -232,16 +241,3 @@ def _constant(value: Any) -> Any:
 
         return operator.attrgetter(value.name)(tl)
     return value
-
-
-def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
-    """`ArgumentError` where a tile has more elements than Triton takes."""
-    for parameter in kernel.tensor_parameters:
-        sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-        count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)
-        if count > _LARGEST_TILE:
-            raise ArgumentError(
-                f"kernel `{kernel.name}`: the tile of `{parameter.name}` is {tuple(sizes)}, {count} "
-                f"elements when widened to powers of two; a tile has at most {_LARGEST_TILE}. Tile "
-                "the dimension and go through it in a loop, or use a smaller block size."
-            )

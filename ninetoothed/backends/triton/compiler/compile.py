@@ -19,7 +19,7 @@ from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.errors import CompilationError, DeviceError, Location
 
 if TYPE_CHECKING:
-    from ninetoothed.tuning.estimate import DeviceLimits
+    pass
 
 _DIVISIBILITY = "tt.divisibility"
 
@@ -66,13 +66,6 @@ def _unknown_target(description: object) -> DeviceError:
         f"{description!r} is no target. Give a kind and an architecture: "
         '("cuda", 90) or ("hip", "gfx942").'
     )
-
-
-def is_capable(device: DeviceLimits | Target | None, capability: int) -> bool:
-    """Whether a device is of CUDA, and of this compute capability or a later one."""
-    if device is None or device.backend != "cuda":
-        return False
-    return isinstance(device.arch, int) and device.arch >= capability
 
 
 def compile_source(

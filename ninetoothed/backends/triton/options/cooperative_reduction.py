@@ -8,25 +8,35 @@ the last to arrive does its share too. So it does not matter which programs run 
 what: the same arguments give the same bits.
 
 What follows the loop must be the same for each element, and may load nothing: what another part has
-stored by then is not for it to see.
+stored by then is not for it to see. A product of 64 by 8192 gained by it (docs/performance.md).
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.options import split_k
-from ninetoothed.backends.triton.printers.addresses import assign, name
+from ninetoothed.backends.triton.analysis import reduction_form
+from ninetoothed.backends.triton.analysis.boxes import boxes
+from ninetoothed.backends.triton.ir.nodes import PartPosition, Piece, PieceStore
+from ninetoothed.backends.triton.ir.parts import Completion, Cut, Cutting, call, counter, elements
+from ninetoothed.backends.triton.options.option import (
+    Case,
+    Chosen,
+    Device,
+    Option,
+    is_capable,
+    is_cuda,
+)
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.padding_calls import is_elementwise
+from ninetoothed.passes.rewriting import assign
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
-    ExternRef,
-    Load,
     Store,
     SymbolValue,
     TileRef,
@@ -36,38 +46,29 @@ from ninetoothed.program.nodes import (
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, positions
+from ninetoothed.tuning.estimate import resident_programs
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.triton import _Emitter
+    from ninetoothed.backends.triton.analysis.operation_counts import Counts
+    from ninetoothed.backends.triton.ir.lowered import Lowered, Names
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.program.program import Program
+    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.space import Config
 
 #: A part has a bit of 32 to itself, and its sums of a piece are loaded before the first is added.
 MOST_PARTS = 16
 
+#: The compute capability from which on tiles come by descriptor.
+_HAS_DESCRIPTORS = 90
+
 #: So many neighbours of float32 are a line of the memory's.
 _LINE = 32
 
-
-@dataclass(frozen=True)
-class Piece:
-    """One of several pieces of a tile, of the same size.
-
-    Attributes:
-        access: where its elements lie; the piece's number is the last selection.
-        dim: the dimension of the tile that is cut.
-        count: how many pieces there are.
-    """
-
-    access: Access
-    dim: int
-    count: int
-
-
-class PieceStore(Store):
-    """Stores a value to a piece of a tile, whose number is the last of the tile's indices."""
-
-    piece: Piece
+#: Waiting for the others, as many times what a reduction costs; where some do not run yet, they wait in
+#: vain. And the bytes of sums that all load at once in the time of a reduction.
+_MEETING, _IN_VAIN = 8.0, 25.0
+_SHARED = 40_000
 
 
 def choices(
@@ -75,7 +76,7 @@ def choices(
 ) -> tuple[int, ...]:
     """The option's values to try; 0 among them where parts may wait for some that do not run yet."""
     possible = [dim for dim in (0, 1) if is_possible(kernel, environment, parts, 1 + dim)]
-    programs = split_k.tiles(kernel, environment) * parts
+    programs = reduction_form.tiles(kernel, environment) * parts
     if not possible or not 0 < programs <= 2 * multiprocessors:
         return ()
     best = 1 + min(possible, key=lambda dim: _unfitness(kernel, environment, parts, dim))
@@ -91,15 +92,6 @@ def is_possible(
         return False
     size = int(shape[value - 1].evaluate(environment))
     return size >= count_of(parts) and is_power_of_two(size)
-
-
-def loaded(kernel: Definition) -> set[str]:
-    """The parameters whose tiles the loop loads; none where there is no loop to cut."""
-    form = split_k.form_of(kernel)
-    if form is None:
-        return set()
-    nodes = walk(kernel.optimized.body[form.place])
-    return {node.tile.parameter for node in nodes if isinstance(node, Load)}
 
 
 def count_of(parts: int) -> int:
@@ -124,11 +116,11 @@ def _unfitness(
 @analysis
 def _shape_of(kernel: Definition) -> tuple[Symbol, ...] | None:
     """The shape of the tile that may be done in pieces; None where there is none."""
-    form = split_k.form_of(kernel)
+    form = reduction_form.form_of(kernel)
     return None if form is None else _shared(kernel, form)
 
 
-def _shared(kernel: Definition, form: split_k.Form) -> tuple[Symbol, ...] | None:
+def _shared(kernel: Definition, form: reduction_form.Form) -> tuple[Symbol, ...] | None:
     shape, *others = set(form.shapes.values())
     if others or len(shape) != 2:
         return None
@@ -180,85 +172,83 @@ def _store(program: Program) -> Store:
     return store
 
 
-# Emission.
+@dataclass(frozen=True)
+class Slices(Completion):
+    """What follows the loop, piece by piece, for the pieces that are a part's to do."""
 
+    dim: int = 0
 
-class Shares(split_k.Parts):
-    """The parts of the kernel that is being emitted, which share what follows the loop."""
-
-    def __init__(self, emitter: _Emitter, count: int, dim: int) -> None:
-        super().__init__(emitter, count)
-        self._dim = dim
-
-    def completed(
-        self, names: Sequence[str], after: Sequence[ast.stmt], loop: ast.For
+    def __call__(
+        self, cut: Cutting, accumulators: Sequence[str], after: list[ast.stmt], loop: ast.For
     ) -> list[ast.stmt]:
-        """What follows the loop, piece by piece, for the pieces that are this part's to do."""
-        emitter, pieces = self._emitter, count_of(self._count)
-        emitter.library |= {"share_of_sum", "shares_of_part"}
-        mine, share = emitter.fresh("mine"), emitter.fresh("share")
-        count = ast.Constant(self._count)
-        asked = _call("shares_of_part", self.counter(), name(self._part), count)
+        names, pieces = cut.names, count_of(cut.count)
+        mine, share = names.fresh("mine"), names.fresh("share")
+        asked = call("shares_of_part", counter(), PartPosition(what="part"), cut.count)
         # In a loop a name keeps its shape.
-        renamed = {each: emitter.fresh(f"{each}_share") for each in names}
-        sums = [assign(renamed[each], self._sum_of_share(names, each, share)) for each in names]
+        renamed = {each: names.fresh(f"{each}_share") for each in accumulators}
+        sums = [
+            assign(renamed[each], self._sum_of_share(cut, accumulators, each, share), loop)
+            for each in accumulators
+        ]
         *computed, stored = after
         assert isinstance(stored, Store)
-        rest = [*computed, self._stored(stored, share)]
-        self._rename(rest, renamed)
+        rest = [*computed, self._stored(cut, stored, share)]
+        _rename(rest, renamed, names)
         body = [*(at(each, loop) for each in sums), *rest]
         through = ast.For(
             target=ast.Name(share, ast.Store()),
-            iter=ast.Call(name("range"), [ast.Constant(pieces)], []),
-            body=[ast.If(_is_mine(mine, share, self._count, pieces), body, [])],
+            iter=ast.Call(_name("range"), [ast.Constant(pieces)], []),
+            body=[ast.If(_is_mine(mine, share, cut.count, pieces), body, [])],
             orelse=[],
         )
-        return [assign(mine, asked), through]
+        return [assign(mine, asked, loop), through]
 
-    def _sum_of_share(self, names: Sequence[str], whole: str, share: str) -> ast.expr:
-        return _call(
+    def _sum_of_share(
+        self, cut: Cutting, accumulators: Sequence[str], whole: str, share: str
+    ) -> ast.expr:
+        return call(
             "share_of_sum",
-            self.room(names, whole, self.first()),
-            name(whole),
-            name(share),
-            ast.Constant(count_of(self._count)),
-            ast.Constant(self._dim),
-            split_k.elements(names),
-            ast.Constant(self._count),
+            cut.room(accumulators, whole, cut.first()),
+            _name(whole),
+            _name(share),
+            count_of(cut.count),
+            self.dim,
+            elements(accumulators),
+            cut.count,
         )
 
-    def _stored(self, store: Store, share: str) -> ast.stmt:
-        indices = [*store.tile.indices, name(share)]
+    def _stored(self, cut: Cutting, store: Store, share: str) -> ast.stmt:
+        indices = [*store.tile.indices, _name(share)]
         tile = TileRef(parameter=store.tile.parameter, indices=indices)
         stored = at(PieceStore(tile=tile, value=store.value), store)
-        access = self._emitter.kernel.arrangement.accesses[tile.parameter]
-        stored.piece = piece_of(access, self._dim, count_of(self._count))
+        access = cut.lowered.kernel.arrangement.accesses[tile.parameter]
+        stored.piece = piece_of(access, self.dim, count_of(cut.count))
         return stored
 
-    def _rename(self, body: Sequence[ast.stmt], names: dict[str, str]) -> None:
-        """Puts the names of pieces in the place of those of whole tiles."""
-        for statement in body:
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-            for node in walk(statement):
-                if isinstance(node, ast.Name) and node is not target:
-                    node.id = names.get(node.id, node.id)
-            if isinstance(target, ast.Name):
-                if target.id not in names:
-                    names[target.id] = self._emitter.fresh(f"{target.id}_share")
-                target.id = names[target.id]
+
+def _rename(body: Sequence[ast.stmt], names: dict[str, str], fresh: Names) -> None:
+    """Puts the names of pieces in the place of those of whole tiles."""
+    for statement in body:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        for node in walk(statement):
+            if isinstance(node, ast.Name) and node is not target:
+                node.id = names.get(node.id, node.id)
+        if isinstance(target, ast.Name):
+            if target.id not in names:
+                names[target.id] = fresh.fresh(f"{target.id}_share")
+            target.id = names[target.id]
 
 
-def _call(function: str, *arguments: ast.expr) -> ast.expr:
-    """A call of a function of the library."""
-    return ast.Call(ExternRef(name=function), list(arguments), [])
+def _name(identifier: str) -> ast.expr:
+    return ast.Name(identifier, ast.Load())
 
 
 def _is_mine(mine: str, share: str, parts: int, pieces: int) -> ast.expr:
     """Whether a piece is this part's to do."""
-    owner = name(share)
+    owner = _name(share)
     if parts < pieces:
         owner = ast.BinOp(owner, ast.Mod(), ast.Constant(parts))
-    shifted = ast.BinOp(name(mine), ast.RShift(), owner)
+    shifted = ast.BinOp(_name(mine), ast.RShift(), owner)
     return ast.BinOp(shifted, ast.BitAnd(), ast.Constant(1))
 
 
@@ -282,3 +272,44 @@ def piece_of(access: Access, dim: int, count: int) -> Piece:
         lanes,
     )
     return Piece(piece, dim, count)
+
+
+class CooperativeReduction(Option):
+    """Whether the parts wait for one another and share what follows the loop, 1 + the dimension along
+    which."""
+
+    name = "shares"
+    is_always_on = True
+
+    def serves(self, device: Device) -> bool:
+        return is_cuda(device)
+
+    def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
+        loaded = reduction_form.loaded_in_loop(case.kernel)
+        if is_capable(case.device, _HAS_DESCRIPTORS) and loaded <= dict(case.known(boxes)).keys():
+            # Where all tiles may come by descriptor, a loop need not be cut to be as quick.
+            return ()
+        return choices(case.kernel, case.environment, chosen["split"], case.multiprocessors)
+
+    def is_right(self, case: Case, chosen: Chosen, value: int) -> bool:
+        return is_possible(case.kernel, case.environment, chosen["split"], value)
+
+    def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
+        rewrites = tuple(
+            replace(each, completion=Slices(value - 1)) if isinstance(each, Cut) else each
+            for each in lowered.rewrites
+        )
+        return replace(lowered, rewrites=rewrites)
+
+    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+        """All load the sums of a piece; `split_k` says the rest."""
+        parts = dict(config.options)["split"]
+        sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
+        pieces = count_of(parts)
+        fits = facts.programs * parts <= resident_programs(facts) * facts.limits.multiprocessors
+        end = _MEETING if fits else _IN_VAIN
+        end += parts * sums * math.ceil(pieces / parts) / pieces / _SHARED
+        return replace(facts, reductions=facts.reductions + end)
+
+
+OPTION = CooperativeReduction()

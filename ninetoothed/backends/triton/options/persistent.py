@@ -10,15 +10,22 @@ times slower, so it is not offered there.
 from __future__ import annotations
 
 import ast
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.analysis.boxes import boxes, halved
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.program.effects import names_assigned, writes_memory
 from ninetoothed.program.nodes import LanguageRef, Load, SourceLoad, Store, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
+    from ninetoothed.backends.triton.analysis.operation_counts import Counts
+    from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
+    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.space import Config
 
 #: What tells a program which it is: there would be several answers.
 _POSITIONS = frozenset({"program_id", "num_programs"})
@@ -49,29 +56,28 @@ def is_possible(kernel: Definition, described: Collection[str]) -> bool:
     )
 
 
-def loop(number: str, total: str, count: ast.expr, body: list[ast.stmt]) -> list[ast.stmt]:
-    """The loop over a program's share of the grid.
+class Persistent(Option):
+    """Whether programs stay and handle one element of the grid after another."""
 
-    Args:
-        number: the name of the element's number.
-        total: the name of how many there are.
-        count: how many there are.
-        body: what is done for each.
-    """
-    rounds = _language(
-        "range", _grid("program_id"), ast.Name(total, ast.Load()), _grid("num_programs")
-    )
-    rounds.keywords.append(ast.keyword("flatten", ast.Constant(True)))
-    return [
-        ast.Assign([ast.Name(total, ast.Store())], count),
-        ast.For(ast.Name(number, ast.Store()), rounds, body, []),
-    ]
+    name = "persistent"
+
+    def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
+        is_described = chosen["descriptors"] == 1
+        if not is_described or not chosen.differs_only_in("descriptors", "hints"):
+            return ()
+        if math.prod(case.grid) <= case.multiprocessors:
+            # Nobody has a second element to go on with.
+            return ()
+        return (1,) if is_possible(case.kernel, dict(case.known(boxes))) else ()
+
+    def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
+        found = halved(lowered.kernel, lowered.boxes, case.environment)
+        return replace(lowered, is_persistent=True, boxes=found)
+
+    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+        """Half of the result waits to be stored where the next tiles are being loaded to."""
+        waiting = int(sum(counts.stored.values())) // 2
+        return replace(facts, is_persistent=True, shared_bytes=facts.shared_bytes + waiting)
 
 
-def _grid(function: str) -> ast.Call:
-    return _language(function, ast.Constant(0))
-
-
-def _language(function: str, *arguments: ast.expr) -> ast.Call:
-    attribute = ast.Attribute(ast.Name("tl", ast.Load()), function, ast.Load())
-    return ast.Call(attribute, list(arguments), [])
+OPTION = Persistent()

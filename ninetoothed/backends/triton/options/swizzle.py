@@ -4,165 +4,52 @@ Programs run roughly in order of their number. Where one operand follows the row
 another its columns, as in a product of matrices, neighbours in plain row-major order share the rows'
 tile and read every column's anew. Numbering them in groups of several rows, column by column, lets
 the programs that run together share both, so that more of what they read is in the second-level
-cache. This is the grouped order of Triton's matrix multiplication tutorial.
+cache. This is the grouped order of Triton's matrix multiplication tutorial. On an H200 (docs/performance.md)
+row-major order takes up to twice as long where matrices are larger than the cache.
 """
 
 from __future__ import annotations
 
-import ast
-import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
-from ninetoothed.symbols.simplify import product
+from ninetoothed.backends.triton.analysis.program_order import is_grouped
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 
 if TYPE_CHECKING:
-    from ninetoothed.tensors.arrange import Arrangement
+    from ninetoothed.backends.triton.analysis.operation_counts import Counts
+    from ninetoothed.backends.triton.ir.lowered import Lowered
+    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.space import Config
 
-#: Rows of tiles in a group, where nothing else is chosen.
-GROUP = 8
-
-#: Inverses are so many bits of a fraction, rounded up.
-_BITS = 30
-_UP = (1 << _BITS) - 1
-
-
-def is_grouped(arrangement: Arrangement) -> bool:
-    """Whether one operand follows the grid's rows and another its columns, and neither both."""
-    if len(arrangement.grid) < 2:
-        return False
-    row, column = arrangement.programs[-2:]
-    follows = [_leaves(access.indices) for access in arrangement.accesses.values()]
-    return any(row in leaves and column not in leaves for leaves in follows) and any(
-        column in leaves and row not in leaves for leaves in follows
-    )
+#: Rows of tiles in a group, where nothing else is chosen; and where programs stay.
+_GROUP, _GROUP_OF_PERSISTENT = 8, 4
 
 
-def _leaves(indices: tuple[Symbol, ...]) -> set[Symbol]:
-    return {leaf for index in indices for leaf in index.leaves()}
+class Swizzle(Option):
+    """Rows of tiles in a group of programs, where programs are grouped."""
+
+    name = "group"
+    default = _GROUP
+    off = 1
+    is_generic = True
+
+    def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
+        if not is_grouped(case.kernel.arrangement):
+            return ()
+        if chosen["persistent"]:
+            return (_GROUP_OF_PERSISTENT,)
+        return (1,) if chosen.differs_only_in() else ()
+
+    def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
+        if not is_grouped(lowered.kernel.arrangement):
+            return lowered
+        return replace(lowered, group=value)
+
+    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+        """Plain order reads more from memory; only large tensors show it."""
+        return replace(facts, distinct_bytes=facts.distinct_bytes * (2.0 if value == 1 else 1.0))
 
 
-def plain(
-    whole: str,
-    targets: Mapping[int, str],
-    grid: tuple[Expression, ...],
-    tree: Callable[[Any], ast.expr],
-) -> list[ast.stmt]:
-    """Positions in the grid, row-major, from a program's number.
-
-    Args:
-        whole: the name of the number.
-        targets: the name of each position that is needed, by dimension.
-        tree: gives a size as an expression of the kernel.
-    """
-    result = []
-    for dim, target in sorted(targets.items()):
-        position: ast.expr = _name(whole)
-        later = product(grid[dim + 1 :])
-        if later != 1:
-            position = ast.BinOp(position, ast.FloorDiv(), tree(later))
-        if dim == 1 and 0 in targets and later != 1 and grid[0] != 1:
-            # A remainder would be one more division, after another.
-            before = ast.BinOp(_name(targets[0]), ast.Mult(), tree(grid[dim]))
-            position = ast.BinOp(position, ast.Sub(), before)
-        elif dim > 0 and product(grid[:dim]) != 1:
-            position = ast.BinOp(position, ast.Mod(), tree(grid[dim]))
-        result.append(_assign(target, position))
-    return result
-
-
-def are_inverses_exact(grid: tuple[int, ...]) -> bool:
-    """Whether multiplying by inverses gives the positions in a grid."""
-    later = [math.prod(grid[dim + 1 :]) for dim in range(len(grid))]
-    # A program's number times what rounding added to the inverse, less than the divisor.
-    return 0 < math.prod(grid) * max(later) < 1 << _BITS
-
-
-def by_inverses(
-    whole: str,
-    targets: Mapping[int, str],
-    grid: tuple[Expression, ...],
-    tree: Callable[[Any], ast.expr],
-    inverse: Callable[[str, Symbol], ast.expr],
-    fresh: Callable[[str], str],
-) -> list[ast.stmt]:
-    """The same as `plain`, by multiplication: a division takes some hundred cycles, before a program
-    can ask for its first element. (Granlund and Montgomery, *Division by invariant integers using
-    multiplication*, 1994.)
-
-    Args:
-        inverse: gives a value that sizes decide, under a name, as a parameter of the kernel.
-        fresh: gives a name that nothing has.
-    """
-    result: list[ast.stmt] = []
-    leading: dict[int, str] = {}
-
-    def leading_up_to(dim: int) -> ast.expr:
-        """The program's number among those that differ in the dimensions up to this one."""
-        later = product(grid[dim + 1 :])
-        if later == 1:
-            return _name(whole)
-        if dim not in leading:
-            is_position = dim == 0 and 0 in targets
-            leading[dim] = targets[0] if is_position else fresh(f"leading_{dim}")
-            name = fresh(f"{leading[dim]}_inverse")
-            factor = inverse(name, (as_symbol(later) + _UP) // later)
-            quotient = f"({whole}.to(tl.int64) * {_text(factor)} >> {_BITS}).to(tl.int32)"
-            result.extend(ast.parse(f"{leading[dim]} = {quotient}").body)
-        return _name(leading[dim])
-
-    for dim, target in sorted(targets.items()):
-        position = leading_up_to(dim)
-        if dim > 0 and product(grid[:dim]) != 1:
-            before = ast.BinOp(leading_up_to(dim - 1), ast.Mult(), tree(grid[dim]))
-            position = ast.BinOp(position, ast.Sub(), before)
-        if leading.get(dim) != target:
-            result.append(_assign(target, position))
-    return result
-
-
-def grouped(
-    whole: str,
-    targets: Mapping[int, str],
-    grid: tuple[Expression, ...],
-    group: int,
-    tree: Callable[[Any], ast.expr],
-    fresh: Callable[[str], str],
-) -> list[ast.stmt]:
-    """The same with the last two dimensions in groups of ``group`` rows, column by column."""
-    rows, columns = grid[-2:]
-    names = {
-        what: fresh(what) for what in ("num_rows", "num_columns", "within", "first_row", "height")
-    }
-    outer = {dim: target for dim, target in targets.items() if dim < len(grid) - 2}
-    lines = [
-        f"{names['num_rows']} = {_text(tree(rows))}",
-        f"{names['num_columns']} = {_text(tree(columns))}",
-    ]
-    plane = whole
-    if len(grid) > 2:
-        plane = fresh("plane")
-        lines.append(f"{plane} = {whole} % ({names['num_rows']} * {names['num_columns']})")
-    per_group = f"({group} * {names['num_columns']})"
-    row, column = (targets.get(len(grid) - 2 + n) or fresh("program") for n in range(2))
-    lines += [
-        f"{names['first_row']} = {plane} // {per_group} * {group}",
-        f"{names['height']} = min({names['num_rows']} - {names['first_row']}, {group})",
-        f"{names['within']} = {plane} % {per_group}",
-        f"{row} = {names['first_row']} + {names['within']} % {names['height']}",
-        f"{column} = {names['within']} // {names['height']}",
-    ]
-    return [*plain(whole, outer, grid, tree), *ast.parse("\n".join(lines)).body]
-
-
-def _text(tree: ast.expr) -> str:
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def _name(identifier: str) -> ast.expr:
-    return ast.Name(identifier, ast.Load())
-
-
-def _assign(target: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(target, ast.Store())], value)
+OPTION = Swizzle()

@@ -13,10 +13,11 @@ from ninetoothed import __version__
 from ninetoothed.backends.base import Call, Plan, run_nothing
 from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.compile import Target, compile_source
-from ninetoothed.backends.triton.options import dependent_launch, descriptors, registry
+from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.runtime import driver
 from ninetoothed.backends.triton.runtime.benchmark import NoRoomError, Trials
+from ninetoothed.backends.triton.runtime.descriptor_cache import remembering
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.backends.triton.runtime.launch_record import programs_of, recipe_of
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
@@ -241,7 +242,7 @@ class Planner:
                 number, address = len(lines), values[parameter.parameter or ""]
                 described = specialized.described[parameter.name]
                 make = launchable.describe(parameter.name, described.shape, described.strides)
-                known[f"known_{number}"], known[f"make_{number}"] = descriptors.remembering(make)
+                known[f"known_{number}"], known[f"make_{number}"] = remembering(make)
                 found = f"descriptor_{number}"
                 lines.append(f"{found} = known_{number}.get({address}) or make_{number}({address})")
                 arguments += [found, *map(repr, (*described.shape, *described.strides))]
@@ -323,7 +324,7 @@ class Planner:
             arguments,
             sorted((n, repr(v)) for n, v in call.constants.items()),
             repr((kernel.num_warps, kernel.num_stages, kernel.max_num_configs)),
-            sorted(registry.fixed().items()),
+            sorted(choices.fixed().items()),
         )
 
 
@@ -335,7 +336,7 @@ def compiled_for(
     further: dict[str, Any] = {}
     if specialized.most_registers is not None:
         further["maxnreg"] = specialized.most_registers
-    if dependent_launch.is_in(emitted.text):
+    if emitted.waits:
         further["launch_pdl"] = True
     try:
         return compile_source(
@@ -381,6 +382,6 @@ def compile_for_target(
     warps = num_warps or choosing.usual_warps(kernel, call, chosen)
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
     target = Target.parse(target)
-    first, *_ = registry.choices(kernel, call, environment_of(kernel, call, config), target)
+    first, *_ = choices.choices(kernel, call, environment_of(kernel, call, config), target)
     config = choosing.settled(replace(config, options=first))
     return compiled_for(kernel, specialize(kernel, call, config), target, config)

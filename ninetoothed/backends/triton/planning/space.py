@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.options import registry, tma_pipeline
-from ninetoothed.backends.triton.options.registry import Options
+from ninetoothed.backends.triton import options
+from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning.cost_features import Estimator
-from ninetoothed.backends.triton.translation import check_tiles, environment_of, specialize
+from ninetoothed.backends.triton.specialization.tiles import check_tiles
+from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.errors import ArgumentError
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tuning import space as tuning
@@ -99,7 +100,7 @@ def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits
     if {name for name, _ in config.values} != names or not _fits(kernel, call, config):
         return False
     environment = environment_of(kernel, call, config)
-    return registry.are_right(kernel, call, environment, device, config.options)
+    return choices.are_right(kernel, call, environment, device, config.options)
 
 
 def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None = None) -> int:
@@ -170,7 +171,7 @@ def _with_options(
     for config in configs:
         if config.values not in known:
             environment = environment_of(kernel, call, config)
-            known[config.values] = registry.choices(kernel, call, environment, device)
+            known[config.values] = choices.choices(kernel, call, environment, device)
     found = [
         replace(config, options=chosen) for config in configs for chosen in known[config.values]
     ]
@@ -179,9 +180,11 @@ def _with_options(
 
 def settled(config: Config) -> Config:
     """The configuration with what its options decide."""
-    if not Options.of(config).ring:
-        return config
-    return replace(config, num_warps=tma_pipeline.WARPS, num_stages=_NUM_STAGES)
+    chosen = dict(config.options)
+    for option in options.OPTIONS:
+        if option.num_warps is not None and chosen.get(option.name, option.default) != option.off:
+            config = replace(config, num_warps=option.num_warps, num_stages=_NUM_STAGES)
+    return config
 
 
 def _fits(kernel: Definition, call: Call, config: Config) -> bool:

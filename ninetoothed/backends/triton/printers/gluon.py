@@ -27,7 +27,7 @@ from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import at, clone, walk
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.triton import _Emitter
+    from ninetoothed.backends.triton.printers.emission import Emission
 
 #: What the text needs.
 IMPORTS = """\
@@ -129,12 +129,12 @@ class Translation:
         library: the functions of `gluon_library` that are called, likewise.
     """
 
-    def __init__(self, emitter: _Emitter, statements: Sequence[ast.stmt]) -> None:
-        assert emitter.variant.ring is not None
+    def __init__(self, emitter: Emission, statements: Sequence[ast.stmt]) -> None:
+        assert emitter.lowered.ring is not None
         if emitter.kernel.optimized.externs or emitter.kernel.optimized.helpers:
             raise NotPossibleError("functions of the user's in Triton")
         self._emitter = emitter
-        self._size = emitter.variant.ring.size
+        self._size = emitter.lowered.ring.size
         self._parameters = {p.name: p for p in emitter.used.values()}
         self._before, self._loops, self._after = _cut(statements)
         self._slot, self._phase, self._coming = map(emitter.fresh, ("slot", "phase", "coming"))

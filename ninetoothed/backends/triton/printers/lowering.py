@@ -5,18 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.analysis.comparisons import Dims, comparisons_of
-from ninetoothed.backends.triton.options import loop_splitting
-from ninetoothed.backends.triton.options.cooperative_reduction import PieceStore
-from ninetoothed.backends.triton.options.interleaved_pairs import PairLoad, PairStore
-from ninetoothed.backends.triton.printers.addresses import (
-    Addresses,
-    Scope,
-    all_of,
-    element_type,
-    language,
-    name,
+from ninetoothed.backends.triton.ir.nodes import (
+    LibraryRef,
+    PairLoad,
+    PairStore,
+    PartPosition,
+    PieceStore,
+    SplitLoop,
+    Workspace,
 )
+from ninetoothed.backends.triton.printers.addresses import Addresses
+from ninetoothed.backends.triton.printers.emission import Scope
+from ninetoothed.backends.triton.printers.trees import all_of, assign, element_type, language, name
+from ninetoothed.backends.triton.specialization.comparisons import Dims, comparisons_of
 from ninetoothed.language import operations
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -37,44 +38,70 @@ from ninetoothed.program.nodes import (
     TileRef,
     Widened,
     at,
+    clone,
 )
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.triton import _Emitter
+    from ninetoothed.backends.triton.printers.emission import Emission
 
 
 class Lowering(ast.NodeTransformer):
     """Replaces each node by what Triton has for it; children first."""
 
-    def __init__(self, emitter: _Emitter, addresses: Addresses) -> None:
-        self._emitter = emitter
+    def __init__(self, emission: Emission, addresses: Addresses) -> None:
+        self._emission = emission
         self._addresses = addresses
-        kinds = {p.name: p.kind for p in emitter.kernel.parameters}
+        kinds = {p.name: p.kind for p in emission.kernel.parameters}
         self._values = {n for n, kind in kinds.items() if kind in ("scalar", "constexpr")}
-        self._symbols = {emitter.kernel.names[s]: s for s in emitter.kernel.symbols}
+        self._symbols = {emission.kernel.names[s]: s for s in emission.kernel.symbols}
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """A statement, after those that compute and load its tiles."""
-        if isinstance(statement, ast.For) and self._emitter.options.peel:
-            kernel, variant = self._emitter.kernel, self._emitter.variant
-            whole = loop_splitting.whole_rounds(kernel, variant, statement)
-            if whole is not None:
-                return loop_splitting.split(self, self._emitter, statement, whole)
-        return self.unsplit(statement)
+        if isinstance(statement, SplitLoop):
+            return self._split(statement)
+        return self._unsplit(statement)
 
-    def unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
-        """A statement that is not a loop to be split."""
-        outer, self._addresses.scope = self._addresses.scope, Scope()
+    def _unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
+        outer, self._emission.scope = self._emission.scope, Scope()
         result = self._visit_head(statement)
-        before = [at(new, statement) for new in self._addresses.scope.before]
-        self._addresses.scope = outer
+        before = [at(new, statement) for new in self._emission.scope.before]
+        self._emission.scope = outer
         for block in ("body", "orelse"):
             inner = getattr(result, block, None)
             if isinstance(inner, list):
                 lowered = [new for old in inner for new in self.statement(old)]
                 setattr(result, block, lowered)
         return [*before, result]
+
+    def _split(self, loop: SplitLoop) -> list[ast.stmt]:
+        """The statements of a loop's two parts."""
+        assert isinstance(loop.iter, ast.Call)
+        full, variable = loop.full, loop.full.holding.variable
+        before: list[ast.stmt] = []
+        bounds = [ast.Constant(0), *loop.iter.args][-2:]
+        for place, label in enumerate(("first", "end")):
+            if not isinstance(bounds[place], (ast.Name, ast.Constant)):
+                label = self._emission.fresh(f"{variable}_{label}")
+                before += self.statement(at(assign(label, bounds[place]), loop))
+                bounds[place] = name(label)
+        start, end = bounds
+        middle = self._emission.fresh(f"{variable}_whole")
+        before += self.statement(at(assign(middle, clone(end)), loop))
+        for count, guards in full.counts:
+            least = language("minimum", name(middle), self._emission.position(count))
+            statement: ast.stmt = assign(middle, least)
+            for guard in reversed(guards):
+                statement = ast.If(self.visit(clone(guard)), [statement], [])
+            before.append(at(statement, loop))
+        is_zero = isinstance(start, ast.Constant) and start.value == 0
+        if not is_zero or any(interval(count)[0] < 0 for count, _ in full.counts):
+            before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
+        self._emission.holding = full.holding
+        first = self._unsplit(_part(loop, start, name(middle)))
+        self._emission.holding = None
+        return [*before, *first, *self._unsplit(_part(loop, name(middle), end))]
 
     def function(self, function: ast.FunctionDef) -> ast.FunctionDef:
         """A helper that the language calls back."""
@@ -100,16 +127,14 @@ class Lowering(ast.NodeTransformer):
         indices = [self.visit(index) for index in tile.indices]
         for place, index in enumerate(indices):
             if not isinstance(index, (ast.Name, ast.Constant)):
-                indices[place] = self._addresses.scope.named(
-                    self._emitter, f"{tile.parameter}_selected", index
-                )
+                indices[place] = self._emission.named(f"{tile.parameter}_selected", index)
         return TileRef(parameter=tile.parameter, indices=indices)
 
     def visit_Load(self, node: Any) -> Any:
         if not isinstance(node, Load):
             return node
         loaded = at(self._addresses.load(self._tile(node.tile)), node)
-        return self._addresses.scope.named(self._emitter, f"{node.tile.parameter}_tile", loaded)
+        return self._emission.named(f"{node.tile.parameter}_tile", loaded)
 
     def visit_PairLoad(self, node: PairLoad) -> ast.expr:
         return at(self._addresses.load_pair(self._tile(node.tile), node.pair), node)
@@ -143,7 +168,7 @@ class Lowering(ast.NodeTransformer):
 
     def _unhoisted(self, node: Any) -> Any:
         """What is evaluated several times or not at all: nothing of it may be computed before."""
-        scope = self._addresses.scope
+        scope = self._emission.scope
         previous, scope.is_open = scope.is_open, False
         result = self.generic_visit(node) if isinstance(node, ast.stmt) else self.visit(node)
         scope.is_open = previous
@@ -166,7 +191,7 @@ class Lowering(ast.NodeTransformer):
         if node.identity == "zero":
             return at(language("where", mask, value, ast.Constant(0)), node)
         function = f"exclude_{node.identity}"
-        self._emitter.library.add(function)
+        self._emission.library.add(function)
         return at(ast.Call(name(function), [value, mask], []), node)
 
     def _joined(self, masks: list[Mask]) -> ast.expr | None:
@@ -176,33 +201,33 @@ class Lowering(ast.NodeTransformer):
         if not needed:
             return None
         subject = masks[0].tile.parameter
-        return self._addresses.scope.named(self._emitter, f"{subject}_mask", all_of(needed))
+        return self._emission.named(f"{subject}_mask", all_of(needed))
 
     def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
-        return at(self._emitter.tree(node.symbol), node)
+        return at(self._emission.tree(node.symbol), node)
 
     def visit_Widened(self, node: Widened) -> ast.expr:
         inner = node.value
         if isinstance(inner, SymbolValue):
-            return at(self._addresses.width(_size(inner.symbol)), node)
+            return at(self._emission.width(_size(inner.symbol)), node)
         if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
-            return at(self._addresses.width(inner.value), node)
+            return at(self._emission.width(inner.value), node)
         value = self.visit(inner)
         widen = ast.Attribute(name("triton"), "next_power_of_2", ast.Load())
         return at(ast.Call(widen, [value], []), node)
 
     def visit_SourceStride(self, node: SourceStride) -> ast.expr:
-        parameter = self._emitter.kernel.program.parameter(node.parameter)
-        return at(self._emitter.tree(parameter.source.strides[node.dim]), node)
+        parameter = self._emission.kernel.program.parameter(node.parameter)
+        return at(self._emission.tree(parameter.source.strides[node.dim]), node)
 
     def visit_SequenceLength(self, node: SequenceLength) -> ast.expr:
         return at(self._addresses.length(node.parameter), node)
 
     def visit_SourcePointer(self, node: SourcePointer) -> ast.expr:
-        return at(self._emitter.pointer(node.parameter), node)
+        return at(self._emission.pointer(node.parameter), node)
 
     def visit_ElementType(self, node: ElementType) -> ast.expr:
-        return at(element_type(self._emitter.pointer(node.parameter)), node)
+        return at(element_type(self._emission.pointer(node.parameter)), node)
 
     def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
         pointer, mask = self._element(node.parameter, node.indices)
@@ -216,8 +241,8 @@ class Lowering(ast.NodeTransformer):
 
     def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
         """The address of any element of a source, and whether it is one."""
-        source = self._emitter.kernel.program.parameter(parameter).source
-        address: ast.expr = self._emitter.pointer(parameter)
+        source = self._emission.kernel.program.parameter(parameter).source
+        address: ast.expr = self._emission.pointer(parameter)
         conditions: list[ast.expr] = []
         sequence: tuple[ast.expr, ast.expr] | None = None
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
@@ -227,9 +252,9 @@ class Lowering(ast.NodeTransformer):
                 conditions += [] if real is None else [real]
             term = self.visit(index)
             if not isinstance(term, (ast.Name, ast.Constant)):
-                term = self._addresses.scope.named(self._emitter, f"{parameter}_at_{dim}", term)
+                term = self._emission.named(f"{parameter}_at_{dim}", term)
             own = sequence if dim == source.jagged_dim else None
-            size = own[1] if own is not None else self._emitter.tree(source.shape[dim])
+            size = own[1] if own is not None else self._emission.tree(source.shape[dim])
             conditions += [
                 ast.Compare(term, [ast.GtE()], [ast.Constant(0)]),
                 ast.Compare(term, [ast.Lt()], [size]),
@@ -239,10 +264,10 @@ class Lowering(ast.NodeTransformer):
                 continue
             if own is not None:
                 term = ast.BinOp(term, ast.Add(), own[0])
-            if self._emitter.variant.wide:
+            if self._emission.facts.wide:
                 term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
-            if as_symbol(stride) not in self._emitter.variant.unit_strides:
-                term = ast.BinOp(term, ast.Mult(), self._emitter.tree(stride))
+            if as_symbol(stride) not in self._emission.facts.unit_strides:
+                term = ast.BinOp(term, ast.Mult(), self._emission.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
         return address, all_of(conditions) if conditions else ast.Constant(True)
 
@@ -250,16 +275,13 @@ class Lowering(ast.NodeTransformer):
         self, parameter: str, number: ast.expr, mask: ast.expr
     ) -> tuple[ast.expr, ast.expr]:
         """Where a jagged tensor's sequence begins and how long it is; 0 where there is none."""
-        place = ast.BinOp(self._emitter.offsets(parameter), ast.Add(), number)
+        place = ast.BinOp(self._emission.offsets(parameter), ast.Add(), number)
         after = ast.BinOp(place, ast.Add(), ast.Constant(1))
         first, last = (
             language("load", offset, mask=mask, other=ast.Constant(0)) for offset in (place, after)
         )
-        scope = self._addresses.scope
-        first = scope.named(self._emitter, f"{parameter}_start", first)
-        return first, scope.named(
-            self._emitter, f"{parameter}_length", ast.BinOp(last, ast.Sub(), first)
-        )
+        first = self._emission.named(f"{parameter}_start", first)
+        return first, self._emission.named(f"{parameter}_length", ast.BinOp(last, ast.Sub(), first))
 
     def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
         return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
@@ -268,11 +290,11 @@ class Lowering(ast.NodeTransformer):
         operation = operations.find(node.name)
         known = node.name if operation is None else operation.triton or node.name
         if not isinstance(known, str):
-            return at(name(self._emitter.extern(node.name, known)), node)
+            return at(name(self._emission.extern(node.name, known)), node)
         head, *rest = known.split(".")
         result: ast.expr = name("libdevice") if head == "libdevice" else name("tl")
         if head == "libdevice":
-            self._emitter.imports.add("libdevice")
+            self._emission.imports.add("libdevice")
         else:
             rest = [head, *rest]
         for part in rest:
@@ -291,7 +313,7 @@ class Lowering(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         dims = self._dims_if_holding(node)
         if dims is not None:
-            shape = ast.Tuple([self._addresses.width(size) for size in dims], ast.Load())
+            shape = ast.Tuple([self._emission.width(size) for size in dims], ast.Load())
             boolean = ast.Attribute(name("tl"), "int1", ast.Load())
             return at(language("full", shape, ast.Constant(True), boolean), node)
         self.generic_visit(node)
@@ -303,21 +325,41 @@ class Lowering(ast.NodeTransformer):
 
     def _dims_if_holding(self, node: ast.Compare) -> Dims | None:
         """The dimensions of a comparison that holds for every lane; None of any other."""
-        comparison = comparisons_of(self._emitter.kernel).of(node)
+        comparison = comparisons_of(self._emission.kernel).of(node)
         if comparison is None:
             return None
-        known = self._emitter.variant.comparisons
-        if self._emitter.whole is not None:
-            known |= self._emitter.whole.comparisons
+        known = self._emission.facts.comparisons
+        if self._emission.holding is not None:
+            known |= self._emission.holding.comparisons
         return comparison.dims if comparison.excess in known else None
+
+    def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
+        self._emission.library.add(node.name)
+        return at(name(node.name), node)
+
+    def visit_Workspace(self, node: Workspace) -> ast.expr:
+        return at(self._emission.workspace(node.what), node)
+
+    def visit_PartPosition(self, node: PartPosition) -> ast.expr:
+        parts = self._emission.parts
+        assert parts is not None
+        return at(name(parts.tile if node.what == "tile" else parts.part), node)
 
     def visit_ExternRef(self, node: ExternRef) -> ast.expr:
         return at(name(node.name), node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self._values:
-            return at(self._emitter.value(node.id), node)
+            return at(self._emission.value(node.id), node)
         return node
+
+
+def _part(loop: ast.For, start: ast.expr, end: ast.expr) -> ast.For:
+    """A part of a loop, from a round to another."""
+    whole = clone(loop)
+    part = at(ast.For(whole.target, whole.iter, whole.body, whole.orelse), loop)
+    part.iter.args = [clone(start), clone(end)]  # type: ignore[attr-defined]
+    return part
 
 
 def _size(symbol: Any) -> Any:

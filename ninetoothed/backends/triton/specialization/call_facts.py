@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.analysis import comparisons
-from ninetoothed.backends.triton.specialization import magic_division, offsets
+from ninetoothed.backends.triton.specialization import comparisons, magic_division, offsets
 from ninetoothed.backends.triton.specialization import size_ratios as ratios
 from ninetoothed.backends.triton.specialization.selections import Selection, taken, unguarded
 from ninetoothed.symbols.bounds import Interval, interval
@@ -20,8 +19,6 @@ from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.backends.triton.options.tma_pipeline import Ring
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
@@ -41,16 +38,11 @@ class Variant:
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
-        boxes: the tensors to load by descriptor, and how (`descriptors`).
-        interior: conditions that are asked once for a program's elements (`interior`).
-        ahead: the tensors whose tiles a loop loads one round ahead (`ahead`).
-        folded: those whose tiles are folded, each with the dimension of the neighbours (`folded`).
         wide: whether some offset or index needs 64 bits.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         ratios: divisors that are quotients of sizes, with their values (`ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
-        ring: the rings of buffers that a loop loads to itself (`rings`).
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -60,20 +52,11 @@ class Variant:
     powers_of_two: frozenset[Symbol] = frozenset()
     empty: frozenset[Symbol] = frozenset()
     float8: frozenset[str] = frozenset()
-    boxes: frozenset[tuple[str, Box]] = frozenset()
-    interior: frozenset[tuple[str, int]] = frozenset()
-    ahead: frozenset[str] = frozenset()
-    folded: frozenset[tuple[str, int]] = frozenset()
     wide: bool = False
     is_long: bool = False
     ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     beyond: frozenset[Selection] = frozenset()
-    ring: Ring | None = None
-
-    def box(self, parameter: str) -> Box | None:
-        """How a tensor is loaded by descriptor; None where it is not."""
-        return next((box for name, box in self.boxes if name == parameter), None)
 
 
 def variant_of(

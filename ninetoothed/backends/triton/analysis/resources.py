@@ -1,0 +1,67 @@
+"""Registers and shared memory that a program needs, as far as they can be told without compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from ninetoothed.symbols.operators import next_power_of_2
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.analysis.operation_counts import Counts
+
+#: Registers of a thread besides those for tiles: addresses, counters, what is being computed.
+_OTHER_REGISTERS = 40
+OTHER_REGISTERS_WITHOUT_PRODUCTS = 24
+
+#: Warps of a program whose products a group of warps does together.
+GROUP_WARPS = 4
+
+#: Registers of a multiprocessor; a thread has a multiple of so many; programs are at most so many.
+_REGISTERS, _UNIT, _MOST_PROGRAMS = 65536, 8, 5
+
+#: Of a thread, besides those for the sums of products.
+_BESIDES_SUMS = 32
+
+
+def registers(counts: Counts, threads: int, waited_for: int) -> float:
+    """Of one thread. The sums of a product are float32; those of a product that feeds another are
+    there once more as its operand.
+
+    Args:
+        waited_for: bytes of a round that pass through registers, not to shared memory directly.
+    """
+    if not counts.products:
+        return counts.largest * 1.25 / threads + OTHER_REGISTERS_WITHOUT_PRODUCTS
+    sizes = [product.rows * product.columns for product in counts.products]
+    held = (1.5 * sum(sizes[:-1]) + sizes[-1]) / threads + _OTHER_REGISTERS
+    return held + waited_for / 3 / threads
+
+
+def shared_bytes(counts: Counts, threads: int, stages: int) -> int:
+    """Of one program: each stage's operands, and those that stay."""
+    streamed = sum(counts.streamed.values())
+    uses_groups = threads % 128 == 0 and all(p.rows >= 64 for p in counts.products)
+    # A warp's own product holds its operands in registers, one stage early.
+    buffers = stages if uses_groups or stages == 1 else stages - 1
+    return sum(counts.held.values()) + buffers * streamed
+
+
+def most_registers(sizes: Iterable[int]) -> int | None:
+    """The most registers that a thread is given for products of so many elements each: what it needs
+    for sums and a little more, rounded up to what so many programs as then fit share. The compiler
+    left alone takes one more now and then, and a whole program is lost."""
+    threads = 32 * GROUP_WARPS
+    sums = sum(sizes)
+    for programs in range(_MOST_PROGRAMS, 2, -1):
+        each = _REGISTERS // (programs * threads) // _UNIT * _UNIT
+        if sums // threads + _BESIDES_SUMS <= each:
+            return each
+    return None
+
+
+def number(size: str, known: Mapping[str, int]) -> int:
+    """What the text of a tile's size stands for."""
+    functions = {"min": min, "triton": SimpleNamespace(next_power_of_2=next_power_of_2)}
+    return int(eval(size, {"__builtins__": {}}, {**functions, **known}))

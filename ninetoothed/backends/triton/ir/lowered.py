@@ -1,0 +1,146 @@
+"""What a printer prints: a kernel for a kind of call, and all that was decided about it, as data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ninetoothed.backends.triton.analysis.full_iterations import Holding
+from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
+from ninetoothed.backends.triton.specialization.tiles import check_tiles
+from ninetoothed.symbols.expr import Symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Call
+    from ninetoothed.backends.triton.specialization.boxes import Box
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.program.program import Program
+
+#: So many neighbours the threads of a warp follow where a tile is folded.
+NEIGHBOURS = 32
+
+#: So many positions of the other dimension one thread has in succession: as many elements of 16 bits
+#: are written to shared memory at once.
+RUN = 8
+
+#: What is known where nothing is.
+UNKNOWN = Variant()
+
+
+class Rewrite(Protocol):
+    """A step from a program to another: equal where it does the same, and hashable."""
+
+    def __call__(self, program: Program, lowered: Lowered) -> Program:
+        """The program after the step."""
+        ...
+
+
+@dataclass(frozen=True)
+class FullTiles:
+    """A body without masks, for programs within which no tensor ends, beside the one with them.
+
+    Attributes:
+        tests: what is negative where a program is such.
+        holding: what holds then.
+    """
+
+    tests: tuple[Symbol, ...]
+    holding: Holding
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A program in Gluon that loads a loop's tiles to rings of buffers itself.
+
+    Attributes:
+        size: buffers of a ring.
+        constants: the application's constants, where they decide what it does.
+    """
+
+    size: int
+    constants: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel for a kind of call, and what was decided about it.
+
+    Attributes:
+        kernel: it.
+        facts: what is known of the calls.
+        rewrites: the steps from the kernel's program to the one that is printed.
+        boxes: the tensors that are moved by descriptor, and how.
+        folds: those whose gathered tiles are loaded in four dimensions, each with the dimension of the
+            neighbours.
+        last_to_leave: those whose loads ask the second-level cache to keep them.
+        group: rows of tiles in a group of programs; row-major order where it is 1.
+        by_inverses: whether positions in the grid are found by multiplication.
+        parts: programs that share the reduction of one element of the grid.
+        is_persistent: whether programs stay and handle one element after another.
+        waits: whether a program first waits for the kernel before.
+        fetched: the tensors whose tiles a loop loads one round ahead.
+        full_tiles: what has a body without masks; None where there is one body.
+        ring: buffers of the loop's tiles, in Gluon; None in Triton.
+    """
+
+    kernel: Definition
+    facts: Variant = UNKNOWN
+    rewrites: tuple[Rewrite, ...] = ()
+    boxes: frozenset[tuple[str, Box]] = frozenset()
+    folds: frozenset[tuple[str, int]] = frozenset()
+    last_to_leave: frozenset[str] = frozenset()
+    group: int = 1
+    by_inverses: bool = False
+    parts: int = 1
+    is_persistent: bool = False
+    waits: bool = False
+    fetched: frozenset[str] = frozenset()
+    full_tiles: FullTiles | None = None
+    ring: Ring | None = None
+
+    @classmethod
+    def of(cls, kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> Lowered:
+        """The plain translation for a call.
+
+        Raises:
+            ArrangementError: the sizes do not fit the arrangement.
+            ArgumentError: a tile is too large for any device.
+        """
+        check_tiles(kernel, environment)
+        facts = variant_of(kernel, environment, kernel.verified_grid(environment))
+        float8 = frozenset(
+            name
+            for name, argument in call.arguments.items()
+            if argument.dtype.is_floating() and argument.dtype.bits == 8
+        )
+        return cls(kernel, replace(facts, float8=float8))
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The program that is printed."""
+        program = self.kernel.optimized
+        for rewrite in self.rewrites:
+            program = rewrite(program, self)
+        return program
+
+    def box(self, parameter: str) -> Box | None:
+        """How a tensor is moved by descriptor; None where it is not."""
+        return next((box for name, box in self.boxes if name == parameter), None)
+
+
+class Names:
+    """Names that neither a program nor the kernel has yet."""
+
+    def __init__(self, program: Program, kernel: Definition) -> None:
+        self.taken = {*program.names, *kernel.names.values()}
+        self.taken |= {parameter.name for parameter in kernel.parameters}
+
+    def fresh(self, wanted: str) -> str:
+        """A name that nothing has."""
+        name, number = wanted, 1
+        while name in self.taken:
+            name, number = f"{wanted}_{number}", number + 1
+        self.taken.add(name)
+        return name

@@ -1,0 +1,61 @@
+"""Values between the shape of a tile and that of its box, which a descriptor moves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ninetoothed.backends.triton.specialization.boxes import Box
+
+
+def as_tile(block: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
+    """What was loaded by descriptor in the shape of the tile.
+
+    Args:
+        block: it, with a dimension for each of the box's.
+        widths: the tile's shape.
+    """
+    kept = [lane for lane in box.lanes if lane is not None]
+    rank = len(box.lanes)
+    if kept != sorted(kept):
+        if len(kept) < rank:
+            block = _shaped("reshape", block, [widths[lane] for lane in kept])
+            rank = len(kept)
+        block = _shaped("permute", block, [ast.Constant(kept.index(lane)) for lane in sorted(kept)])
+    if not len(kept) == rank == len(widths):
+        block = _shaped("reshape", block, widths)
+    return block
+
+
+def as_block(value: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
+    """A tile's value in the shape that a store by descriptor takes: `as_tile` the other way."""
+    kept = [lane for lane in box.lanes if lane is not None]
+    rank = len(widths)
+    if kept != sorted(kept):
+        if len(kept) < rank:
+            value = _shaped("reshape", value, [widths[lane] for lane in sorted(kept)])
+            rank = len(kept)
+        value = _shaped("permute", value, [ast.Constant(sorted(kept).index(k)) for k in kept])
+    if not len(kept) == rank == len(box.lanes):
+        extents = [ast.Constant(1) if lane is None else widths[lane] for lane in box.lanes]
+        value = _shaped("reshape", value, extents)
+    return value
+
+
+def halves(value: ast.expr, outer: Sequence[ast.expr], half: ast.expr) -> ast.expr:
+    """The left and the right half of a value along its last dimension, as a tuple.
+
+    Args:
+        outer: the value's other dimensions.
+        half: of the last one.
+    """
+    value = _shaped("reshape", value, [*outer, ast.Constant(2), half])
+    rank = len(outer)
+    order = [*range(rank), rank + 1, rank]
+    moved = _shaped("permute", value, [ast.Constant(dim) for dim in order])
+    return ast.Call(ast.Attribute(ast.Name("tl", ast.Load()), "split", ast.Load()), [moved], [])
+
+
+def _shaped(function: str, value: ast.expr, shape: Sequence[ast.expr]) -> ast.expr:
+    attribute = ast.Attribute(ast.Name("tl", ast.Load()), function, ast.Load())
+    return ast.Call(attribute, [value, ast.Tuple(list(shape), ast.Load())], [])

@@ -1,0 +1,291 @@
+"""The kernel that is being emitted: its names and parameters, and expressions over them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.printers.parts import Parts
+from ninetoothed.backends.triton.printers.trees import assign, name
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.program.effects import operation_of
+from ninetoothed.program.nodes import SymbolValue, Widened
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import over
+from ninetoothed.symbols.simplify import floors_as_it_truncates
+from ninetoothed.tensors.access import is_power_of_two
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.analysis.full_iterations import Holding
+    from ninetoothed.backends.triton.ir.lowered import Lowered
+    from ninetoothed.kernels.definition import Definition
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """A parameter of the emitted function.
+
+    Attributes:
+        name: its name there.
+        kind: ``"pointer"``, ``"offsets"`` (of a jagged tensor), ``"descriptor"``, ``"scalar"``,
+            ``"symbol"`` or ``"constexpr"``; ``"arrivals"`` or ``"partials"``, pointers into the
+            workspace (`split`).
+        parameter: the application's parameter, or None for a symbol.
+        symbol: the symbol whose value it has, or what is computed from symbols' values, or None.
+    """
+
+    name: str
+    kind: str
+    parameter: str | None = None
+    symbol: Symbol | None = None
+    is_constexpr: bool = False
+
+
+class Scope:
+    """What one statement computes before it: the positions and the values of its tiles."""
+
+    def __init__(self) -> None:
+        self.before: list[ast.stmt] = []
+        self.is_open = True
+        self._names: dict[str, str] = {}
+
+    def named(self, emission: Emission, wanted: str, value: ast.expr) -> ast.expr:
+        """A name for a value, or the value where nothing may be computed before."""
+        if not self.is_open:
+            return value
+        text = ast.dump(value)
+        if text not in self._names:
+            self._names[text] = emission.fresh(wanted)
+            self.before.append(assign(self._names[text], value))
+        return name(self._names[text])
+
+
+class Emission:
+    """What the emission of one kernel has by now.
+
+    Attributes:
+        lowered: what is emitted.
+        kernel, facts: of it.
+        used: the parameters of the emitted function, each under what it is.
+        library: the functions of the library that are called.
+        imports: what is imported besides Triton's language.
+        number: the name of the element of the grid, where a program handles several.
+        parts: the parts that each element of the grid is done in, where those are several.
+        programs: the names of the program's positions by dimension of the grid, once they are asked.
+        scope: what the statement that is being emitted computes before it.
+        holding: what holds where statements are being emitted, besides what holds everywhere.
+    """
+
+    def __init__(self, lowered: Lowered) -> None:
+        kernel = lowered.kernel
+        self.lowered, self.kernel, self.facts = lowered, kernel, lowered.facts
+        self.used: dict[str, KernelParameter] = {}
+        self.library: set[str] = set()
+        self.imports: set[str] = set()
+        self._externs: dict[str, tuple[str, Any]] = {}
+        self.programs: dict[int, str] = {}
+        self.scope = Scope()
+        self.holding: Holding | None = None
+        self._constexpr = constexpr_symbols(kernel)
+        self._taken = {*lowered.program.names, *kernel.names.values()}
+        self._taken |= {parameter.name for parameter in kernel.parameters}
+        self.number = self.fresh("number") if lowered.is_persistent else ""
+        self.parts = Parts(self.fresh) if lowered.parts > 1 else None
+
+    def named(self, wanted: str, value: ast.expr) -> ast.expr:
+        """A name for a value that is computed before the statement, or the value where none may be."""
+        return self.scope.named(self, wanted, value)
+
+    def program(self, dim: int) -> ast.expr:
+        """The program's position in a dimension of the grid."""
+        if dim not in self.programs:
+            count = len(self.kernel.grid)
+            wanted = "program" if count == 1 else f"program_{dim}"
+            self.programs[dim] = self.fresh(wanted)
+        return name(self.programs[dim])
+
+    def widths(self, parameter: str) -> list[ast.expr]:
+        """The shape of a tensor's tiles."""
+        shape = self.lowered.program.parameter(parameter).tile_shape
+        return [self.width(size) for size in shape]
+
+    def width(self, size: Any) -> ast.expr:
+        """A tile's size, widened to a power of two."""
+        if isinstance(size, int):
+            return ast.Constant(1 << max(size - 1, 0).bit_length())
+        if as_symbol(size) in self.facts.empty:
+            return ast.Constant(1)
+        tree = self.tree(size)
+        if is_power_of_two(size) or as_symbol(size) in self.facts.powers_of_two:
+            return tree
+        return ast.Call(ast.Attribute(name("triton"), "next_power_of_2", ast.Load()), [tree], [])
+
+    def fresh(self, wanted: str) -> str:
+        """A name that nothing in the emitted function has yet."""
+        name, number = wanted, 1
+        while name in self._taken:
+            name, number = f"{wanted}_{number}", number + 1
+        self._taken.add(name)
+        return name
+
+    @property
+    def externs(self) -> dict[str, Any]:
+        """Functions that the emitted text uses and does not define, by name."""
+        return {**self.lowered.program.externs, **dict(self._externs.values())}
+
+    def extern(self, operation: str, function: Any) -> str:
+        """The name of a function that an operation of the language is in Triton."""
+        if operation not in self._externs:
+            self._externs[operation] = self.fresh(operation), function
+        return self._externs[operation][0]
+
+    def pointer(self, parameter: str) -> ast.expr:
+        """The pointer to a tensor's first element."""
+        return self._use(f"{parameter}_ptr", "pointer", parameter)
+
+    def offsets(self, parameter: str) -> ast.expr:
+        """The pointer to a jagged tensor's offsets."""
+        return self._use(f"{parameter}_offsets_ptr", "offsets", parameter)
+
+    def descriptor(self, parameter: str) -> ast.expr:
+        """The descriptor of a tensor (`descriptors`)."""
+        return self._use(f"{parameter}_descriptor", "descriptor", parameter)
+
+    def value(self, parameter: str) -> ast.expr:
+        """A scalar or a compile-time constant."""
+        kind = self.lowered.program.parameter(parameter).kind
+        return self._use(parameter, kind, parameter, is_constexpr=kind == "constexpr")
+
+    def workspace(self, what: str) -> ast.expr:
+        """A pointer into the workspace: ``"arrivals"`` or ``"partials"`` (`split`)."""
+        return self._use(f"{what}_ptr", what)
+
+    def tree(self, expression: Any, record: bool = True) -> ast.expr:
+        """A symbolic integer as an expression of the kernel's parameters."""
+
+        symbol = as_symbol(expression)
+        if not record:
+            return symbol.ast(lambda leaf: ast.Name(self.kernel.names[leaf], ast.Load()))
+        if symbol.op == "leaf":
+            return self._leaf(symbol)
+        if symbol.op == "const":
+            return symbol.ast()
+        return self.over(symbol, [self.tree(operand) for operand in symbol.operands])
+
+    def _leaf(self, symbol: Symbol) -> ast.expr:
+        """A size, a stride or a constexpr symbol."""
+        if symbol in self.facts.unit_strides:
+            return ast.Constant(1)
+        is_constexpr = symbol in self._constexpr
+        return self._use(
+            self.kernel.names[symbol], "symbol", symbol=symbol, is_constexpr=is_constexpr
+        )
+
+    def over(self, expression: Symbol, operands: list[ast.expr]) -> ast.expr:
+        """An expression over its operands' trees; division rounds down, as Python's does."""
+        is_division = expression.op in ("//", "%")
+        if not is_division or floors_as_it_truncates(expression) or self._is_known(expression):
+            return over(expression.op, operands)
+        function = "floor_quotient" if expression.op == "//" else "floor_remainder"
+        self.library.add(function)
+        return ast.Call(ast.Name(function, ast.Load()), operands, [])
+
+    def _is_known(self, expression: Symbol) -> bool:
+        """Whether Triton's compiler computes the value, which it does as Python."""
+        return all(leaf in self._constexpr for leaf in expression.leaves())
+
+    def inverse(self, wanted: str, value: Symbol) -> ast.expr:
+        """A value that is computed from sizes before the launch, under such a name (`order`)."""
+        return self._use(wanted, "symbol", symbol=value)
+
+    def position(self, expression: Symbol) -> ast.expr:
+        """A symbolic integer over the program's position as an expression."""
+        op, operands = expression.op, expression.operands
+        programs = self.kernel.arrangement.programs
+        if expression in programs:
+            return self.program(programs.index(expression))
+        if op == "widened":
+            return self.width(operands[0])
+        if op in ("const", "leaf"):
+            return self.tree(expression)
+        return self.over(expression, [self.position(operand) for operand in operands])
+
+    def _use(
+        self,
+        wanted: str,
+        kind: str,
+        parameter: str | None = None,
+        symbol: Symbol | None = None,
+        is_constexpr: bool = False,
+    ) -> ast.expr:
+        key = f"{kind} {parameter or wanted}"
+        if key not in self.used:
+            is_fixed = kind in ("scalar", "constexpr", "symbol")
+            name = wanted if is_fixed else self.fresh(wanted)
+            self.used[key] = KernelParameter(name, kind, parameter, symbol, is_constexpr)
+        return ast.Name(self.used[key].name, ast.Load())
+
+    def ordered(self) -> list[KernelParameter]:
+        """Pointers and scalars in the application's order, then sizes, strides and constants."""
+        order = [parameter.name for parameter in self.kernel.parameters]
+        names = list(self.kernel.names)
+        kinds = {"size": 0, "stride": 1, "symbol": 2}
+
+        def place(parameter: KernelParameter) -> tuple[Any, ...]:
+            if parameter.symbol is None:
+                owner = parameter.parameter
+                position = len(order) if owner is None else order.index(owner)
+                return (parameter.is_constexpr, 0, position, parameter.kind != "pointer")
+            if parameter.symbol.op != "leaf":
+                return (parameter.is_constexpr, 2, parameter.name)
+            leaf = parameter.symbol.leaf
+            return (
+                parameter.is_constexpr,
+                1,
+                kinds[leaf.role],
+                *_natural(parameter.name, order, names, parameter),
+            )
+
+        return sorted(self.used.values(), key=place)
+
+
+def _natural(
+    name: str, order: Sequence[str], names: Sequence[Symbol], parameter: KernelParameter
+) -> tuple[Any, ...]:
+    symbol = parameter.symbol
+    assert symbol is not None
+    if symbol.leaf.dim is None:
+        return (names.index(symbol),)
+    owner = name.rsplit("_", 2)[0]
+    return (order.index(owner) if owner in order else len(order), symbol.leaf.dim)
+
+
+@analysis
+def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
+    """The symbols that Triton must know when it compiles: those that decide a tile's shape."""
+    found: set[Symbol] = {*kernel.symbols, *kernel.meta_symbols}
+    for parameter in kernel.tensor_parameters:
+        for size in parameter.tile_shape:
+            found |= set(as_symbol(size).leaves())
+        found |= {
+            s for size in parameter.source.shape for s in as_symbol(size).leaves() if s.constexpr
+        }
+    for node in kernel.optimized.nodes():
+        if isinstance(node, Widened) or _is_compile_time(node):
+            found |= set(_symbols_in(node))
+    return frozenset(found)
+
+
+def _is_compile_time(node: ast.AST) -> bool:
+    if isinstance(node, ast.AnnAssign):
+        return True
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    return operation is not None and operation.takes_constants
+
+
+def _symbols_in(tree: ast.AST) -> Iterable[Symbol]:
+    for node in ast.walk(tree):
+        if isinstance(node, SymbolValue):
+            yield from as_symbol(node.symbol).leaves()
