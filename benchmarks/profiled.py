@@ -2,7 +2,8 @@
 
 ncu --clock-control none -k "regex:sdpa|cudnn" --metrics METRICS python -m benchmarks.profiled
 
-The metrics that the notebook shows: ``gpu__time_duration.sum``, ``launch__registers_per_thread``, and
+The metrics of docs/performance/tma-pipeline.md: ``gpu__time_duration.sum``,
+``launch__registers_per_thread``, and
 ``.avg.pct_of_peak_sustained_active`` of ``sm__pipe_tensor_cycles_active``,
 ``sm__inst_executed_pipe_xu``, ``smsp__issue_active`` and ``sm__warps_active``.
 """

@@ -19,12 +19,23 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [
     "README.md",
+    "docs/architecture.md",
     "docs/index.md",
     "docs/language.md",
     "docs/plugins.md",
     "docs/write-a-frontend.md",
 ]
 FENCE = re.compile(r"^```(.*)$")
+
+#: Every page that says something of the repository.
+TEXTS = ["README.md", "CONTRIBUTING.md"] + sorted(
+    str(page.relative_to(REPOSITORY)) for page in (REPOSITORY / "docs").rglob("*.md")
+)
+FOLDERS = ("benchmarks", "docs", "examples", "ninetoothed", "plugins", "requirements", "tests")
+#: A file or a folder between backquotes, as `options/swizzle.py` or `passes/`.
+PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:\.(?:py|c|json|md|toml|txt)|/))`")
+#: What a page names that is on its reader's machine.
+NOT_OURS = {"docs/tuning.md": {"binaries/"}, "docs/write-a-frontend.md": {"toy_conformance.py"}}
 
 
 @dataclass(frozen=True)
@@ -116,17 +127,72 @@ def test_page_runs(name: str, tmp_path: Path) -> None:
     assert ran == page.count("```python")
 
 
-@pytest.mark.parametrize(
-    "name", [*PAGES, "CONTRIBUTING.md", "docs/architecture.md"], ids=lambda name: Path(name).stem
-)
+@pytest.mark.parametrize("name", TEXTS)
 def test_links_lead_somewhere(name: str) -> None:
-    """A link to a file of this repository names one that exists."""
+    """A link to a file of this repository names one that exists, and a heading that it has."""
     page = REPOSITORY / name
-    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
+    text = re.sub(r"`[^`\n]+`", "", page.read_text())
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", text)
 
-    missing = [link for link in links if not (page.parent / link).exists()]
+    missing = [
+        (link, heading)
+        for link, heading in links
+        if not (page.parent / link).exists()
+        or (heading and heading not in headings_of(page.parent / link if link else page))
+    ]
 
     assert missing == []
+
+
+def headings_of(page: Path) -> set[str]:
+    """The names by which a page's headings are linked to."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.fixture(scope="module")
+def files() -> set[str]:
+    """The repository's files and folders, from its root, these with a slash at the end."""
+    found = set()
+    for folder in FOLDERS:
+        for path in (REPOSITORY / folder).rglob("*"):
+            name = str(path.relative_to(REPOSITORY))
+            found.add(f"{name}/" if path.is_dir() else name)
+    return found | {f"{folder}/" for folder in FOLDERS}
+
+
+def missing_paths(text: str, files: set[str]) -> list[str]:
+    """The paths in a text that no file has: from the root, or, as `passes/`, the end of one."""
+    named = dict.fromkeys(PATH.findall(text))
+    return [
+        path
+        for path in named
+        if path not in files
+        and not (REPOSITORY / path).exists()
+        and (
+            path.partition("/")[0] in FOLDERS
+            or not any(file.endswith(f"/{path}") for file in files)
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_paths_exist(name: str, files: set[str]) -> None:
+    text = (REPOSITORY / name).read_text()
+
+    missing = missing_paths(text, files)
+
+    assert set(missing) <= NOT_OURS.get(name, set())
+
+
+def test_a_wrong_path_is_noticed(files: set[str]) -> None:
+    text = "`ninetoothed/expr.py`, `passes/hoist_loads.py`, `passes/hoist_stores.py`, `rooms/`"
+
+    assert missing_paths(text, files) == [
+        "ninetoothed/expr.py",
+        "passes/hoist_stores.py",
+        "rooms/",
+    ]
 
 
 def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
