@@ -25,7 +25,9 @@ from tests.unit.machines import H200
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
 KERNEL = TEN["add"].definition
-CALL = call_of(dict.fromkeys(("input", "other", "output"), tensor(1 << 20)), {}, {"BLOCK_SIZE": 1024})
+CALL = call_of(
+    dict.fromkeys(("input", "other", "output"), tensor(1 << 20)), {}, {"BLOCK_SIZE": 1024}
+)
 
 
 @dataclass(frozen=True)

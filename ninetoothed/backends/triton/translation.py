@@ -6,12 +6,12 @@ import enum
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.resources import most_registers, number
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
@@ -19,7 +19,6 @@ from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.kernels.exact import exact
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol
@@ -36,47 +35,6 @@ _MOST_PROGRAMS = 2**31 - 1
 
 #: The types of what a workspace holds.
 _WORKSPACE = {"arrivals": "*i32", "partials": "*fp32"}
-
-
-@dataclass(frozen=True)
-class Specialized:
-    """A kernel for one kind of call and one configuration.
-
-    Attributes:
-        emitted: the source.
-        signature: the type of each kernel parameter.
-        constants: the values of those that are compile-time constants.
-        divisors: what those are multiples of, addresses in bytes, where more than 1 is told.
-        integers: the values of the sizes and strides among the run-time parameters.
-        num_programs: of the grid.
-        described: what the descriptors among the parameters are made of.
-        workspace: bytes that all programs together need for the sums of parts (`split`).
-        most_registers: that a thread may have; None where the compiler decides.
-        is_persistent: whether there need be no more programs than the device holds at a time.
-    """
-
-    emitted: Emitted
-    signature: Mapping[str, str]
-    constants: Mapping[str, Any]
-    divisors: Mapping[str, int]
-    integers: Mapping[str, int]
-    num_programs: int
-    described: Mapping[str, Description] = field(default_factory=dict)
-    workspace: int = 0
-    is_persistent: bool = False
-    most_registers: int | None = None
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What the compiled code depends on, besides target, warps and stages."""
-        constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
-        told = tuple(self.divisors.items())
-        signature = tuple(self.signature.items())
-        return self.emitted.text, signature, constants, told, self.most_registers
-
-    @property
-    def run_time_parameters(self) -> list[KernelParameter]:
-        return [p for p in self.emitted.parameters if not p.is_constexpr]
 
 
 def environment_of(kernel: Definition, call: Call, config: Config | None) -> dict[Symbol, int]:
