@@ -54,16 +54,16 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         ArgumentError: there are too many programs, or a tile is too large for any device.
     """
     environment = environment_of(kernel, call, config)
-    decided = lowered(kernel, call, environment, dict(config.options) if config else {})
-    kernel = decided.kernel
+    result = lowered(kernel, call, environment, dict(config.options) if config else {})
+    kernel = result.kernel
     grid = kernel.verified_grid(environment)
-    num_programs = math.prod(grid) * decided.parts
+    num_programs = math.prod(grid) * result.parts
     if num_programs > _MOST_PROGRAMS:
         raise ArgumentError(
             f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
             f"{_MOST_PROGRAMS}. Use larger tiles."
         )
-    emitted = _emitted(kernel, decided)
+    emitted = _emitted(kernel, result)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     told: dict[str, int] = {}
@@ -79,11 +79,11 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
             continue
         if parameter.kind == "descriptor":
             argument = call.arguments[parameter.parameter or ""]
-            box = decided.box(parameter.parameter or "")
+            box = result.box(parameter.parameter or "")
             assert box is not None
             tensor = kernel.program.parameter(parameter.parameter or "")
             described[name] = boxes.describe(tensor, box, argument, environment)
-            signature[name] = described[name].signature(argument.dtype, decided.ring is not None)
+            signature[name] = described[name].signature(argument.dtype, result.ring is not None)
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
@@ -104,8 +104,8 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         integers,
         num_programs,
         described,
-        reduction_form.workspace_bytes(kernel, environment, decided.parts),
-        decided.is_persistent,
+        reduction_form.workspace_bytes(kernel, environment, result.parts),
+        result.is_persistent,
         _most_registers(emitted, kernel, environment),
     )
 
@@ -117,7 +117,13 @@ def lowered(
     values: Mapping[str, int],
 ) -> Lowered:
     """The kernel for a call, and what options with these values decide about it."""
-    result, case = Lowered.of(kernel, call, environment), Case(kernel, call, environment)
+    case = Case(kernel, call, environment)
+    return decided(Lowered.of(kernel, call, environment), case, values)
+
+
+def decided(plain: Lowered, case: Case, values: Mapping[str, int]) -> Lowered:
+    """What options with these values decide about a kernel in a call."""
+    result = plain
     for option in sorted(options.OPTIONS, key=lambda option: option.phase):
         value = values.get(option.name, option.default)
         if value != option.off:
@@ -146,8 +152,8 @@ def source_of(kernel: Definition) -> str:
 
 
 @analysis
-def _emitted(kernel: Definition, decided: Lowered) -> Emitted:
-    return emit(decided)
+def _emitted(kernel: Definition, result: Lowered) -> Emitted:
+    return emit(result)
 
 
 def _most_registers(

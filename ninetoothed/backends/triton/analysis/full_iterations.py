@@ -95,9 +95,7 @@ def _met(full: FullIterations, constants: Mapping[str, Any]) -> bool:
     )
 
 
-def full_iterations(
-    kernel: Definition, facts: CallFacts, loop: ast.stmt
-) -> FullIterations | None:
+def full_iterations(kernel: Definition, facts: CallFacts, loop: ast.stmt) -> FullIterations | None:
     """The rounds of a loop that need less than the others; None where there are none."""
     if not is_counted(loop):
         return None
