@@ -13,10 +13,11 @@ from typing import Any
 
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.planning.cost_features import Estimator
-from ninetoothed.backends.triton.translation import Specialized, environment_of, specialize
+from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel

@@ -24,11 +24,12 @@ from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.execution.planning import choose_meta
 from ninetoothed.backends.triton.compiler.compile import Target, load
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices as choosing
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization.boxes import Description
-from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
-from ninetoothed.backends.triton.translation import Specialized, generic, specialize
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
+from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
 from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
@@ -113,8 +114,8 @@ class Interpreter(Backend):
             return specialized.emitted, launched, specialized
         grid = kernel.verified_grid(environment)
         # All that the source cannot do without: an empty tile has another width.
-        empty = variant_of(kernel, environment, grid).empty
-        return emit(replace(generic(kernel), facts=Variant(empty=empty))), math.prod(grid), None
+        empty = facts_of(kernel, environment, grid).empty
+        return emit(replace(generic(kernel), facts=CallFacts(empty=empty))), math.prod(grid), None
 
 
 def _workspace(specialized: Specialized) -> dict[str, Any]:

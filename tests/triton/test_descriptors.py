@@ -19,7 +19,7 @@ from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from ninetoothed.backends.triton.runtime.descriptor_cache import remembering  # noqa: E402
 from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402
-from ninetoothed.backends.triton.specialization.call_facts import Variant  # noqa: E402
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.language.dtypes import float16  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
@@ -93,7 +93,7 @@ def test_indices_are_32_bits_where_offsets_are_64():
     known = box_analysis.boxes(
         kernel.definition, call, environment_of(kernel.definition, call, config)
     )
-    text = emit(Lowered(kernel.definition, Variant(wide=True), boxes=known, group=8)).text
+    text = emit(Lowered(kernel.definition, CallFacts(wide=True), boxes=known, group=8)).text
 
     assert ".to(tl.int64)" in text and "tl.cast(BLOCK_SIZE_M * program_0, tl.int32)" in text
 

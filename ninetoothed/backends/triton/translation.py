@@ -6,12 +6,12 @@ import enum
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.resources import most_registers, number
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
@@ -19,7 +19,6 @@ from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.kernels.exact import exact
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol
@@ -36,47 +35,6 @@ _MOST_PROGRAMS = 2**31 - 1
 
 #: The types of what a workspace holds.
 _WORKSPACE = {"arrivals": "*i32", "partials": "*fp32"}
-
-
-@dataclass(frozen=True)
-class Specialized:
-    """A kernel for one kind of call and one configuration.
-
-    Attributes:
-        emitted: the source.
-        signature: the type of each kernel parameter.
-        constants: the values of those that are compile-time constants.
-        divisors: what those are multiples of, addresses in bytes, where more than 1 is told.
-        integers: the values of the sizes and strides among the run-time parameters.
-        num_programs: of the grid.
-        described: what the descriptors among the parameters are made of.
-        workspace: bytes that all programs together need for the sums of parts (`split`).
-        most_registers: that a thread may have; None where the compiler decides.
-        is_persistent: whether there need be no more programs than the device holds at a time.
-    """
-
-    emitted: Emitted
-    signature: Mapping[str, str]
-    constants: Mapping[str, Any]
-    divisors: Mapping[str, int]
-    integers: Mapping[str, int]
-    num_programs: int
-    described: Mapping[str, Description] = field(default_factory=dict)
-    workspace: int = 0
-    is_persistent: bool = False
-    most_registers: int | None = None
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What the compiled code depends on, besides target, warps and stages."""
-        constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
-        told = tuple(self.divisors.items())
-        signature = tuple(self.signature.items())
-        return self.emitted.text, signature, constants, told, self.most_registers
-
-    @property
-    def run_time_parameters(self) -> list[KernelParameter]:
-        return [p for p in self.emitted.parameters if not p.is_constexpr]
 
 
 def environment_of(kernel: Definition, call: Call, config: Config | None) -> dict[Symbol, int]:
@@ -96,16 +54,16 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         ArgumentError: there are too many programs, or a tile is too large for any device.
     """
     environment = environment_of(kernel, call, config)
-    decided = lowered(kernel, call, environment, dict(config.options) if config else {})
-    kernel = decided.kernel
+    result = lowered(kernel, call, environment, dict(config.options) if config else {})
+    kernel = result.kernel
     grid = kernel.verified_grid(environment)
-    num_programs = math.prod(grid) * decided.parts
+    num_programs = math.prod(grid) * result.parts
     if num_programs > _MOST_PROGRAMS:
         raise ArgumentError(
             f"kernel `{kernel.name}` would have {num_programs} programs, grid {grid}; a device takes "
             f"{_MOST_PROGRAMS}. Use larger tiles."
         )
-    emitted = _emitted(kernel, decided)
+    emitted = _emitted(kernel, result)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     told: dict[str, int] = {}
@@ -121,11 +79,11 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
             continue
         if parameter.kind == "descriptor":
             argument = call.arguments[parameter.parameter or ""]
-            box = decided.box(parameter.parameter or "")
+            box = result.box(parameter.parameter or "")
             assert box is not None
             tensor = kernel.program.parameter(parameter.parameter or "")
             described[name] = boxes.describe(tensor, box, argument, environment)
-            signature[name] = described[name].signature(argument.dtype, decided.ring is not None)
+            signature[name] = described[name].signature(argument.dtype, result.ring is not None)
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
@@ -146,8 +104,8 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         integers,
         num_programs,
         described,
-        reduction_form.workspace_bytes(kernel, environment, decided.parts),
-        decided.is_persistent,
+        reduction_form.workspace_bytes(kernel, environment, result.parts),
+        result.is_persistent,
         _most_registers(emitted, kernel, environment),
     )
 
@@ -159,7 +117,13 @@ def lowered(
     values: Mapping[str, int],
 ) -> Lowered:
     """The kernel for a call, and what options with these values decide about it."""
-    result, case = Lowered.of(kernel, call, environment), Case(kernel, call, environment)
+    case = Case(kernel, call, environment)
+    return decided(Lowered.of(kernel, call, environment), case, values)
+
+
+def decided(plain: Lowered, case: Case, values: Mapping[str, int]) -> Lowered:
+    """What options with these values decide about a kernel in a call."""
+    result = plain
     for option in sorted(options.OPTIONS, key=lambda option: option.phase):
         value = values.get(option.name, option.default)
         if value != option.off:
@@ -188,8 +152,8 @@ def source_of(kernel: Definition) -> str:
 
 
 @analysis
-def _emitted(kernel: Definition, decided: Lowered) -> Emitted:
-    return emit(decided)
+def _emitted(kernel: Definition, result: Lowered) -> Emitted:
+    return emit(result)
 
 
 def _most_registers(

@@ -27,7 +27,7 @@ from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.specialization.call_facts import Variant
+    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
     from ninetoothed.kernels.definition import Definition
 
 #: A condition of a tile's access: the parameter, the places that the loop's variable selects, and
@@ -71,20 +71,20 @@ class FullIterations:
     holding: Holding
 
 
-def is_worth_it(kernel: Definition, variant: Variant, constants: Mapping[str, Any]) -> bool:
+def is_worth_it(kernel: Definition, facts: CallFacts, constants: Mapping[str, Any]) -> bool:
     """Whether some loop of a kernel can be split in a call with these compile-time constants."""
-    return any(_met(full, constants) for full in _all(kernel, variant))
+    return any(_met(full, constants) for full in _all(kernel, facts))
 
 
-def compares(kernel: Definition, variant: Variant, constants: Mapping[str, Any]) -> bool:
+def compares(kernel: Definition, facts: CallFacts, constants: Mapping[str, Any]) -> bool:
     """Whether, of what splitting leaves out in such a call, some are comparisons."""
-    fulls = _all(kernel, variant)
+    fulls = _all(kernel, facts)
     return any(full.holding.comparisons for full in fulls if _met(full, constants))
 
 
-def _all(kernel: Definition, variant: Variant) -> Iterator[FullIterations]:
+def _all(kernel: Definition, facts: CallFacts) -> Iterator[FullIterations]:
     for loop in counted_loops(kernel):
-        full = full_iterations(kernel, variant, loop)
+        full = full_iterations(kernel, facts, loop)
         if full is not None:
             yield full
 
@@ -96,7 +96,7 @@ def _met(full: FullIterations, constants: Mapping[str, Any]) -> bool:
     )
 
 
-def full_iterations(kernel: Definition, variant: Variant, loop: ast.stmt) -> FullIterations | None:
+def full_iterations(kernel: Definition, facts: CallFacts, loop: ast.stmt) -> FullIterations | None:
     """The rounds of a loop that need less than the others; None where there are none."""
     if not is_counted(loop):
         return None
@@ -109,12 +109,12 @@ def full_iterations(kernel: Definition, variant: Variant, loop: ast.stmt) -> Ful
     for node, guards in _guarded(loop.body, constants):
         found: list[Symbol] = []
         if isinstance(node, TileRef):
-            for condition, count in _conditions(kernel, variant, node, variable):
+            for condition, count in _conditions(kernel, facts, node, variable):
                 conditions.add(condition)
                 found.append(count)
         elif isinstance(node, ast.Compare):
             comparison = comparisons_of(kernel).of(node)
-            if comparison is not None and comparison.excess not in variant.comparisons:
+            if comparison is not None and comparison.excess not in facts.comparisons:
                 compared = _count(comparison.excess, variable, kernel)
                 if compared is not None:
                     comparisons.add(comparison.excess)
@@ -165,7 +165,7 @@ def _guarded(
 
 
 def _conditions(
-    kernel: Definition, variant: Variant, tile: TileRef, variable: str
+    kernel: Definition, facts: CallFacts, tile: TileRef, variable: str
 ) -> Iterator[tuple[Condition, Symbol]]:
     """The conditions of a tile that hold in the first rounds, and in how many."""
     places = _places(tile, variable)
@@ -179,7 +179,7 @@ def _conditions(
     }
     for number, condition in enumerate(access.conditions):
         excess = _excess_of(condition)
-        if excess is None or (tile.parameter, number) in variant.holding:
+        if excess is None or (tile.parameter, number) in facts.holding:
             continue
         count = _count(as_symbol(excess.substitute(renamed)), variable, kernel)
         if count is not None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import Target
-from ninetoothed.backends.triton.translation import Specialized
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.cache import Cache, digest
 
 #: Of what an entry looks like.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
-from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.symbols.expr import Symbol
 
@@ -26,7 +26,7 @@ NEIGHBOURS = 32
 RUN = 8
 
 #: What is known where nothing is.
-UNKNOWN = Variant()
+UNKNOWN = CallFacts()
 
 
 class Rewrite(Protocol):
@@ -86,7 +86,7 @@ class Lowered:
     """
 
     kernel: Definition
-    facts: Variant = UNKNOWN
+    facts: CallFacts = UNKNOWN
     rewrites: tuple[Rewrite, ...] = ()
     boxes: frozenset[tuple[str, Box]] = frozenset()
     folds: frozenset[tuple[str, int]] = frozenset()
@@ -109,7 +109,7 @@ class Lowered:
             ArgumentError: a tile is too large for any device.
         """
         check_tiles(kernel, environment)
-        facts = variant_of(kernel, environment, kernel.verified_grid(environment))
+        facts = facts_of(kernel, environment, kernel.verified_grid(environment))
         float8 = frozenset(
             name
             for name, argument in call.arguments.items()

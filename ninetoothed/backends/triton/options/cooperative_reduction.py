@@ -8,7 +8,8 @@ the last to arrive does its share too. So it does not matter which programs run 
 what: the same arguments give the same bits.
 
 What follows the loop must be the same for each element, and may load nothing: what another part has
-stored by then is not for it to see. A product of 64 by 8192 gained by it (docs/performance.md).
+stored by then is not for it to see. conv2d took 18.4 µs for 21.2 on an H200
+(docs/performance.md, 2026-11-22: the tuner takes it there).
 """
 
 from __future__ import annotations

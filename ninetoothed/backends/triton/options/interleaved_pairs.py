@@ -36,14 +36,14 @@ from ninetoothed.tensors.access import Access, offset_of, positions
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.backends.triton.specialization.call_facts import Variant
+    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
     from ninetoothed.tensors.arrange import Parameter
 
 
-def run(program: Program, accesses: Mapping[str, Access], variant: Variant) -> Program:
-    """The program with such loads and such stores put together, where ``variant`` shows them."""
+def run(program: Program, accesses: Mapping[str, Access], facts: CallFacts) -> Program:
+    """The program with such loads and such stores put together, where ``facts`` shows them."""
     draft = Draft(program)
-    pairs = _Pairs(program, accesses, variant)
+    pairs = _Pairs(program, accesses, facts)
     for block in _blocks(draft.body):
         _join_stores(block, pairs, draft)
     for block in _blocks(draft.body):
@@ -57,7 +57,7 @@ class _Pairs:
 
     program: Program
     accesses: Mapping[str, Access]
-    variant: Variant
+    facts: CallFacts
     found: bool = False
     _known: dict[tuple[str, int, int], Pair | None] = field(default_factory=dict)
 
@@ -81,13 +81,13 @@ class _Pairs:
         if key not in self._known:
             parameter = self.program.parameter(first.parameter)
             access = self.accesses[first.parameter]
-            self._known[key] = pair_of(parameter, access, place, one.value, self.variant)
+            self._known[key] = pair_of(parameter, access, place, one.value, self.facts)
         self.found = self.found or self._known[key] is not None
         return self._known[key]
 
 
 def pair_of(
-    parameter: Parameter, access: Access, place: int, first: int, variant: Variant
+    parameter: Parameter, access: Access, place: int, first: int, facts: CallFacts
 ) -> Pair | None:
     """What the tiles selected by ``first`` and ``first + 1`` are together; None where no pair.
 
@@ -95,7 +95,7 @@ def pair_of(
         place: which of the access's selections it is that differs.
     """
     shape, source = parameter.tile_shape, parameter.source
-    if not shape or source.jagged_dim is not None or as_symbol(shape[-1]) in variant.empty:
+    if not shape or source.jagged_dim is not None or as_symbol(shape[-1]) in facts.empty:
         return None
     lane = access.lanes[-1]
     (both,) = positions("both", (2 * as_symbol(lane.leaf.extent),))
@@ -105,7 +105,7 @@ def pair_of(
     if len(steps) != 1:
         return None
     (dim,) = steps
-    is_contiguous = as_symbol(source.strides[dim]) in variant.unit_strides
+    is_contiguous = as_symbol(source.strides[dim]) in facts.unit_strides
     if not is_contiguous or both in as_symbol(difference(indices[dim], both)).leaves():
         return None
     conditions = tuple(as_symbol(simplify(c.substitute(turns))) for c in access.conditions)

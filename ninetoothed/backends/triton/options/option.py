@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Union
 
-from ninetoothed.backends.triton.specialization.call_facts import Variant, variant_of
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class Case:
         return tuple(int(as_symbol(size).evaluate(self.environment)) for size in self.kernel.grid)
 
     @functools.cached_property
-    def facts(self) -> Variant:
-        return variant_of(self.kernel, self.environment, self.grid)
+    def facts(self) -> CallFacts:
+        return facts_of(self.kernel, self.environment, self.grid)
 
     @property
     def multiprocessors(self) -> int:

@@ -4,8 +4,8 @@ A loop that only adds to accumulators may be cut into parts, each done by a prog
 keeps its sums in the workspace, in float32, and counts itself as arrived; the one that arrives last
 adds the parts, always in the same order, and does what follows the loop. Nobody waits for anybody
 (with `shares` they do, for a while), so that it does not matter which programs run together, and the
-same arguments give the same bits. conv2d takes 3.4 times as long without on an H200, a product of few rows 1.25 times
-(2026-11-22).
+same arguments give the same bits. On an H200 conv2d takes 3.4 times as long without, a product
+of few rows 1.25 times (2026-11-22).
 """
 
 from __future__ import annotations

@@ -4,8 +4,10 @@ Programs run roughly in order of their number. Where one operand follows the row
 another its columns, as in a product of matrices, neighbours in plain row-major order share the rows'
 tile and read every column's anew. Numbering them in groups of several rows, column by column, lets
 the programs that run together share both, so that more of what they read is in the second-level
-cache. This is the grouped order of Triton's matrix multiplication tutorial. On an H200 (docs/performance.md)
-row-major order takes up to twice as long where matrices are larger than the cache.
+cache. This is the grouped order of Triton's matrix multiplication tutorial.
+
+On an H200 a product of 2048 × 14336 × 4096 takes 7% longer in plain order, in the median of 16
+configurations, and one of 1024 rows the same (2026-11-21, `tests/unit/rankings.json`).
 """
 
 from __future__ import annotations

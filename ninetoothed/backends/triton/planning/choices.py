@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton import options
+from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Environment, Option
-from ninetoothed.backends.triton.translation import lowered
+from ninetoothed.backends.triton.translation import decided
 from ninetoothed.errors import NineToothedError, near
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def choices(
     """
     given = fixed() if given is None else given
     known = defaults()
-    case = Case(kernel, call, environment, device, partial(lowered, kernel, call, environment))
+    plain = functools.cache(functools.partial(Lowered.of, kernel, call, environment))
+    case = Case(kernel, call, environment, device, lambda chosen: decided(plain(), case, chosen))
     found: list[dict[str, int]] = [{}]
     for option in _offered():
         name, extended = option.name, []

@@ -13,6 +13,7 @@ from ninetoothed import __version__
 from ninetoothed.backends.base import Call, Plan, run_nothing
 from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.compile import Target, compile_source
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.runtime import driver
@@ -23,7 +24,6 @@ from ninetoothed.backends.triton.runtime.launch_record import programs_of, recip
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.backends.triton.translation import (
-    Specialized,
     environment_of,
     source_of,
     specialize,

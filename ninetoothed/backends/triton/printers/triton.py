@@ -1,6 +1,6 @@
 """From a Program to Triton source: text that a person can read, with the user's names.
 
-Nothing here imports Triton. The same kernel and variant give the same text in any process.
+Nothing here imports Triton. What is lowered the same gives the same text in any process.
 """
 
 from __future__ import annotations

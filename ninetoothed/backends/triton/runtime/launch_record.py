@@ -17,8 +17,8 @@ import numpy
 from ninetoothed.backends.triton.compiler import versions
 
 if TYPE_CHECKING:
+    from ninetoothed.backends.triton.compiler.specialized import Specialized
     from ninetoothed.backends.triton.runtime.driver import Launchable
-    from ninetoothed.backends.triton.translation import Specialized
 
 #: Bytes of shared memory a program past which the driver wants to be told more.
 _MOST_SHARED_MEMORY = 228 * 1024

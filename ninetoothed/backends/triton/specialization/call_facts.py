@@ -1,6 +1,6 @@
 """What is known of a kind of call when its source is emitted: the less is unknown, the less is paid.
 
-A `Variant` is decided from a call's sizes by bounding the access's expressions over all programs,
+A `CallFacts` is decided from a call's sizes by bounding the access's expressions over all programs,
 selections and lanes. Calls that agree in it share their source.
 """
 
@@ -27,7 +27,7 @@ _LARGEST_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Variant:
+class CallFacts:
     """What holds for every call that a source serves.
 
     Attributes:
@@ -59,10 +59,10 @@ class Variant:
     beyond: frozenset[Selection] = frozenset()
 
 
-def variant_of(
+def facts_of(
     kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
-) -> Variant:
-    """The variant for known values of all sizes, strides, constants and meta symbols."""
+) -> CallFacts:
+    """The facts for known values of all sizes, strides, constants and meta symbols."""
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
     bounds: set[tuple[Symbol, int]] = set()
@@ -95,7 +95,7 @@ def variant_of(
             largest = max(largest, abs(low), abs(high))
     for size in kernel.grid:
         largest = max(largest, int(as_symbol(size).evaluate(environment)))
-    return Variant(
+    return CallFacts(
         frozenset(holding),
         frozenset(units),
         offsets.adjacent(kernel, environment),

@@ -2,7 +2,7 @@
 
 A division by a number that the compiler knows is a multiplication whose product has 64 bits, and a
 correction for negative dividends; a position in a tile is never negative and seldom large. Whether
-32 bits will do can be told from a bound on the dividend, which is part of the variant.
+32 bits will do can be told from a bound on the dividend, which is part of the facts.
 """
 
 from __future__ import annotations

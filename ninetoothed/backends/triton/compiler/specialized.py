@@ -1,0 +1,55 @@
+"""What is compiled: a kernel's source for one kind of call, and what the compiler is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.printers.emission import KernelParameter
+from ninetoothed.backends.triton.printers.triton import Emitted
+from ninetoothed.kernels.exact import exact
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.specialization.boxes import Description
+
+
+@dataclass(frozen=True)
+class Specialized:
+    """A kernel for one kind of call and one configuration.
+
+    Attributes:
+        emitted: the source.
+        signature: the type of each kernel parameter.
+        constants: the values of those that are compile-time constants.
+        divisors: what those are multiples of, addresses in bytes, where more than 1 is told.
+        integers: the values of the sizes and strides among the run-time parameters.
+        num_programs: of the grid.
+        described: what the descriptors among the parameters are made of.
+        workspace: bytes that all programs together need for the sums of parts (`split`).
+        most_registers: that a thread may have; None where the compiler decides.
+        is_persistent: whether there need be no more programs than the device holds at a time.
+    """
+
+    emitted: Emitted
+    signature: Mapping[str, str]
+    constants: Mapping[str, Any]
+    divisors: Mapping[str, int]
+    integers: Mapping[str, int]
+    num_programs: int
+    described: Mapping[str, Description] = field(default_factory=dict)
+    workspace: int = 0
+    is_persistent: bool = False
+    most_registers: int | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the compiled code depends on, besides target, warps and stages."""
+        constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
+        told = tuple(self.divisors.items())
+        signature = tuple(self.signature.items())
+        return self.emitted.text, signature, constants, told, self.most_registers
+
+    @property
+    def run_time_parameters(self) -> list[KernelParameter]:
+        return [p for p in self.emitted.parameters if not p.is_constexpr]
