@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ninetoothed.errors import NineToothedError
-from ninetoothed.launch.generate import described
+from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.plugins import backend_for
 from ninetoothed.tuning import space as tuning

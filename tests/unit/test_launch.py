@@ -18,7 +18,7 @@ from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.language import dtypes
-from ninetoothed.launch import checks
+from ninetoothed.launch import checks, slow_path
 from ninetoothed.launch import generate as launch
 from ninetoothed.launch import kernel as kernel_module
 from ninetoothed.launch.kernel import Kernel
@@ -310,7 +310,7 @@ def test_a_zero_keeps_the_sign_that_a_call_gave_it():
 
 
 def test_plans_are_bounded(monkeypatch, planned):
-    monkeypatch.setattr(launch, "MOST_PLANS", 3)
+    monkeypatch.setattr(slow_path, "MOST_PLANS", 3)
     kernel = make()
     for count in range(1, 6):
         called(kernel, floats(count))

@@ -21,7 +21,7 @@ from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.generate import described
+from ninetoothed.launch.arguments import described
 from ninetoothed.program.written import written
 from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
 from ninetoothed_jax.ffi import Invocation, handler
