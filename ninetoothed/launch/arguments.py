@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
 from ninetoothed.language import dtypes
+from ninetoothed.launch import scalars
 from ninetoothed.program.written import written
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
-    from ninetoothed.launch.kernel import Kernel
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
 #: Of an address, in bytes: more makes no difference.
 ALIGNMENT = 16
 
 
-def _check_constants(kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]) -> None:
-    constants = {p.name for p in kernel.definition.call_parameters if p.kind == "constexpr"}
-    constants |= {kernel.definition.names[symbol] for symbol in kernel.definition.symbols}
-    for name in kernel.definition.call_names:
+def _check_constants(kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]) -> None:
+    constants = {p.name for p in kernel.call_parameters if p.kind == "constexpr"}
+    constants |= {kernel.names[symbol] for symbol in kernel.symbols}
+    for name in kernel.call_names:
         # It may change while it stays the same object, and what was compiled for it would not.
         if name in constants and frontend.owns(type(bound[name])):
             raise ArgumentError(
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
                 f"{frontend.name}. Give the number that it holds, as `.item()` does."
             )
-    for parameter in kernel.definition.call_parameters:
+    for parameter in kernel.call_parameters:
         if parameter.kind != "constexpr":
             continue
         try:
@@ -46,42 +47,18 @@ def _as_tuple(value: Any) -> str:
     return f". Give {tuple(value)!r}." if isinstance(value, list) else ""
 
 
-def _number(kernel: Kernel, frontend: Frontend, name: str, value: Any) -> Any:
-    """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds."""
-    if not isinstance(value, (bool, int, float)):
-        if frontend.owns(type(value)):
-            is_scalar = len(frontend.evaluate("shape", value)) == 0
-            value = frontend.evaluate("item", value) if is_scalar else value
-        elif hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-            value = value.item()
-    if not isinstance(value, (bool, int, float)):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` is passed by value and must be a number "
-            f"or a tensor of no dimensions, got {value!r}"
-        )
-    dtype = next(p.dtype for p in kernel.definition.parameters if p.name == name)
-    if dtype is not None and dtype.is_floating():
-        return float(value)
-    if dtype is not None and isinstance(value, float):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` was declared as {dtype}, got {value!r}"
-        )
-    return value
-
-
 def described(
-    kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
+    kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """What `Kernel.new_plan` wants to know, and what the plan is called with."""
     _check_constants(kernel, frontend, bound)
     given, values = dict(bound), []
     untouched = _only_sizes_matter(kernel, frontend, bound)
-    for parameter in kernel.definition.call_parameters:
+    for parameter in kernel.call_parameters:
         name, value = parameter.name, bound[parameter.name]
         if parameter.kind == "scalar":
-            value = _number(kernel, frontend, name, value)
-            given[name] = parameter.dtype or _scalar_dtype(value)
-            values.append(value)
+            given[name] = scalars.number(kernel, frontend, parameter, value)
+            values.append(given[name])
         if parameter.kind != "tensor":
             continue
         if name in untouched and hasattr(value, "shape"):
@@ -106,14 +83,31 @@ def described(
         if is_jagged:
             offsets = frontend.evaluate("jagged.offsets", value)
             values.append(frontend.evaluate("pointer", offsets))
+    is_beside_float64 = _has_float64(kernel, frontend, given, kernel.untouched(bound))
+    for parameter in kernel.call_parameters:
+        if parameter.kind == "scalar":
+            number = given[parameter.name]
+            given[parameter.name] = parameter.dtype or scalars.dtype_of(number, is_beside_float64)
     return given, tuple(values)
 
 
-def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any) -> int:
+def _has_float64(
+    kernel: Definition, frontend: Frontend, given: Mapping[str, Any], untouched: Collection[str]
+) -> bool:
+    """Whether a tensor that the program touches has elements of float64."""
+    native = [given[p.name][2] for p in kernel.tensor_parameters if p.name not in untouched]
+    try:
+        return any(frontend.dtype_of(dtype) is dtypes.float64 for dtype in native)
+    except ArgumentError:
+        # It is told of with the parameter's name once the call is checked.
+        return False
+
+
+def _address(kernel: Definition, frontend: Frontend, name: str, held: Any) -> int:
     """Where a tensor's elements are.
 
     Raises:
-        ArgumentError: it has no memory: it is sparse, or a transformation's stand-in.
+        ArgumentError: it has no memory: it is sparse, freed, or a transformation's stand-in.
         DeviceError: nothing is kept on its device.
     """
     subject = f"kernel `{kernel.name}`: `{name}`"
@@ -132,15 +126,21 @@ def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any) -> int:
             frontend.device_of(frontend.evaluate("device", held))
         except DeviceError as error:
             raise DeviceError(f"{subject}: {error.message}", caller_location()) from None
+        shape = tuple(frontend.evaluate("shape", held))
+        if 0 not in shape:
+            raise ArgumentError(
+                f"{subject} of shape {shape} has no memory: its address is 0, as that of a tensor "
+                "whose storage was freed, or that only wraps others. Only an empty tensor may."
+            )
     return pointer
 
 
 def _only_sizes_matter(
-    kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
+    kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]
 ) -> frozenset[str]:
     """The tensors that the program does not touch, but for one that says where it runs."""
-    untouched = kernel.definition.untouched(bound)
-    parameters = {parameter.name: parameter for parameter in kernel.definition.tensor_parameters}
+    untouched = kernel.untouched(bound)
+    parameters = {parameter.name: parameter for parameter in kernel.tensor_parameters}
     owned = [name for name in parameters if frontend.owns(type(bound[name]))]
     first = next((name for name in owned if name not in untouched), owned[0])
     untouched -= {first}
@@ -180,7 +180,7 @@ def _is_as_declared(frontend: Frontend, parameter: Parameter, value: Any) -> boo
     )
 
 
-def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
+def _check_jagged(kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any) -> None:
     wanted = parameter.source.jagged_dim
     subject = f"kernel `{kernel.name}`: `{parameter.name}`"
     if frontend.jagged is None:
@@ -203,13 +203,15 @@ def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, valu
             )
 
 
-def must_be_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter) -> bool:
+def must_be_writable(kernel: Definition, frontend: Frontend, parameter: Parameter) -> bool:
     if frontend.read_only is None or parameter.kind != "tensor":
         return False
-    return parameter.name in written(kernel.definition.program)
+    return parameter.name in written(kernel.program)
 
 
-def _check_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
+def _check_writable(
+    kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
+) -> None:
     if not must_be_writable(kernel, frontend, parameter):
         return
     if frontend.evaluate("read_only", value):
@@ -217,14 +219,3 @@ def _check_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter, va
             f"kernel `{kernel.name}`: `{parameter.name}` is written to, and the argument is "
             "read-only. Pass a copy."
         )
-
-
-def _scalar_dtype(value: Any) -> dtypes.DType:
-    """The element type of a number passed by value, as Triton chooses it."""
-    if isinstance(value, bool):
-        return dtypes.bool
-    if isinstance(value, float):
-        return dtypes.float32
-    if -(2**31) <= value < 2**31:
-        return dtypes.int32
-    return dtypes.int64 if value < 2**63 else dtypes.uint64

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.exact import PLAIN, exact
 from ninetoothed.launch.arguments import ALIGNMENT, must_be_writable
+from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _OWN_NAMES = (
     "guard_",
     "plain_",
     "exact_",
+    "past_32_bits_",
     "int",
     "Exception",
     *("extra", "unknown", "key", "plan", "run", "stream", "index"),
@@ -60,6 +62,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["guard_"]: frontend.guard,
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
+        own["past_32_bits_"]: past_32_bits,
         own["int"]: int,
         own["Exception"]: Exception,
     }
@@ -163,7 +166,7 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     reading = _Reading()
     for parameter in kernel.definition.call_parameters:
         _read(parameter, frontend, names, own, reading)
-        if must_be_writable(kernel, frontend, parameter):
+        if must_be_writable(kernel.definition, frontend, parameter):
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
@@ -275,11 +278,7 @@ def _read(
         reading.depends_on(f"{name}.__class__", plain)
         return
     if parameter.kind == "scalar":
-        reading.depends_on(f"{name}.__class__")
-        if parameter.dtype is None:
-            reading.depends_on(
-                f"{name}.__class__ is {own['int']} and -0x80000000 <= {name} <= 0x7FFFFFFF"
-            )
+        reading.depends_on(*key_parts(parameter, own))
         reading.values.append(name)
         return
     source, shape, strides = name, frontend.shape, frontend.strides
@@ -299,7 +298,7 @@ def _read(
         frontend.device.format(x=source),
         guarded=True,
     )
-    reading.depends_on(f"{pointer} & {ALIGNMENT - 1}")
+    reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
     reading.values.append(pointer)
     if source != name:
         reading.values.append(frontend.pointer.format(x=offsets))

@@ -170,7 +170,7 @@ class Kernel:
         """
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
-        given, _ = described(self, frontend, bound)
+        given, _ = described(self.definition, frontend, bound)
         return checked_call(self.definition, frontend, given)
 
     def compile(

@@ -57,7 +57,7 @@ class SlowPath:
         frontend = kernel.frontend_of(bound)
         if frontend is not self._frontend:
             return kernel.dispatch(**bound)
-        given, values = described(kernel, frontend, bound)
+        given, values = described(kernel.definition, frontend, bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())

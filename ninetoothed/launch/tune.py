@@ -37,7 +37,7 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     frontend = kernel.frontend_of(bound)
     call = kernel.call_of(*arguments, **keywords)
     backend = backend_for(call.device.kind)
-    _, values = described(kernel, frontend, bound)
+    _, values = described(kernel.definition, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
     tuned = backend.tune(kernel.definition, call, (stream, *values), chosen)
     kernel.forget_launches()

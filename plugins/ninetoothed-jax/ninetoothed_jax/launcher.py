@@ -292,7 +292,7 @@ class _Call:
                 kind = key[0]
                 CURRENT.stream = invocation.stream
                 bound = self._arguments(kind, invocation)
-                given, values = described(self.kernel, BUFFERS, bound)
+                given, values = described(self.kernel.definition, BUFFERS, bound)
                 plan, _ = self.kernel.new_plan(BUFFERS, given, (invocation.stream, *values))
                 find = plan.details.get("recipe") if kind in _NATIVE else None
                 self.plans[key] = _Planned(
