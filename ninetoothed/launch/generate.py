@@ -3,34 +3,25 @@
 The function reads the tensors through the frontend's own expressions, inlined, makes one exact key
 of what a plan may depend on and calls the plan found under it. Where the frontend can compare whole
 tensors with those of an earlier call (`Frontend.guard`), a call like the last one needs no key. What
-is not found, and what goes wrong, goes the slow way, where everything is checked.
+is not found, and what goes wrong, goes the slow way (`slow_path`), where everything is checked.
 """
 
 from __future__ import annotations
 
-import functools
 import linecache
-import math
-import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.language import dtypes
-from ninetoothed.program.written import written
+from ninetoothed.launch.arguments import ALIGNMENT, must_be_writable
+from ninetoothed.launch.scalars import key_parts, past_32_bits
+from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
     from ninetoothed.launch.kernel import Kernel
     from ninetoothed.tensors.arrange import Parameter
-
-#: Past so many keys the oldest plans go.
-MOST_PLANS = 4096
-
-#: Of an address, in bytes: more makes no difference.
-_ALIGNMENT = 16
 
 #: What a launch function calls things that are not its parameters: globals, then variables.
 _OWN_NAMES = (
@@ -40,19 +31,13 @@ _OWN_NAMES = (
     "guard_",
     "plain_",
     "exact_",
+    "past_32_bits_",
     "int",
     "Exception",
     *("extra", "unknown", "key", "plan", "run", "stream", "index"),
     *("last", "alike", "others"),
 )
 
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "<missing>"
-
-
-MISSING: Any = _Missing()
 
 #: What stands for the last call before there was one.
 _NO_PLAN = [None] * 5
@@ -65,7 +50,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     """
     if frontend.launch is not None:
         return _taken_over(kernel, frontend, frontend.launch(kernel))
-    slow = _SlowPath(kernel, frontend)
+    slow = SlowPath(kernel, frontend, _is_guarded(kernel, frontend))
     text = source_of(kernel, frontend)
     own = _own_names(kernel)
     namespace = {
@@ -77,6 +62,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["guard_"]: frontend.guard,
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
+        own["past_32_bits_"]: past_32_bits,
         own["int"]: int,
         own["Exception"]: Exception,
     }
@@ -97,7 +83,7 @@ def _taken_over(
     def slow_path(
         arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
     ) -> Any:
-        bound = kernel.bind(*_as_given(kernel.definition.call_names, arguments, extra, unknown))
+        bound = kernel.bind(*as_given(kernel.definition.call_names, arguments, extra, unknown))
         if kernel.frontend_of(bound) is not frontend:
             return kernel.dispatch(**bound)
         # A tensor of nobody's may stand where it is not touched; that is asked each time.
@@ -180,7 +166,7 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     reading = _Reading()
     for parameter in kernel.definition.call_parameters:
         _read(parameter, frontend, names, own, reading)
-        if _must_be_writable(kernel, frontend, parameter):
+        if must_be_writable(kernel.definition, frontend, parameter):
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
@@ -212,7 +198,7 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
     """Finds the plan: under its key, or that of the last call if all is as it was then."""
     plan = f"{own['run']}, {own['stream']}, {own['index']}"
     key = own["key"]
-    if not is_guarded(kernel, frontend):
+    if not _is_guarded(kernel, frontend):
         return (
             f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
         )
@@ -236,7 +222,7 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
     )
 
 
-def is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
+def _is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
     """Whether the frontend compares the kernel's tensors with those of an earlier call."""
     tensors = [p for p in kernel.definition.call_parameters if p.kind == "tensor"]
     is_jagged = any(p.source.jagged_dim is not None for p in tensors)
@@ -292,11 +278,7 @@ def _read(
         reading.depends_on(f"{name}.__class__", plain)
         return
     if parameter.kind == "scalar":
-        reading.depends_on(f"{name}.__class__")
-        if parameter.dtype is None:
-            reading.depends_on(
-                f"{name}.__class__ is {own['int']} and -0x80000000 <= {name} <= 0x7FFFFFFF"
-            )
+        reading.depends_on(*key_parts(parameter, own))
         reading.values.append(name)
         return
     source, shape, strides = name, frontend.shape, frontend.strides
@@ -316,311 +298,7 @@ def _read(
         frontend.device.format(x=source),
         guarded=True,
     )
-    reading.depends_on(f"{pointer} & {_ALIGNMENT - 1}")
+    reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
     reading.values.append(pointer)
     if source != name:
         reading.values.append(frontend.pointer.format(x=offsets))
-
-
-class _SlowPath:
-    """What a launch function calls for a new key, and when anything was not as it expects."""
-
-    def __init__(self, kernel: Kernel, frontend: Frontend) -> None:
-        self._kernel = kernel
-        self._frontend = frontend
-        self.plans: dict[Any, Any] = {}
-        self._planning = threading.Lock()
-        self.key_of: Callable[..., Any] = lambda *arguments: None
-
-    def __call__(
-        self,
-        arguments: tuple[Any, ...],
-        extra: tuple[Any, ...],
-        unknown: Mapping[str, Any],
-    ) -> Any:
-        kernel = self._kernel
-        bound = kernel.bind(*_as_given(kernel.definition.call_names, arguments, extra, unknown))
-        frontend = kernel.frontend_of(bound)
-        if frontend is not self._frontend:
-            return kernel.dispatch(**bound)
-        given, values = described(kernel, frontend, bound)
-        bound = {**bound, **{name: values[place] for name, place in self._scalars}}
-        try:
-            key = self.key_of(*bound.values())
-        except Exception:
-            if not kernel.definition.untouched(bound):
-                raise
-            # Something with a shape stands where no tensor is needed.
-            key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
-        # One thread plans a new key; the others wait for what it finds.
-        with self._planning:
-            entry = self.plans.get(key)
-            if entry is None:
-                entry = self._new_entry(given, values)
-                while len(self.plans) >= MOST_PLANS:
-                    self.plans.pop(next(iter(self.plans)), None)
-                self.plans[key] = entry
-        run, stream, index, *_ = entry
-        return run(stream(index), *values)
-
-    @functools.cached_property
-    def _scalars(self) -> list[tuple[str, int]]:
-        """The scalars, with their places among the values that a plan is called with."""
-        found, place = [], 0
-        for parameter in self._kernel.definition.call_parameters:
-            if parameter.kind == "scalar":
-                found.append((parameter.name, place))
-            if parameter.kind in ("scalar", "tensor"):
-                is_jagged = parameter.source.jagged_dim is not None
-                place += 2 if is_jagged else 1
-        return found
-
-    def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
-        from ninetoothed.plugins import backend_for
-
-        frontend = self._frontend
-        devices = [
-            frontend.device_of(entry[3])
-            for entry in given.values()
-            if _is_tensor(entry) and entry[3] is not None
-        ]
-        # A kind of device that no backend serves is said first: its framework knows no stream.
-        backend_for(devices[0].kind)
-        stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
-        plan, device = self._kernel.new_plan(frontend, given, (stream(devices[0].index), *values))
-        # What guards it is put in by the launch function.
-        unguarded = [None, None] if is_guarded(self._kernel, frontend) else []
-        return [plan.run, stream, device.index, *unguarded]
-
-
-def _check_constants(kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]) -> None:
-    constants = {p.name for p in kernel.definition.call_parameters if p.kind == "constexpr"}
-    constants |= {kernel.definition.names[symbol] for symbol in kernel.definition.symbols}
-    for name in kernel.definition.call_names:
-        # It may change while it stays the same object, and what was compiled for it would not.
-        if name in constants and frontend.owns(type(bound[name])):
-            raise ArgumentError(
-                f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
-                f"{frontend.name}. Give the number that it holds, as `.item()` does."
-            )
-    for parameter in kernel.definition.call_parameters:
-        if parameter.kind != "constexpr":
-            continue
-        try:
-            hash(bound[parameter.name])
-        except TypeError:
-            raise ArgumentError(
-                f"kernel `{kernel.name}`: `{parameter.name}` is a compile-time constant "
-                f"and must be hashable, got {bound[parameter.name]!r}"
-                f"{_as_tuple(bound[parameter.name])}"
-            ) from None
-
-
-def _as_tuple(value: Any) -> str:
-    return f". Give {tuple(value)!r}." if isinstance(value, list) else ""
-
-
-def _number(kernel: Kernel, frontend: Frontend, name: str, value: Any) -> Any:
-    """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds."""
-    if not isinstance(value, (bool, int, float)):
-        if frontend.owns(type(value)):
-            is_scalar = len(frontend.evaluate("shape", value)) == 0
-            value = frontend.evaluate("item", value) if is_scalar else value
-        elif hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-            value = value.item()
-    if not isinstance(value, (bool, int, float)):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` is passed by value and must be a number "
-            f"or a tensor of no dimensions, got {value!r}"
-        )
-    dtype = next(p.dtype for p in kernel.definition.parameters if p.name == name)
-    if dtype is not None and dtype.is_floating():
-        return float(value)
-    if dtype is not None and isinstance(value, float):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` was declared as {dtype}, got {value!r}"
-        )
-    return value
-
-
-def described(
-    kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """What `Kernel.new_plan` wants to know, and what the plan is called with."""
-    _check_constants(kernel, frontend, bound)
-    given, values = dict(bound), []
-    untouched = _only_sizes_matter(kernel, frontend, bound)
-    for parameter in kernel.definition.call_parameters:
-        name, value = parameter.name, bound[parameter.name]
-        if parameter.kind == "scalar":
-            value = _number(kernel, frontend, name, value)
-            given[name] = parameter.dtype or _scalar_dtype(value)
-            values.append(value)
-        if parameter.kind != "tensor":
-            continue
-        if name in untouched and hasattr(value, "shape"):
-            shape = tuple(value.shape)
-            given[name] = (shape, (0,) * len(shape), None, None, _ALIGNMENT)
-            values += [0] if parameter.source.jagged_dim is None else [0, 0]
-            continue
-        _check_jagged(kernel, frontend, parameter, value)
-        _check_writable(kernel, frontend, parameter, value)
-        is_jagged = parameter.source.jagged_dim is not None
-        held = frontend.evaluate("jagged.values", value) if is_jagged else value
-        prefix = "jagged." if is_jagged else ""
-        pointer = _address(kernel, frontend, name, held)
-        given[name] = (
-            frontend.evaluate(f"{prefix}shape", value),
-            frontend.evaluate(f"{prefix}strides", value),
-            frontend.evaluate("dtype", held),
-            frontend.evaluate("device", held),
-            math.gcd(pointer, _ALIGNMENT),
-        )
-        values.append(pointer)
-        if is_jagged:
-            offsets = frontend.evaluate("jagged.offsets", value)
-            values.append(frontend.evaluate("pointer", offsets))
-    return given, tuple(values)
-
-
-def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any) -> int:
-    """Where a tensor's elements are.
-
-    Raises:
-        ArgumentError: it has no memory: it is sparse, or a transformation's stand-in.
-        DeviceError: nothing is kept on its device.
-    """
-    subject = f"kernel `{kernel.name}`: `{name}`"
-    try:
-        pointer: int = frontend.evaluate("pointer", held)
-    except NineToothedError:
-        raise
-    except RuntimeError as error:
-        raise ArgumentError(
-            f"{subject} has no memory that a kernel could reach: {error}. Give a dense tensor that "
-            "holds its elements: `.to_dense()` makes one of a sparse tensor; what a transformation "
-            "such as vmap hands around holds none."
-        ) from error
-    if pointer == 0:
-        try:
-            frontend.device_of(frontend.evaluate("device", held))
-        except DeviceError as error:
-            raise DeviceError(f"{subject}: {error.message}", caller_location()) from None
-    return pointer
-
-
-def _only_sizes_matter(
-    kernel: Kernel, frontend: Frontend, bound: Mapping[str, Any]
-) -> frozenset[str]:
-    """The tensors that the program does not touch, but for one that says where it runs."""
-    untouched = kernel.definition.untouched(bound)
-    parameters = {parameter.name: parameter for parameter in kernel.definition.tensor_parameters}
-    owned = [name for name in parameters if frontend.owns(type(bound[name]))]
-    first = next((name for name in owned if name not in untouched), owned[0])
-    untouched -= {first}
-    if not untouched or not _is_on_cpu(frontend, parameters[first], bound[first]):
-        return untouched
-    # There the application itself runs, and reads what the program has no use for.
-    return frozenset(
-        name
-        for name in untouched
-        if name not in owned or not _is_as_declared(frontend, parameters[name], bound[name])
-    )
-
-
-def _is_on_cpu(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
-    if parameter.source.jagged_dim is not None:
-        value = frontend.evaluate("jagged.values", value)
-    try:
-        return frontend.device_of(frontend.evaluate("device", value)).kind == "cpu"
-    except DeviceError:
-        return False
-
-
-def _is_as_declared(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
-    """Whether a tensor could stand where the program touches it."""
-    source = parameter.source
-    if source.jagged_dim is not None or len(value.shape) != source.ndim:
-        return False
-    try:
-        dtype = frontend.dtype_of(frontend.evaluate("dtype", value))
-    except ArgumentError:
-        return False
-    sizes = zip(source.shape, value.shape)
-    return (
-        source.dtype in (None, dtype)
-        and all(size == given for size, given in sizes if isinstance(size, int))
-        and _is_on_cpu(frontend, parameter, value)
-    )
-
-
-def _check_jagged(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
-    wanted = parameter.source.jagged_dim
-    subject = f"kernel `{kernel.name}`: `{parameter.name}`"
-    if frontend.jagged is None:
-        if wanted is not None:
-            raise ArgumentError(f"{subject} is jagged, and {frontend.name} has no such tensors")
-        return
-    is_jagged = bool(frontend.evaluate("jagged.test", value))
-    if is_jagged and wanted is None:
-        raise ArgumentError(
-            f"{subject} is a jagged tensor; declare it with jagged_dim, as in "
-            f"Tensor({parameter.source.ndim}, jagged_dim=1)"
-        )
-    if wanted is not None and not is_jagged:
-        raise ArgumentError(f"{subject} was declared with jagged_dim={wanted}; it is not jagged")
-    if wanted is not None:
-        found = frontend.evaluate("jagged.ragged_dim", value)
-        if found != wanted:
-            raise ArgumentError(
-                f"{subject} was declared with jagged_dim={wanted}; its dimension {found} varies"
-            )
-
-
-def _must_be_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter) -> bool:
-    if frontend.read_only is None or parameter.kind != "tensor":
-        return False
-    return parameter.name in written(kernel.definition.program)
-
-
-def _check_writable(kernel: Kernel, frontend: Frontend, parameter: Parameter, value: Any) -> None:
-    if not _must_be_writable(kernel, frontend, parameter):
-        return
-    if frontend.evaluate("read_only", value):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{parameter.name}` is written to, and the argument is "
-            "read-only. Pass a copy."
-        )
-
-
-def _as_given(
-    names: tuple[str, ...],
-    arguments: tuple[Any, ...],
-    extra: tuple[Any, ...],
-    unknown: Mapping[str, Any],
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments, from what the launch function's parameters hold."""
-    count = next((n for n, value in enumerate(arguments) if value is MISSING), len(arguments))
-    keywords = {
-        name: value for name, value in zip(names[count:], arguments[count:]) if value is not MISSING
-    }
-    return (*arguments[:count], *extra), {**keywords, **unknown}
-
-
-def _is_tensor(entry: Any) -> bool:
-    return isinstance(entry, tuple) and len(entry) == 5
-
-
-def _stream_zero(index: int) -> int:
-    return 0
-
-
-def _scalar_dtype(value: Any) -> dtypes.DType:
-    """The element type of a number passed by value, as Triton chooses it."""
-    if isinstance(value, bool):
-        return dtypes.bool
-    if isinstance(value, float):
-        return dtypes.float32
-    if -(2**31) <= value < 2**31:
-        return dtypes.int32
-    return dtypes.int64 if value < 2**63 else dtypes.uint64

@@ -19,8 +19,9 @@ from ninetoothed.cache import write_source
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.launch.arguments import described
 from ninetoothed.launch.checks import checked_call
-from ninetoothed.launch.generate import described, generate
+from ninetoothed.launch.generate import generate
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import Arrangement
@@ -169,7 +170,7 @@ class Kernel:
         """
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
-        given, _ = described(self, frontend, bound)
+        given, _ = described(self.definition, frontend, bound)
         return checked_call(self.definition, frontend, given)
 
     def compile(

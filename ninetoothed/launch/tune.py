@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ninetoothed.errors import NineToothedError
-from ninetoothed.launch.generate import described
+from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.plugins import backend_for
 from ninetoothed.tuning import space as tuning
@@ -37,7 +37,7 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     frontend = kernel.frontend_of(bound)
     call = kernel.call_of(*arguments, **keywords)
     backend = backend_for(call.device.kind)
-    _, values = described(kernel, frontend, bound)
+    _, values = described(kernel.definition, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
     tuned = backend.tune(kernel.definition, call, (stream, *values), chosen)
     kernel.forget_launches()

@@ -18,7 +18,7 @@ from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.language import dtypes
-from ninetoothed.launch import checks
+from ninetoothed.launch import checks, slow_path
 from ninetoothed.launch import generate as launch
 from ninetoothed.launch import kernel as kernel_module
 from ninetoothed.launch.kernel import Kernel
@@ -310,7 +310,7 @@ def test_a_zero_keeps_the_sign_that_a_call_gave_it():
 
 
 def test_plans_are_bounded(monkeypatch, planned):
-    monkeypatch.setattr(launch, "MOST_PLANS", 3)
+    monkeypatch.setattr(slow_path, "MOST_PLANS", 3)
     kernel = make()
     for count in range(1, 6):
         called(kernel, floats(count))
@@ -410,6 +410,31 @@ def test_a_constant_of_numpys_becomes_pythons(monkeypatch, name, given):
 
     (constant,) = given.values()
     assert [(type(found), found) for found in seen] == [(type(constant.item()), constant)]
+
+
+class Nowhere(_Held):
+    """A tensor whose memory may have been freed."""
+
+
+def test_only_an_empty_tensor_may_have_no_memory():
+    """A freed one is like the one before in all but its address."""
+    made = dataclasses.replace(
+        frontend("nowhere", Nowhere),
+        pointer="({x}.place == 'cpu' and {x}.data.ctypes.data)",
+        device="'cpu' if {x} else None",
+    )
+    module = one_frontend(made)
+    plugins.register(module)
+    try:
+        kernel, empty = make(), Nowhere(np.zeros(0, np.float32), "freed")
+        for _ in range(3):
+            called(kernel, Nowhere(np.arange(5, dtype=np.float32)), of=Nowhere)
+            freed = Nowhere(np.zeros(5, np.float32), "freed")
+            with pytest.raises(ArgumentError, match=r"`x` of shape \(5,\) has no memory"):
+                called(kernel, freed, of=Nowhere)
+            kernel(empty, 2.0, True, empty, B=4)
+    finally:
+        plugins.unregister(module)
 
 
 def test_two_frameworks_in_one_call_are_an_error_that_names_both():

@@ -26,7 +26,7 @@ class Buffer:
         strides: in elements.
         dtype: NumPy's.
         device: where it is.
-        pointer: its address; 0 where only the description matters.
+        pointer: its address; any aligned one where only the description matters.
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "pointer")
@@ -37,7 +37,7 @@ class Buffer:
         strides: tuple[int, ...],
         dtype: Any,
         device: Device,
-        pointer: int = 0,
+        pointer: int = 16,
     ) -> None:
         self.shape = shape
         self.strides = strides

@@ -21,7 +21,7 @@ from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.generate import described
+from ninetoothed.launch.arguments import described
 from ninetoothed.program.written import written
 from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
 from ninetoothed_jax.ffi import Invocation, handler
@@ -292,7 +292,7 @@ class _Call:
                 kind = key[0]
                 CURRENT.stream = invocation.stream
                 bound = self._arguments(kind, invocation)
-                given, values = described(self.kernel, BUFFERS, bound)
+                given, values = described(self.kernel.definition, BUFFERS, bound)
                 plan, _ = self.kernel.new_plan(BUFFERS, given, (invocation.stream, *values))
                 find = plan.details.get("recipe") if kind in _NATIVE else None
                 self.plans[key] = _Planned(

@@ -46,7 +46,7 @@ class NumpyPlan:
         configuration: the values chosen for meta symbols, by name.
         tensors: by the name of the parameter.
         constants: the values of constant and constexpr parameters, by name.
-        scalars: the element types of scalars where they are fixed, by name.
+        scalars: the element types of scalars by name, None where the call did not tell.
     """
 
     kernel: Definition
@@ -105,7 +105,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         if parameter.kind in ("constexpr", "constant")
     }
     scalars = {
-        parameter.name: parameter.dtype
+        parameter.name: call.scalars.get(parameter.name, parameter.dtype)
         for parameter in kernel.parameters
         if parameter.kind == "scalar"
     }

@@ -1,0 +1,221 @@
+"""What is read of a call's arguments and checked, before a plan is made of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
+from ninetoothed.language import dtypes
+from ninetoothed.launch import scalars
+from ninetoothed.program.written import written
+
+if TYPE_CHECKING:
+    from ninetoothed.frontends.base import Frontend
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.tensors.arrange import Parameter
+
+#: Of an address, in bytes: more makes no difference.
+ALIGNMENT = 16
+
+
+def _check_constants(kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]) -> None:
+    constants = {p.name for p in kernel.call_parameters if p.kind == "constexpr"}
+    constants |= {kernel.names[symbol] for symbol in kernel.symbols}
+    for name in kernel.call_names:
+        # It may change while it stays the same object, and what was compiled for it would not.
+        if name in constants and frontend.owns(type(bound[name])):
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
+                f"{frontend.name}. Give the number that it holds, as `.item()` does."
+            )
+    for parameter in kernel.call_parameters:
+        if parameter.kind != "constexpr":
+            continue
+        try:
+            hash(bound[parameter.name])
+        except TypeError:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{parameter.name}` is a compile-time constant "
+                f"and must be hashable, got {bound[parameter.name]!r}"
+                f"{_as_tuple(bound[parameter.name])}"
+            ) from None
+
+
+def _as_tuple(value: Any) -> str:
+    return f". Give {tuple(value)!r}." if isinstance(value, list) else ""
+
+
+def described(
+    kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """What `Kernel.new_plan` wants to know, and what the plan is called with."""
+    _check_constants(kernel, frontend, bound)
+    given, values = dict(bound), []
+    untouched = _only_sizes_matter(kernel, frontend, bound)
+    for parameter in kernel.call_parameters:
+        name, value = parameter.name, bound[parameter.name]
+        if parameter.kind == "scalar":
+            given[name] = scalars.number(kernel, frontend, parameter, value)
+            values.append(given[name])
+        if parameter.kind != "tensor":
+            continue
+        if name in untouched and hasattr(value, "shape"):
+            shape = tuple(value.shape)
+            given[name] = (shape, (0,) * len(shape), None, None, ALIGNMENT)
+            values += [0] if parameter.source.jagged_dim is None else [0, 0]
+            continue
+        _check_jagged(kernel, frontend, parameter, value)
+        _check_writable(kernel, frontend, parameter, value)
+        is_jagged = parameter.source.jagged_dim is not None
+        held = frontend.evaluate("jagged.values", value) if is_jagged else value
+        prefix = "jagged." if is_jagged else ""
+        pointer = _address(kernel, frontend, name, held)
+        given[name] = (
+            frontend.evaluate(f"{prefix}shape", value),
+            frontend.evaluate(f"{prefix}strides", value),
+            frontend.evaluate("dtype", held),
+            frontend.evaluate("device", held),
+            math.gcd(pointer, ALIGNMENT),
+        )
+        values.append(pointer)
+        if is_jagged:
+            offsets = frontend.evaluate("jagged.offsets", value)
+            values.append(frontend.evaluate("pointer", offsets))
+    is_beside_float64 = _has_float64(kernel, frontend, given, kernel.untouched(bound))
+    for parameter in kernel.call_parameters:
+        if parameter.kind == "scalar":
+            number = given[parameter.name]
+            given[parameter.name] = parameter.dtype or scalars.dtype_of(number, is_beside_float64)
+    return given, tuple(values)
+
+
+def _has_float64(
+    kernel: Definition, frontend: Frontend, given: Mapping[str, Any], untouched: Collection[str]
+) -> bool:
+    """Whether a tensor that the program touches has elements of float64."""
+    native = [given[p.name][2] for p in kernel.tensor_parameters if p.name not in untouched]
+    try:
+        return any(frontend.dtype_of(dtype) is dtypes.float64 for dtype in native)
+    except ArgumentError:
+        # It is told of with the parameter's name once the call is checked.
+        return False
+
+
+def _address(kernel: Definition, frontend: Frontend, name: str, held: Any) -> int:
+    """Where a tensor's elements are.
+
+    Raises:
+        ArgumentError: it has no memory: it is sparse, freed, or a transformation's stand-in.
+        DeviceError: nothing is kept on its device.
+    """
+    subject = f"kernel `{kernel.name}`: `{name}`"
+    try:
+        pointer: int = frontend.evaluate("pointer", held)
+    except NineToothedError:
+        raise
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"{subject} has no memory that a kernel could reach: {error}. Give a dense tensor that "
+            "holds its elements: `.to_dense()` makes one of a sparse tensor; what a transformation "
+            "such as vmap hands around holds none."
+        ) from error
+    if pointer == 0:
+        try:
+            frontend.device_of(frontend.evaluate("device", held))
+        except DeviceError as error:
+            raise DeviceError(f"{subject}: {error.message}", caller_location()) from None
+        shape = tuple(frontend.evaluate("shape", held))
+        if 0 not in shape:
+            raise ArgumentError(
+                f"{subject} of shape {shape} has no memory: its address is 0, as that of a tensor "
+                "whose storage was freed, or that only wraps others. Only an empty tensor may."
+            )
+    return pointer
+
+
+def _only_sizes_matter(
+    kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]
+) -> frozenset[str]:
+    """The tensors that the program does not touch, but for one that says where it runs."""
+    untouched = kernel.untouched(bound)
+    parameters = {parameter.name: parameter for parameter in kernel.tensor_parameters}
+    owned = [name for name in parameters if frontend.owns(type(bound[name]))]
+    first = next((name for name in owned if name not in untouched), owned[0])
+    untouched -= {first}
+    if not untouched or not _is_on_cpu(frontend, parameters[first], bound[first]):
+        return untouched
+    # There the application itself runs, and reads what the program has no use for.
+    return frozenset(
+        name
+        for name in untouched
+        if name not in owned or not _is_as_declared(frontend, parameters[name], bound[name])
+    )
+
+
+def _is_on_cpu(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
+    if parameter.source.jagged_dim is not None:
+        value = frontend.evaluate("jagged.values", value)
+    try:
+        return frontend.device_of(frontend.evaluate("device", value)).kind == "cpu"
+    except DeviceError:
+        return False
+
+
+def _is_as_declared(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
+    """Whether a tensor could stand where the program touches it."""
+    source = parameter.source
+    if source.jagged_dim is not None or len(value.shape) != source.ndim:
+        return False
+    try:
+        dtype = frontend.dtype_of(frontend.evaluate("dtype", value))
+    except ArgumentError:
+        return False
+    sizes = zip(source.shape, value.shape)
+    return (
+        source.dtype in (None, dtype)
+        and all(size == given for size, given in sizes if isinstance(size, int))
+        and _is_on_cpu(frontend, parameter, value)
+    )
+
+
+def _check_jagged(kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any) -> None:
+    wanted = parameter.source.jagged_dim
+    subject = f"kernel `{kernel.name}`: `{parameter.name}`"
+    if frontend.jagged is None:
+        if wanted is not None:
+            raise ArgumentError(f"{subject} is jagged, and {frontend.name} has no such tensors")
+        return
+    is_jagged = bool(frontend.evaluate("jagged.test", value))
+    if is_jagged and wanted is None:
+        raise ArgumentError(
+            f"{subject} is a jagged tensor; declare it with jagged_dim, as in "
+            f"Tensor({parameter.source.ndim}, jagged_dim=1)"
+        )
+    if wanted is not None and not is_jagged:
+        raise ArgumentError(f"{subject} was declared with jagged_dim={wanted}; it is not jagged")
+    if wanted is not None:
+        found = frontend.evaluate("jagged.ragged_dim", value)
+        if found != wanted:
+            raise ArgumentError(
+                f"{subject} was declared with jagged_dim={wanted}; its dimension {found} varies"
+            )
+
+
+def must_be_writable(kernel: Definition, frontend: Frontend, parameter: Parameter) -> bool:
+    if frontend.read_only is None or parameter.kind != "tensor":
+        return False
+    return parameter.name in written(kernel.program)
+
+
+def _check_writable(
+    kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
+) -> None:
+    if not must_be_writable(kernel, frontend, parameter):
+        return
+    if frontend.evaluate("read_only", value):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{parameter.name}` is written to, and the argument is "
+            "read-only. Pass a copy."
+        )

@@ -1,0 +1,151 @@
+"""Numbers passed by value: which element type each is taken as, and whether it fits that.
+
+A launch function asks on each call, in an expression, what the class of a number does not tell; see
+`key_parts`. The slow path asks everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.errors import ArgumentError
+from ninetoothed.language import dtypes
+
+if TYPE_CHECKING:
+    from ninetoothed.frontends.base import Frontend
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.tensors.arrange import Parameter
+
+#: What an integer is that nothing was declared of: the first that it fits.
+_UNDECLARED = (dtypes.int32, dtypes.int64, dtypes.uint64)
+
+#: The largest of float16. Wider types take what is too large for them as infinite, as in C; this one's
+#: conversion is refused by the library that packs it.
+_LARGEST_FLOAT16 = 65504.0
+
+
+def bounds(dtype: dtypes.DType) -> tuple[Any, Any] | None:
+    """The least and the greatest number of a type, or None where every number is taken."""
+    if dtype is dtypes.float16:
+        return -_LARGEST_FLOAT16, _LARGEST_FLOAT16
+    if dtype.kind == "int":
+        return -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
+    return (0, (1 << dtype.bits) - 1) if dtype.kind == "uint" else None
+
+
+def past_32_bits(value: int) -> str | None:
+    """The name of the type of an undeclared integer that is no int32; None where nothing holds it."""
+    found = _first_that_holds(value)
+    return None if found is None else found.name
+
+
+def key_parts(parameter: Parameter, names: Mapping[str, str]) -> list[str]:
+    """What a plan may depend on of a number, in expressions; no plan is kept for one that does not fit.
+
+    Args:
+        names: what ``int`` and ``past_32_bits_`` are called.
+    """
+    name, dtype = parameter.name, parameter.dtype
+    class_ = f"{name}.__class__"
+    if dtype is None:
+        wide = f"{names['past_32_bits_']}({name})"
+        return [
+            class_,
+            f"{class_} is {names['int']} and (-0x80000000 <= {name} <= 0x7FFFFFFF or {wide})",
+        ]
+    within = bounds(dtype)
+    if within is None:
+        return [class_]
+    low, high = within
+    # Infinities and what is no number fit every type of floats: they have a plan under False.
+    return [f"{class_} if {low} <= {name} <= {high} else {name} * 0 == 0"]
+
+
+def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any) -> Any:
+    """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds.
+
+    Raises:
+        ArgumentError: it is no number, or does not fit the type that it is passed as.
+    """
+    subject = f"kernel `{kernel.name}`: `{parameter.name}`"
+    if not isinstance(value, (bool, int, float)):
+        if frontend.owns(type(value)):
+            is_scalar = len(frontend.evaluate("shape", value)) == 0
+            value = frontend.evaluate("item", value) if is_scalar else value
+        elif hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+            value = value.item()
+    if not isinstance(value, (bool, int, float)):
+        raise ArgumentError(
+            f"{subject} is passed by value and must be a number or a tensor of no dimensions, got "
+            f"{value!r}"
+        )
+    if isinstance(value, int) and not isinstance(value, bool):
+        # An enumeration's class does not tell how large its member is.
+        value = int(value)
+    dtype = parameter.dtype
+    if dtype is None:
+        if value.__class__ is int and _first_that_holds(value) is None:
+            widest = " or ".join(_range_of(each) for each in _UNDECLARED[1:])
+            raise ArgumentError(
+                f"{subject} is {_shown(value)}, which fits no integer type: {widest}. Give a float, "
+                "or a number within one of these."
+            )
+        return value
+    if dtype is dtypes.bool:
+        return value if value.__class__ is bool else value != 0
+    if dtype.is_floating():
+        try:
+            value = float(value)
+        except OverflowError:
+            raise _unfit(subject, dtype, value) from None
+        within = bounds(dtype)
+        if within is not None and within[1] < abs(value) < float("inf"):
+            raise _unfit(subject, dtype, value)
+        return value
+    if isinstance(value, float):
+        raise ArgumentError(f"{subject} was declared as {dtype}, got {value!r}")
+    low, high = bounds(dtype) or (value, value)
+    if not low <= value <= high:
+        raise _unfit(subject, dtype, value)
+    return value
+
+
+def dtype_of(value: Any, is_beside_float64: bool) -> dtypes.DType:
+    """The element type of an undeclared number, as `number` gives it.
+
+    Args:
+        is_beside_float64: whether a tensor of the call has elements of float64.
+    """
+    if isinstance(value, bool):
+        return dtypes.bool
+    if isinstance(value, float):
+        return dtypes.float64 if is_beside_float64 else dtypes.float32
+    return _first_that_holds(value) or dtypes.uint64
+
+
+def _first_that_holds(value: int) -> dtypes.DType | None:
+    for dtype in _UNDECLARED:
+        low, high = bounds(dtype) or (value, value)
+        if low <= value <= high:
+            return dtype
+    return None
+
+
+def _unfit(subject: str, dtype: dtypes.DType, value: Any) -> ArgumentError:
+    return ArgumentError(
+        f"{subject} was declared as {_range_of(dtype)}, and {_shown(value)} does not fit it. Declare a "
+        "wider type, or give another number."
+    )
+
+
+def _range_of(dtype: dtypes.DType) -> str:
+    within = bounds(dtype)
+    return str(dtype) if within is None else f"{dtype} ({within[0]} to {within[1]})"
+
+
+def _shown(value: Any) -> str:
+    """A number in full, unless it is too long to be read, or for Python to print."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"an integer of {value.bit_length()} bits"
+    return repr(value)

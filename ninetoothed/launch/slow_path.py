@@ -1,0 +1,127 @@
+"""What a launch function calls for a new key, and when anything was not as it expects.
+
+Here a call is bound, checked and planned. It knows nothing of the launch function's text.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.launch.arguments import described
+
+if TYPE_CHECKING:
+    from ninetoothed.frontends.base import Frontend
+    from ninetoothed.launch.kernel import Kernel
+
+#: Past so many keys the oldest plans go.
+MOST_PLANS = 4096
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING: Any = _Missing()
+
+
+class SlowPath:
+    """The way of a call whose plan is not known.
+
+    Attributes:
+        plans: by key, the run of each plan, the stream's function and the device's index, and where
+            the frontend guards plans, what guards this one.
+        key_of: makes the key that the launch function makes.
+    """
+
+    def __init__(self, kernel: Kernel, frontend: Frontend, is_guarded: bool) -> None:
+        self._kernel = kernel
+        self._frontend = frontend
+        # What guards a plan is put in by the launch function.
+        self._unguarded = [None, None] if is_guarded else []
+        self.plans: dict[Any, Any] = {}
+        self._planning = threading.Lock()
+        self.key_of: Callable[..., Any] = lambda *arguments: None
+
+    def __call__(
+        self,
+        arguments: tuple[Any, ...],
+        extra: tuple[Any, ...],
+        unknown: Mapping[str, Any],
+    ) -> Any:
+        kernel = self._kernel
+        bound = kernel.bind(*as_given(kernel.definition.call_names, arguments, extra, unknown))
+        frontend = kernel.frontend_of(bound)
+        if frontend is not self._frontend:
+            return kernel.dispatch(**bound)
+        given, values = described(kernel.definition, frontend, bound)
+        bound = {**bound, **{name: values[place] for name, place in self._scalars}}
+        try:
+            key = self.key_of(*bound.values())
+        except Exception:
+            if not kernel.definition.untouched(bound):
+                raise
+            # Something with a shape stands where no tensor is needed.
+            key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
+        # One thread plans a new key; the others wait for what it finds.
+        with self._planning:
+            entry = self.plans.get(key)
+            if entry is None:
+                entry = self._new_entry(given, values)
+                while len(self.plans) >= MOST_PLANS:
+                    self.plans.pop(next(iter(self.plans)), None)
+                self.plans[key] = entry
+        run, stream, index, *_ = entry
+        return run(stream(index), *values)
+
+    @functools.cached_property
+    def _scalars(self) -> list[tuple[str, int]]:
+        """The scalars, with their places among the values that a plan is called with."""
+        found, place = [], 0
+        for parameter in self._kernel.definition.call_parameters:
+            if parameter.kind == "scalar":
+                found.append((parameter.name, place))
+            if parameter.kind in ("scalar", "tensor"):
+                is_jagged = parameter.source.jagged_dim is not None
+                place += 2 if is_jagged else 1
+        return found
+
+    def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
+        from ninetoothed.plugins import backend_for
+
+        frontend = self._frontend
+        devices = [
+            frontend.device_of(entry[3])
+            for entry in given.values()
+            if _is_tensor(entry) and entry[3] is not None
+        ]
+        # A kind of device that no backend serves is said first: its framework knows no stream.
+        backend_for(devices[0].kind)
+        stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
+        plan, device = self._kernel.new_plan(frontend, given, (stream(devices[0].index), *values))
+        return [plan.run, stream, device.index, *self._unguarded]
+
+
+def as_given(
+    names: tuple[str, ...],
+    arguments: tuple[Any, ...],
+    extra: tuple[Any, ...],
+    unknown: Mapping[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments, from what the launch function's parameters hold."""
+    count = next((n for n, value in enumerate(arguments) if value is MISSING), len(arguments))
+    keywords = {
+        name: value for name, value in zip(names[count:], arguments[count:]) if value is not MISSING
+    }
+    return (*arguments[:count], *extra), {**keywords, **unknown}
+
+
+def _is_tensor(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 5
+
+
+def _stream_zero(index: int) -> int:
+    return 0
