@@ -47,10 +47,10 @@ from ninetoothed.backends.triton.options import (
     full_tile_versioning,
     interleaved_pairs,
     swizzle,
+    tma_pipeline,
 )
 from ninetoothed.backends.triton.options.registry import Options
 from ninetoothed.backends.triton.planning.planner import Planner
-from ninetoothed.backends.triton.printers import joined
 from ninetoothed.backends.triton.specialization import divisors, magic_division
 from ninetoothed.backends.triton.specialization import size_ratios as ratios_of_sizes
 from ninetoothed.backends.triton.translation import specialize
@@ -69,7 +69,7 @@ GAIN, LOSS = 1.01, 0.99
 
 #: Steps that are no options: the module and the name of what decides, and what decides otherwise.
 STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "joined": (joined, "join", lambda first, second, known, needed: [first, second]),
+    "one_loop": (tma_pipeline, "is_one_loop", lambda kernel, environment: False),
     "by_inverses": (swizzle, "are_inverses_exact", lambda grid: False),
     "interior": (full_tile_versioning, "conditions", lambda *_: frozenset()),
     "interleave": (interleaved_pairs, "run", lambda program, accesses, variant: program),
@@ -141,7 +141,7 @@ TRIALS = _trials()
 
 #: Names of several trials.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "trial": ("keep", "shares", "joined", "early", "by_inverses"),
+    "trial": ("keep", "shares", "one_loop", "early", "by_inverses"),
 }
 GROUPS["steps"] = tuple(name for name in STEPS if name not in GROUPS["trial"])
 GROUPS["others"] = tuple(

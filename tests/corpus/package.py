@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.options import registry
 from ninetoothed.backends.triton.options.registry import Options
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.planning.cost_features import Estimator
+from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import Specialized, environment_of, specialize
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes
@@ -117,7 +118,9 @@ def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) 
     """The sets of options that are tried for a call on a device, in order."""
     environment = environment_of(kernel.definition, call, config_of(values, 4, 3, {}))
     with _gluon():
-        found = registry.choices(kernel.definition, call, environment, DEVICES[device], given={})
+        found = registry.choices(
+            kernel.definition, call, environment, DEVICES[device], given={}, needs_of=needs_of
+        )
     return [" ".join(f"{name}={value}" for name, value in chosen) for chosen in found]
 
 

@@ -16,6 +16,7 @@ from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
 from ninetoothed.backends.triton.options.registry import choices  # noqa: E402
+from ninetoothed.backends.triton.planning.legality import needs_of  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.planning.space import configurations, settled, space_of  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
@@ -58,6 +59,7 @@ def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
         environment_of(kernel.definition, call, config),
         device,
         given or {},
+        needs_of,
     )
     return {dict(chosen).get("ring", 0) for chosen in found}
 
@@ -66,7 +68,7 @@ def specialized(kernel, call, rows=64, columns=64, **options):
     """A specialized kernel, and its configuration."""
     config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
     environment = environment_of(kernel.definition, call, config)
-    chosen, *_ = choices(kernel.definition, call, environment, HOPPER, options)
+    chosen, *_ = choices(kernel.definition, call, environment, HOPPER, options, needs_of)
     config = settled(Config(config.values, 4, 3, chosen))
     return specialize(kernel.definition, call, config), config
 
@@ -249,6 +251,37 @@ def test_a_split_loop_is_one_again(keys):
 
     assert text.count("for i in range(") == text.count("if i >= i_whole:") == 1
     assert text.count("key_ring = ") == text.count("gl.where(") == 1
+
+
+@pytest.mark.parametrize(("width", "loops"), [(64, 1), (48, 1), (80, 2), (128, 2)])
+def test_a_split_loop_is_one_where_the_sums_are_narrow(width, loops):
+    call = attention(is_causal=True, width=width)
+    text = specialized(*call, ring=1, peel=1)[0].emitted.text
+
+    assert text.count("for i in range(") == loops
+    assert text.count("if i >= i_whole:") == 2 - loops
+    assert text.count("gl.where(") == text.count("columns_within(") == 1
+
+
+def scaled_first(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        scores = scores * scale
+        is_seen = key[i].offsets(-2)[None, :] <= query.offsets(-2)[:, None]
+        weights = ntl.exp(ntl.where(is_seen, scores, float("-inf")))
+        total += ntl.dot(ntl.cast(weights, value.dtype.dtype), value[i])
+    output = total
+
+
+def test_a_condition_that_holds_is_a_constant_where_it_has_to_stay():
+    kernel, call = attention(made(scaled_first))
+    found, config = specialized(kernel, call, ring=1, peel=1)
+    text = found.emitted.text
+
+    assert "    if i >= i_whole:\n" in text and "    else:\n" in text
+    assert text.count("gl.where(gl.full((BLOCK_SIZE_M, BLOCK_SIZE_N), True, gl.int1") == 1
+    assert compiled_for(kernel.definition, found, HOPPER, config).asm["cubin"]
 
 
 def test_what_no_condition_changes_is_not_selected():

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.comparisons import comparisons_of, is_round_of, round_of
+from ninetoothed.backends.triton.ir.split_loop import split_loop
 from ninetoothed.backends.triton.printers.addresses import assign, language, name
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided, is_constant
@@ -59,7 +60,7 @@ class Whole:
 
 
 def split(lowering: Lowering, emitter: _Emitter, loop: ast.For, whole: Whole) -> list[ast.stmt]:
-    """The statements of a loop's two parts."""
+    """The statements of a loop's two parts; of both as one where Gluon is written (`ir.split_loop`)."""
     assert isinstance(loop.iter, ast.Call)
     before: list[ast.stmt] = []
     bounds = [ast.Constant(0), *loop.iter.args][-2:]
@@ -80,6 +81,12 @@ def split(lowering: Lowering, emitter: _Emitter, loop: ast.For, whole: Whole) ->
     is_zero = isinstance(start, ast.Constant) and start.value == 0
     if not is_zero or any(interval(count)[0] < 0 for count, _ in whole.counts):
         before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
+    if emitter.variant.ring:
+        emitter.holding_at_first = whole.comparisons
+        *inside, one = lowering.unsplit(_part(loop, start, end))
+        emitter.holding_at_first = frozenset()
+        assert isinstance(one, ast.For)
+        return [*before, *inside, split_loop(one, middle)]
     emitter.whole = whole
     first = lowering.unsplit(_part(loop, start, name(middle)))
     emitter.whole = None

@@ -37,6 +37,7 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.compile import Target
+    from ninetoothed.backends.triton.ir.products import Needs
     from ninetoothed.backends.triton.options.descriptors import Box
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import DeviceLimits
@@ -94,6 +95,9 @@ Environment = Mapping[Symbol, int]
 #: What a kernel will run on; None where that is not known.
 Device = Union["DeviceLimits", "Target", None]
 
+#: Says what a call must fulfil for a kernel's programs in Gluon; None where they have no translation.
+NeedsOf = Callable[["Definition", Variant, Options], Union["Needs", None]]
+
 
 @dataclass(frozen=True)
 class _Case:
@@ -103,6 +107,7 @@ class _Case:
     call: Call
     environment: Environment
     device: Device
+    needs_of: NeedsOf | None
 
     @functools.cached_property
     def grid(self) -> tuple[int, ...]:
@@ -173,8 +178,15 @@ def _persistent(case: _Case, chosen: Options) -> tuple[int, ...]:
 def _ring(case: _Case, chosen: Options) -> tuple[int, ...]:
     if not chosen.descriptors or chosen.persistent or not tma_pipeline.is_worth_it(case.kernel):
         return ()
+    if case.needs_of is None:
+        return ()
+    needs_of, options = case.needs_of, replace(chosen, ring=1)
     is_possible = tma_pipeline.is_possible(
-        case.kernel, case.call, case.environment, case.variant, replace(chosen, ring=1)
+        case.kernel,
+        case.call,
+        case.environment,
+        case.variant,
+        lambda variant: needs_of(case.kernel, variant, options),
     )
     # Asked last: to tell takes longer than all else here.
     return tma_pipeline.SIZES if is_possible and versions.has_gluon() else ()
@@ -305,6 +317,7 @@ def choices(
     environment: Environment,
     device: Device = None,
     given: Mapping[str, int] | None = None,
+    needs_of: NeedsOf | None = None,
 ) -> list[tuple[tuple[str, int], ...]]:
     """The options to try, as `Config.options`: what differs from the defaults.
 
@@ -313,9 +326,10 @@ def choices(
             have is tried.
         given: options that are to have a value where that is right, and else their default; what
             ``$NINETOOTHED_OPTIONS`` fixes, where nothing is said.
+        needs_of: says whether programs in Gluon are possible; without it none are tried.
     """
     given = fixed() if given is None else given
-    case = _Case(kernel, call, environment, device)
+    case = _Case(kernel, call, environment, device, needs_of)
     found: list[dict[str, int]] = [{}]
     for name, values in _VALUES.items():
         default = getattr(Options, name)
@@ -350,13 +364,14 @@ def are_right(
     environment: Environment,
     device: Device,
     chosen: tuple[tuple[str, int], ...],
+    needs_of: NeedsOf | None = None,
 ) -> bool:
     """Whether options that were chosen for another call may be chosen for this one."""
     given = {name: getattr(Options, name) for name in _VALUES} | dict(chosen)
     if given.keys() != _VALUES.keys():
         # Another version's.
         return False
-    return choices(kernel, call, environment, device, given) == [chosen]
+    return choices(kernel, call, environment, device, given, needs_of) == [chosen]
 
 
 def fixed() -> dict[str, int]:

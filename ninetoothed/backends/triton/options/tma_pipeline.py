@@ -1,26 +1,33 @@
 """Tiles of a loop's products that a program loads ahead itself, into rings of buffers, on Hopper.
 
+Measured on an NVIDIA H200, 2026-11-22, float16, in one configuration with and without
+(`benchmarks/results/2026-11-22-nvidia-h200-option-trials-others-same.md`): without it attention takes
+1.40 times as long, the geometric mean of heads of 64 (1.36), with a causal mask (1.58) and heads of
+128 (1.30), each cold, in a row and in a chain; 1.21 at least. Without the descriptors too, which it
+needs, it is 1.44 times as long.
+
 Triton decides where the copies of a pipelined loop are begun and waited for. Where a loop has several
 products, as attention's, other places are better: each tile is asked for right after the product that
 read its buffer, two rounds before, and is waited for right before the product that reads it; and
 addresses, masks and the buffers' numbers take fewer registers, so that another program fits beside.
 Triton has no way to say so; Gluon, its own lower language, has (`gluon`).
 
-It is offered where every part of a program is understood (`layouts`) and the matrix unit takes all
-that is multiplied.
+It is offered where every part of a program is understood and the matrix unit takes all that is
+multiplied. Who asks says what a program needs: that follows from its text, which nothing here writes.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.ir.products import Needs, Product
 from ninetoothed.backends.triton.options import descriptors, swizzle
-from ninetoothed.backends.triton.printers.layouts import MOST_COLUMNS, NotPossibleError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import called_name
@@ -40,8 +47,6 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.compile import Target
     from ninetoothed.backends.triton.options.descriptors import Box
-    from ninetoothed.backends.triton.options.registry import Options
-    from ninetoothed.backends.triton.printers.gluon import Needs, Product
     from ninetoothed.backends.triton.specialization.call_facts import Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import DeviceLimits
@@ -61,15 +66,19 @@ _REGISTERS, _UNIT, _MOST_PROGRAMS = 65536, 8, 5
 #: Of a thread, besides those for the sums of products.
 _OTHER_REGISTERS = 32
 
-#: What the matrix unit multiplies at once: rows of all warps, inner elements, least columns. Two
-#: times the rows are right, and were slower wherever they were measured.
-_ROWS, _INNER, _LEAST_COLUMNS = 64, 16, 8
+#: What the matrix unit multiplies at once: rows of all warps, inner elements, least and most
+#: columns. Two times the rows are right, and were slower wherever they were measured.
+_ROWS, _INNER, _LEAST_COLUMNS, _MOST_COLUMNS = 64, 16, 8, 256
 
 #: The width of the elements that it multiplies here.
 _BITS = 16
 
 #: So many products of a loop are worth it.
 _SEVERAL = 2
+
+#: Where the sums that a loop carries have no more columns, a split loop is better written as one: at
+#: 64 that gains 6% and more, at 128 it loses 1% (`printers.gluon.rounds`).
+_COLUMNS_OF_ONE_LOOP = 64
 
 
 @dataclass(frozen=True)
@@ -79,12 +88,14 @@ class Ring:
     Attributes:
         size: buffers of a ring.
         constants: the application's constants, where they decide what it does.
-        has_inverses: whether positions in the grid are found by multiplication (`order`).
+        has_inverses: whether positions in the grid are found by multiplication (`swizzle`).
+        is_one_loop: whether a split loop (`loop_splitting`) is written as one.
     """
 
     size: int
     constants: tuple[tuple[str, Any], ...] = ()
     has_inverses: bool = False
+    is_one_loop: bool = False
 
 
 def serves(device: DeviceLimits | Target | None) -> bool:
@@ -108,8 +119,39 @@ def variant(
         # Quotients by multiplication are functions in Triton.
         bounds=frozenset(),
         boxes=_boxes(kernel, call, environment),
-        ring=Ring(size, constants, has_inverses),
+        ring=Ring(size, constants, has_inverses, is_one_loop(kernel, environment)),
     )
+
+
+def is_one_loop(kernel: Definition, environment: Mapping[Symbol, int]) -> bool:
+    """Whether the sums that loops carry are so narrow that a split loop is better one."""
+    sizes = [int(size.evaluate(environment)) for size in _columns_of_sums(kernel)]
+    return bool(sizes) and max(sizes) <= _COLUMNS_OF_ONE_LOOP
+
+
+@analysis
+def _columns_of_sums(kernel: Definition) -> tuple[Symbol, ...]:
+    """The columns of the products that are added to what a loop carries."""
+    program = kernel.optimized
+    loaded = _loaded(program.nodes())
+    found = []
+    for dot in _added(program):
+        operand = _unturned(dot.args[1])
+        axis = -1 if operand is dot.args[1] else -2
+        name = operand.id if isinstance(operand, ast.Name) else ""
+        parameter = operand.tile.parameter if isinstance(operand, Load) else loaded.get(name)
+        if parameter is not None:
+            found.append(as_symbol(program.parameter(parameter).tile_shape[axis]))
+    return tuple(found)
+
+
+def _added(program: Program) -> Iterator[ast.Call]:
+    """The products that are added up."""
+    for node in program.nodes():
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Call) and called_name(value) == "dot":
+            if isinstance(node, ast.AugAssign) or len(value.args) > 2:
+                yield value
 
 
 def _tested(kernel: Definition) -> set[str]:
@@ -153,14 +195,8 @@ def _stored(program: Program) -> set[str]:
 
 def _held(program: Program) -> set[str]:
     """The tensors whose tiles are loaded before the loop and that products alone read."""
-    loaded: dict[str, str] = {}
-    for statement in program.body:
-        if isinstance(statement, ast.For):
-            break
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, Load):
-            (target,) = statement.targets
-            if isinstance(target, ast.Name):
-                loaded[target.id] = statement.value.tile.parameter
+    before = itertools.takewhile(lambda each: not isinstance(each, ast.For), program.body)
+    loaded = _loaded(before)
     nodes = list(program.nodes())
     reads = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     multiplied = Counter(
@@ -175,6 +211,17 @@ def _held(program: Program) -> set[str]:
         parameter
         for name, parameter in loaded.items()
         if reads[name] == multiplied[name] and tiles[parameter] == 1
+    }
+
+
+def _loaded(statements: Iterable[ast.AST]) -> dict[str, str]:
+    """The names of tiles, each with the tensor."""
+    return {
+        target.id: each.value.tile.parameter
+        for each in statements
+        if isinstance(each, ast.Assign) and isinstance(each.value, Load)
+        for target in each.targets
+        if isinstance(target, ast.Name)
     }
 
 
@@ -214,10 +261,18 @@ def is_possible(
     call: Call,
     environment: Mapping[Symbol, int],
     plain: Variant,
-    options: Options,
+    needs_of: Callable[[Variant], Needs | None],
 ) -> bool:
-    """Whether a call's programs can load so, with these options."""
-    needs = _needs(kernel, variant(plain, kernel, call, environment, 2), options)
+    """Whether a call's programs can load so.
+
+    Args:
+        plain: the call's variant without rings.
+        needs_of: says what programs of a variant need; None where they have no translation.
+    """
+    if kernel.optimized.externs or kernel.optimized.helpers:
+        # Functions of the user's are in Triton.
+        return False
+    needs = needs_of(variant(plain, kernel, call, environment, 2))
     if needs is None:
         return False
     known = {kernel.names[symbol]: value for symbol, value in environment.items()}
@@ -225,7 +280,7 @@ def is_possible(
         return (
             all(_number(one, known) == _number(other, known) for one, other in needs.equal)
             and all(
-                _LEAST_COLUMNS <= _number(size, known) <= MOST_COLUMNS for size in needs.columns
+                _LEAST_COLUMNS <= _number(size, known) <= _MOST_COLUMNS for size in needs.columns
             )
             and all(_is_taken(product, call, known) for product in needs.products)
         )
@@ -263,18 +318,6 @@ def is_worth_it(kernel: Definition) -> bool:
         for loop in kernel.optimized.body
         if isinstance(loop, ast.For)
     )
-
-
-@analysis
-def _needs(kernel: Definition, variant: Variant, options: Options) -> Needs | None:
-    """What a call must fulfil; None where a program has no translation."""
-    # That module writes what this one describes.
-    from ninetoothed.backends.triton.printers.triton import emit
-
-    try:
-        return emit(kernel, variant, options).needs
-    except NotPossibleError:
-        return None
 
 
 def _is_taken(product: Product, call: Call, known: Mapping[str, int]) -> bool:

@@ -15,6 +15,7 @@ from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.compile import Target, compile_source
 from ninetoothed.backends.triton.options import dependent_launch, descriptors, registry
 from ninetoothed.backends.triton.planning import space as choosing
+from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.runtime import driver
 from ninetoothed.backends.triton.runtime.benchmark import NoRoomError, Trials
 from ninetoothed.backends.triton.runtime.device_api import runtime
@@ -381,6 +382,7 @@ def compile_for_target(
     warps = num_warps or choosing.usual_warps(kernel, call, chosen)
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
     target = Target.parse(target)
-    first, *_ = registry.choices(kernel, call, environment_of(kernel, call, config), target)
+    environment = environment_of(kernel, call, config)
+    first, *_ = registry.choices(kernel, call, environment, target, needs_of=needs_of)
     config = choosing.settled(replace(config, options=first))
     return compiled_for(kernel, specialize(kernel, call, config), target, config)

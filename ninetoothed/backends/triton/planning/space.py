@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton.options import registry, tma_pipeline
 from ninetoothed.backends.triton.options.registry import Options
 from ninetoothed.backends.triton.planning.cost_features import Estimator
+from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import check_tiles, environment_of, specialize
 from ninetoothed.errors import ArgumentError
 from ninetoothed.symbols.expr import as_symbol
@@ -99,7 +100,7 @@ def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits
     if {name for name, _ in config.values} != names or not _fits(kernel, call, config):
         return False
     environment = environment_of(kernel, call, config)
-    return registry.are_right(kernel, call, environment, device, config.options)
+    return registry.are_right(kernel, call, environment, device, config.options, needs_of)
 
 
 def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None = None) -> int:
@@ -170,7 +171,9 @@ def _with_options(
     for config in configs:
         if config.values not in known:
             environment = environment_of(kernel, call, config)
-            known[config.values] = registry.choices(kernel, call, environment, device)
+            known[config.values] = registry.choices(
+                kernel, call, environment, device, needs_of=needs_of
+            )
     found = [
         replace(config, options=chosen) for config in configs for chosen in known[config.values]
     ]

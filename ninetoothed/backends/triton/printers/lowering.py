@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.comparisons import Dims, comparisons_of
+from ninetoothed.backends.triton.ir import split_loop
 from ninetoothed.backends.triton.options import loop_splitting
 from ninetoothed.backends.triton.options.cooperative_reduction import PieceStore
 from ninetoothed.backends.triton.options.interleaved_pairs import PairLoad, PairStore
@@ -289,6 +290,9 @@ class Lowering(ast.NodeTransformer):
             shape = ast.Tuple([self._addresses.width(size) for size in dims], ast.Load())
             boolean = ast.Attribute(name("tl"), "int1", ast.Load())
             return at(language("full", shape, ast.Constant(True), boolean), node)
+        comparison = comparisons_of(self._emitter.kernel).of(node)
+        if comparison is not None and comparison.excess in self._emitter.holding_at_first:
+            split_loop.mark(node)
         self.generic_visit(node)
         if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
             # Identity of numbers and texts is an accident of one process.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.ir.products import Needs
 from ninetoothed.backends.triton.options import (
     cooperative_reduction,
     dependent_launch,
@@ -24,8 +25,8 @@ from ninetoothed.backends.triton.options import (
     tma_pipeline,
 )
 from ninetoothed.backends.triton.options.registry import Options
-from ninetoothed.backends.triton.printers import gluon
 from ninetoothed.backends.triton.printers.addresses import Addresses
+from ninetoothed.backends.triton.printers.gluon import translation as gluon
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.backends.triton.specialization.call_facts import Variant
 from ninetoothed.errors import Location
@@ -81,7 +82,7 @@ class Emitted:
     parameters: tuple[KernelParameter, ...]
     lines: dict[int, Location] = field(default_factory=dict)
     externs: dict[str, Any] = field(default_factory=dict)
-    needs: gluon.Needs | None = None
+    needs: Needs | None = None
 
 
 def emit(kernel: Definition, variant: Variant = _GENERIC, options: Options = _PLAIN) -> Emitted:
@@ -120,6 +121,8 @@ class _Emitter:
         self.parts = self._parts()
         #: The rounds that are being emitted, where a loop is split (`peel`).
         self.whole: loop_splitting.Whole | full_tile_versioning.Interior | None = None
+        #: The excesses of comparisons that hold in the first rounds of the loop that is being emitted.
+        self.holding_at_first: frozenset[Symbol] = frozenset()
 
     def _parts(self) -> split_k.Parts | None:
         count = self.options.split
@@ -136,9 +139,16 @@ class _Emitter:
         count = self.tree(product(self._kernel.grid)) if self.options.persistent else None
         statements = [s for group in body for s in group] or [ast.Pass()]
         statements += addresses.released()
-        needs: gluon.Needs | None = None
-        if self._variant.ring:
-            translation = gluon.Translation(self, [*prologue, *statements])
+        needs: Needs | None = None
+        if ring := self._variant.ring:
+            translation = gluon.Translation(
+                [*prologue, *statements],
+                ring.size,
+                ring.is_one_loop,
+                {p.name: p.parameter or "" for p in self.used.values() if p.kind == "descriptor"},
+                self.widths,
+                self.fresh,
+            )
             prologue, statements = [], translation.statements()
             needs = translation.needs
             self.library = translation.library
