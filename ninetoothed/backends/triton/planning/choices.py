@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Environment, Option
+from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import lowered
 from ninetoothed.errors import NineToothedError, near
 
@@ -48,7 +49,8 @@ def choices(
     """
     given = fixed() if given is None else given
     known = defaults()
-    case = Case(kernel, call, environment, device, partial(lowered, kernel, call, environment))
+    lower = partial(lowered, kernel, call, environment)
+    case = Case(kernel, call, environment, device, lower, needs_of)
     found: list[dict[str, int]] = [{}]
     for option in _offered():
         name, extended = option.name, []
