@@ -42,10 +42,9 @@ from benchmarks.trial_tasks import BY_NAME, TASKS, Call, Data, Kernels, Operatio
 from ninetoothed.backends import base
 from ninetoothed.backends.triton.analysis import full_tiles, program_order
 from ninetoothed.backends.triton.backend import TritonBackend
-from ninetoothed.backends.triton.options import folded_gather, interleaved_pairs
+from ninetoothed.backends.triton.options import folded_gather, interleaved_pairs, tma_pipeline
 from ninetoothed.backends.triton.planning.choices import defaults
 from ninetoothed.backends.triton.planning.planner import Planner
-from ninetoothed.backends.triton.printers import joined
 from ninetoothed.backends.triton.specialization import divisors, magic_division
 from ninetoothed.backends.triton.specialization import size_ratios as ratios_of_sizes
 from ninetoothed.backends.triton.translation import specialize
@@ -64,7 +63,7 @@ GAIN, LOSS = 1.01, 0.99
 
 #: Steps that are no options: the module and the name of what decides, and what decides otherwise.
 STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "joined": (joined, "join", lambda first, second, known, needed: [first, second]),
+    "one_loop": (tma_pipeline, "is_one_loop", lambda kernel, environment: False),
     "by_inverses": (program_order, "are_inverses_exact", lambda grid: False),
     "interior": (full_tiles, "conditions", lambda *_: frozenset()),
     "interleave": (interleaved_pairs, "run", lambda program, accesses, variant: program),
@@ -131,7 +130,7 @@ TRIALS = _trials()
 
 #: Names of several trials.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "trial": ("shares", "joined", "by_inverses"),
+    "trial": ("shares", "one_loop", "by_inverses"),
 }
 GROUPS["steps"] = tuple(name for name in STEPS if name not in GROUPS["trial"])
 GROUPS["others"] = tuple(

@@ -212,7 +212,7 @@ def test_what_needs_an_option_goes_with_it() -> None:
     kept = replace(config, options=(*config.options, ("overlap", 1)))
     changed = dict(TRIALS["hints"].without(kept).options)
     assert changed == {**dict(config.options), "hints": 0, "overlap": 1}
-    assert TRIALS["joined"].without(config) == config
+    assert TRIALS["one_loop"].without(config) == config
 
 
 def test_a_step_is_left_out_within_its_trial() -> None:

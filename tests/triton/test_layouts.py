@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from ninetoothed.backends.triton.printers.layouts import Layouts, NotPossibleError, text
+from ninetoothed.backends.triton.printers.gluon.layouts import Layouts
+from ninetoothed.backends.triton.printers.gluon.trees import NotPossibleError, text
 
 
 def written(*lines: str, products: dict[str, tuple[str, str]] | None = None) -> str:
@@ -17,7 +18,9 @@ def written(*lines: str, products: dict[str, tuple[str, str]] | None = None) -> 
     def run() -> None:
         for name, (rows, columns) in (products or {"scores": ("M", "N")}).items():
             layouts.product(name, rows, columns)
-        result[:] = [text(layouts.statement(line)) for line in ast.parse("\n".join(lines)).body]
+        found = [layouts.statement(line) for line in ast.parse("\n".join(lines)).body]
+        assert all(first is other for first, other in found)
+        result[:] = [text(other) for _, other in found]
 
     layouts.settle(run)
     run()
@@ -189,7 +192,7 @@ def test_sizes_that_meet_must_be_the_same():
     layouts.product("y", "M", "D")
     layouts.statement(ast.parse("z = x + y").body[0])
 
-    assert layouts.equal == {("N", "D")}
+    assert layouts.shapes.equal == {("N", "D")}
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,37 @@ def test_a_split_loop_is_one_again(keys):
     assert text.count("key_ring = ") == text.count("gl.where(") == 1
 
 
+@pytest.mark.parametrize(("width", "loops"), [(64, 1), (48, 1), (80, 2), (128, 2)])
+def test_a_split_loop_is_one_where_the_sums_are_narrow(width, loops):
+    call = attention(is_causal=True, width=width)
+    text = specialized(*call, ring=1, peel=1)[0].emitted.text
+
+    assert text.count("for i in range(") == loops
+    assert text.count("if i >= i_whole:") == 2 - loops
+    assert text.count("gl.where(") == text.count("columns_within(") == 1
+
+
+def scaled_first(query, key, value, scale, is_causal, output):
+    total = ntl.zeros(output.shape, dtype=ntl.float32)
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        scores = scores * scale
+        is_seen = key[i].offsets(-2)[None, :] <= query.offsets(-2)[:, None]
+        weights = ntl.exp(ntl.where(is_seen, scores, float("-inf")))
+        total += ntl.dot(ntl.cast(weights, value.dtype.dtype), value[i])
+    output = total
+
+
+def test_a_condition_that_holds_is_a_constant_where_it_has_to_stay():
+    kernel, call = attention(made(scaled_first))
+    found, config = specialized(kernel, call, ring=1, peel=1)
+    text = found.emitted.text
+
+    assert "    if i >= i_whole:\n" in text and "    else:\n" in text
+    assert text.count("gl.where(gl.full((BLOCK_SIZE_M, BLOCK_SIZE_N), True, gl.int1") == 1
+    assert compiled_for(kernel.definition, found, HOPPER, config).asm["cubin"]
+
+
 def test_what_no_condition_changes_is_not_selected():
     text = specialized(*attention(keys=1024), ring=1)[0].emitted.text
 

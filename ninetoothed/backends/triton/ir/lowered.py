@@ -57,10 +57,12 @@ class Ring:
     Attributes:
         size: buffers of a ring.
         constants: the application's constants, where they decide what it does.
+        is_one_loop: whether a split loop is written as one.
     """
 
     size: int
     constants: tuple[tuple[str, Any], ...] = ()
+    is_one_loop: bool = False
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.compiler.compile import Target
     from ninetoothed.backends.triton.ir.lowered import Lowered
+    from ninetoothed.backends.triton.ir.products import Needs
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import DeviceLimits, Facts
     from ninetoothed.tuning.space import Config
@@ -70,6 +71,7 @@ class Case:
 
     Attributes:
         lower: the kernel with options chosen, where they are only being chosen.
+        needs_of: what a call must fulfil for programs in Gluon; None where they have no translation.
     """
 
     kernel: Definition
@@ -77,6 +79,7 @@ class Case:
     environment: Environment
     device: Device = None
     lower: Callable[[Mapping[str, int]], Lowered] | None = None
+    needs_of: Callable[[Definition, Lowered], Needs | None] | None = None
 
     @functools.cached_property
     def grid(self) -> tuple[int, ...]:

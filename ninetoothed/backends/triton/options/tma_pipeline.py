@@ -6,15 +6,17 @@ read its buffer, two rounds before, and is waited for right before the product t
 addresses, masks and the buffers' numbers take fewer registers, so that another program fits beside.
 Triton has no way to say so; Gluon, its own lower language, has (`gluon`).
 
-It is offered where every part of a program is understood (`layouts`) and the matrix unit takes all
-that is multiplied. Attention gained 41% in the mean of three settings on an H200 (2026-11-22).
+It is offered where every part of a program is understood and the matrix unit takes all that is
+multiplied; what a program needs follows from its text, which nothing here writes. Attention gained
+41% in the mean of three settings on an H200 (2026-11-22).
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +26,6 @@ from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_reg
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.ir.lowered import Ring
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
-from ninetoothed.backends.triton.printers.layouts import MOST_COLUMNS, NotPossibleError
-from ninetoothed.backends.triton.printers.triton import emit
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import called_name
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.backends.triton.printers.gluon import Needs, Product
+    from ninetoothed.backends.triton.ir.products import Product
     from ninetoothed.backends.triton.specialization.boxes import Box
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import Facts
@@ -58,9 +58,9 @@ _CAPABILITY = 90
 #: The buffers of a ring that are worth trying: with fewer more programs fit beside.
 SIZES = (1, 2)
 
-#: What the matrix unit multiplies at once: rows of all warps, inner elements, least columns. Two
-#: times the rows are right, and were slower wherever they were measured.
-_ROWS, _INNER, _LEAST_COLUMNS = 64, 16, 8
+#: What the matrix unit multiplies at once: rows of all warps, inner elements, least and most
+#: columns. Two times the rows are right, and were slower wherever they were measured.
+_ROWS, _INNER, _LEAST_COLUMNS, _MOST_COLUMNS = 64, 16, 8, 256
 
 #: The width of the elements that it multiplies here.
 _BITS = 16
@@ -73,6 +73,41 @@ _MOST_REGISTERS = 255
 
 #: So many products of a loop are worth it.
 _SEVERAL = 2
+
+#: Where the sums that a loop carries have no more columns, a split loop is better written as one: at
+#: 64 that gains 6% and more, at 128 it loses 1% (`printers.gluon.rounds`).
+_COLUMNS_OF_ONE_LOOP = 64
+
+
+def is_one_loop(kernel: Definition, environment: Mapping[Symbol, int]) -> bool:
+    """Whether the sums that loops carry are so narrow that a split loop is better one."""
+    sizes = [int(size.evaluate(environment)) for size in _columns_of_sums(kernel)]
+    return bool(sizes) and max(sizes) <= _COLUMNS_OF_ONE_LOOP
+
+
+@analysis
+def _columns_of_sums(kernel: Definition) -> tuple[Symbol, ...]:
+    """The columns of the products that are added to what a loop carries."""
+    program = kernel.optimized
+    loaded = _loaded(program.nodes())
+    found = []
+    for dot in _added(program):
+        operand = _unturned(dot.args[1])
+        axis = -1 if operand is dot.args[1] else -2
+        name = operand.id if isinstance(operand, ast.Name) else ""
+        parameter = operand.tile.parameter if isinstance(operand, Load) else loaded.get(name)
+        if parameter is not None:
+            found.append(as_symbol(program.parameter(parameter).tile_shape[axis]))
+    return tuple(found)
+
+
+def _added(program: Program) -> Iterator[ast.Call]:
+    """The products that are added up."""
+    for node in program.nodes():
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Call) and called_name(value) == "dot":
+            if isinstance(node, ast.AugAssign) or len(value.args) > 2:
+                yield value
 
 
 def _tested(kernel: Definition) -> set[str]:
@@ -116,14 +151,8 @@ def _stored(program: Program) -> set[str]:
 
 def _held(program: Program) -> set[str]:
     """The tensors whose tiles are loaded before the loop and that products alone read."""
-    loaded: dict[str, str] = {}
-    for statement in program.body:
-        if isinstance(statement, ast.For):
-            break
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, Load):
-            (target,) = statement.targets
-            if isinstance(target, ast.Name):
-                loaded[target.id] = statement.value.tile.parameter
+    before = itertools.takewhile(lambda each: not isinstance(each, ast.For), program.body)
+    loaded = _loaded(before)
     nodes = list(program.nodes())
     reads = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     multiplied = Counter(
@@ -138,6 +167,17 @@ def _held(program: Program) -> set[str]:
         parameter
         for name, parameter in loaded.items()
         if reads[name] == multiplied[name] and tiles[parameter] == 1
+    }
+
+
+def _loaded(statements: Iterable[ast.AST]) -> dict[str, str]:
+    """The names of tiles, each with the tensor."""
+    return {
+        target.id: each.value.tile.parameter
+        for each in statements
+        if isinstance(each, ast.Assign) and isinstance(each.value, Load)
+        for target in each.targets
+        if isinstance(target, ast.Name)
     }
 
 
@@ -175,14 +215,20 @@ def _decided(body: list[ast.stmt], constants: Mapping[str, Any]) -> list[ast.stm
 def _is_possible(case: Case, lowered: Lowered) -> bool:
     """Whether a call's programs can load so."""
     kernel, call = case.kernel, case.call
-    needs = _needs(kernel, lowered)
+    if kernel.optimized.externs or kernel.optimized.helpers:
+        # Functions of the user's are in Triton.
+        return False
+    assert case.needs_of is not None
+    needs = case.needs_of(kernel, lowered)
     if needs is None:
         return False
     known = {kernel.names[symbol]: value for symbol, value in case.environment.items()}
     try:
         return (
             all(number(one, known) == number(other, known) for one, other in needs.equal)
-            and all(_LEAST_COLUMNS <= number(size, known) <= MOST_COLUMNS for size in needs.columns)
+            and all(
+                _LEAST_COLUMNS <= number(size, known) <= _MOST_COLUMNS for size in needs.columns
+            )
             and all(_is_taken(product, call, known) for product in needs.products)
         )
     except NameError:
@@ -198,15 +244,6 @@ def is_worth_it(kernel: Definition) -> bool:
         for loop in kernel.optimized.body
         if isinstance(loop, ast.For)
     )
-
-
-@analysis
-def _needs(kernel: Definition, lowered: Lowered) -> Needs | None:
-    """What a call must fulfil; None where a program has no translation."""
-    try:
-        return emit(lowered).needs
-    except NotPossibleError:
-        return None
 
 
 def _is_taken(product: Product, call: Call, known: Mapping[str, int]) -> bool:
@@ -259,7 +296,7 @@ class TmaPipeline(Option):
             # Quotients by multiplication are functions in Triton.
             facts=replace(lowered.facts, bounds=frozenset()),
             boxes=_boxes(kernel, case.call, environment),
-            ring=Ring(value, constants),
+            ring=Ring(value, constants, is_one_loop(kernel, environment)),
             by_inverses=is_exact and not lowered.facts.wide,
             rewrites=(*lowered.rewrites, Deciding(constants)),
         )

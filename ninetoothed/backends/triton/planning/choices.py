@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Environment, Option
+from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import decided
 from ninetoothed.errors import NineToothedError, near
 
@@ -50,7 +51,11 @@ def choices(
     given = fixed() if given is None else given
     known = defaults()
     plain = functools.cache(functools.partial(Lowered.of, kernel, call, environment))
-    case = Case(kernel, call, environment, device, lambda chosen: decided(plain(), case, chosen))
+
+    def lower(chosen: Chosen) -> Lowered:
+        return decided(plain(), case, chosen)
+
+    case = Case(kernel, call, environment, device, lower, needs_of)
     found: list[dict[str, int]] = [{}]
     for option in _offered():
         name, extended = option.name, []

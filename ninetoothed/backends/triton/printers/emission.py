@@ -76,6 +76,8 @@ class Emission:
         programs: the names of the program's positions by dimension of the grid, once they are asked.
         scope: what the statement that is being emitted computes before it.
         holding: what holds where statements are being emitted, besides what holds everywhere.
+        holding_at_first: excesses of comparisons that hold in the first rounds of the loop that is
+            being emitted.
     """
 
     def __init__(self, lowered: Lowered) -> None:
@@ -88,6 +90,7 @@ class Emission:
         self.programs: dict[int, str] = {}
         self.scope = Scope()
         self.holding: Holding | None = None
+        self.holding_at_first: frozenset[Symbol] = frozenset()
         self._constexpr = constexpr_symbols(kernel)
         self._taken = {*lowered.program.names, *kernel.names.values()}
         self._taken |= {parameter.name for parameter in kernel.parameters}

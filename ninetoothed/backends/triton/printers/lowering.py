@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.ir.marked_loop import mark, marked_loop
 from ninetoothed.backends.triton.ir.nodes import (
     LibraryRef,
     PairLoad,
@@ -17,7 +18,7 @@ from ninetoothed.backends.triton.ir.nodes import (
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Scope
 from ninetoothed.backends.triton.printers.trees import all_of, assign, element_type, language, name
-from ninetoothed.backends.triton.specialization.comparisons import Dims, comparisons_of
+from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import operations
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -76,7 +77,7 @@ class Lowering(ast.NodeTransformer):
         return [*before, result]
 
     def _split(self, loop: SplitLoop) -> list[ast.stmt]:
-        """The statements of a loop's two parts."""
+        """The statements of a loop's two parts; of both as one where Gluon is written."""
         assert isinstance(loop.iter, ast.Call)
         full, variable = loop.full, loop.full.holding.variable
         before: list[ast.stmt] = []
@@ -98,6 +99,12 @@ class Lowering(ast.NodeTransformer):
         is_zero = isinstance(start, ast.Constant) and start.value == 0
         if not is_zero or any(interval(count)[0] < 0 for count, _ in full.counts):
             before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
+        if self._emission.lowered.ring:
+            self._emission.holding_at_first = full.holding.comparisons
+            *inside, one = self._unsplit(_part(loop, start, end))
+            self._emission.holding_at_first = frozenset()
+            assert isinstance(one, ast.For)
+            return [*before, *inside, marked_loop(one, middle)]
         self._emission.holding = full.holding
         first = self._unsplit(_part(loop, start, name(middle)))
         self._emission.holding = None
@@ -311,11 +318,14 @@ class Lowering(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        dims = self._dims_if_holding(node)
-        if dims is not None:
-            shape = ast.Tuple([self._emission.width(size) for size in dims], ast.Load())
+        comparison = comparisons_of(self._emission.kernel).of(node)
+        if comparison is not None and self._holds(comparison):
+            sizes = [self._emission.width(size) for size in comparison.dims]
+            shape = ast.Tuple(sizes, ast.Load())
             boolean = ast.Attribute(name("tl"), "int1", ast.Load())
             return at(language("full", shape, ast.Constant(True), boolean), node)
+        if comparison is not None and comparison.excess in self._emission.holding_at_first:
+            mark(node)
         self.generic_visit(node)
         if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
             # Identity of numbers and texts is an accident of one process.
@@ -323,15 +333,12 @@ class Lowering(ast.NodeTransformer):
             node.ops = [equals.get(type(op), type(op))() for op in node.ops]
         return node
 
-    def _dims_if_holding(self, node: ast.Compare) -> Dims | None:
-        """The dimensions of a comparison that holds for every lane; None of any other."""
-        comparison = comparisons_of(self._emission.kernel).of(node)
-        if comparison is None:
-            return None
+    def _holds(self, comparison: Comparison) -> bool:
+        """Whether a comparison holds for every lane."""
         known = self._emission.facts.comparisons
         if self._emission.holding is not None:
             known |= self._emission.holding.comparisons
-        return comparison.dims if comparison.excess in known else None
+        return comparison.excess in known
 
     def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
         self._emission.library.add(node.name)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.printers import gluon, persistent
+from ninetoothed.backends.triton.printers import persistent
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, KernelParameter
+from ninetoothed.backends.triton.printers.gluon import translation as gluon
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.backends.triton.printers.trees import assign, name
 from ninetoothed.errors import Location
@@ -23,6 +24,7 @@ from ninetoothed.symbols.simplify import product
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered
+    from ninetoothed.backends.triton.ir.products import Needs
 
 #: The first statement of a program that waits for the kernel before (`dependent_launch`).
 WAIT = "tl.extra.cuda.gdc_wait()"
@@ -45,7 +47,7 @@ class Emitted:
     parameters: tuple[KernelParameter, ...]
     lines: dict[int, Location] = field(default_factory=dict)
     externs: dict[str, Any] = field(default_factory=dict)
-    needs: gluon.Needs | None = None
+    needs: Needs | None = None
     waits: bool = False
 
 
@@ -75,9 +77,17 @@ class _Printer:
             else None
         )
         statements = [s for group in body for s in group] or [ast.Pass()]
-        needs: gluon.Needs | None = None
-        if self._lowered.ring:
-            translation = gluon.Translation(self._emission, [*prologue, *statements])
+        needs: Needs | None = None
+        if ring := self._lowered.ring:
+            used = self._emission.used.values()
+            translation = gluon.Translation(
+                [*prologue, *statements],
+                ring.size,
+                ring.is_one_loop,
+                {p.name: p.parameter or "" for p in used if p.kind == "descriptor"},
+                self._emission.widths,
+                self._emission.fresh,
+            )
             prologue, statements = [], translation.statements()
             needs = translation.needs
             self._emission.library = translation.library
