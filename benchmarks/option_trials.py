@@ -293,7 +293,7 @@ def _is_taken(trial: Trial, operation: Operation, plan: Planned) -> bool:
     if trial.option:
         config = replace(config, options=(*config.options, (trial.option, trial.value)))
     with trial.switched_off():
-        changed = specialize(fresh, plan.call, config).key
+        changed = specialize(fresh.definition, plan.call, config).key
     return bool(changed != specialize(plan.kernel, plan.call, plan.config).key)
 
 

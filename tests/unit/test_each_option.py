@@ -35,7 +35,7 @@ def test_the_variable_is_set():
 @pytest.mark.parametrize("name", ["add", "mm"])
 def test_that_chooses(name):
     call = TEN["add"].call_of(*[torch.empty(8)] * 3, BLOCK_SIZE=4)
-    values = options.choices(TEN["add"], call, TEN["add"].definition.environment(call))
+    values = options.choices(TEN["add"].definition, call, TEN["add"].definition.environment(call))
     assert name == "add" or values == [()], f"{name} got {values}"
 
 @pytest.mark.fixes_options("it is about one")
