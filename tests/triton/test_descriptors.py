@@ -13,10 +13,10 @@ pytest.importorskip("triton", reason="needs Triton")
 from ninetoothed.backends.triton.analysis import boxes as box_analysis  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
-from ninetoothed.backends.triton.options import descriptors  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
+from ninetoothed.backends.triton.runtime import descriptor_cache  # noqa: E402
 from ninetoothed.backends.triton.runtime.descriptor_cache import remembering  # noqa: E402
 from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts  # noqa: E402
@@ -167,7 +167,7 @@ def test_descriptors_are_remembered_by_address_and_not_for_ever():
     assert known[16] is first
     for address in range(32, 16 * 2000, 16):
         make(address)
-    assert 16 not in known and len(known) == descriptors._REMEMBERED
+    assert 16 not in known and len(known) == descriptor_cache._REMEMBERED
 
 
 def compiled(name, target, monkeypatch, **options):

@@ -52,7 +52,7 @@ def choices(
     known = defaults()
     plain = functools.cache(functools.partial(Lowered.of, kernel, call, environment))
 
-    def lower(chosen: Chosen) -> Lowered:
+    def lower(chosen: Mapping[str, int]) -> Lowered:
         return decided(plain(), case, chosen)
 
     case = Case(kernel, call, environment, device, lower, needs_of)
