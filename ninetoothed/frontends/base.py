@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -71,11 +71,19 @@ class Frontend:
         item: a 0-d tensor's value as a Python number.
         read_only: whether the tensor may not be written to, or None where the framework has no
             such tensors.
+        state: what else tells whether a kernel may be given the tensor, hashable and falsy for a usual
+            one (whether a gradient goes through it, whether it holds its elements negated), or None.
+        moment: likewise of the moment of a call, an expression of no tensor, or None.
+        refused: says of a tensor, and whether it is stored to, why no kernel may be given it now: the
+            end of a sentence that begins with its name; None where one may. Asked for each new key.
+        remark: says likewise what a user is warned of, once for each kernel.
+        stored: told the tensors that are stored to, before a launch where a `state` is not falsy.
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
         guard: makes, of some tensors, a function of as many that says whether they have the class,
             shape, strides, dtype and device of the first, or None where the framework has no
-            quicker way to compare them than the expressions. It may say no too often.
+            quicker way to compare them than the expressions. It may say no too often, and must where
+            a `state` or the `moment` differs, or where a `state` is not falsy.
         guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
             one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -99,6 +107,11 @@ class Frontend:
     device: str = "{x}.device"
     item: str = "{x}.item()"
     read_only: str | None = None
+    state: str | None = None
+    moment: str | None = None
+    refused: Callable[[Any, bool], str | None] | None = None
+    remark: Callable[[Any, bool], str | None] | None = None
+    stored: Callable[[Sequence[Any]], None] | None = None
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     guard: Callable[..., Callable[..., bool]] | None = None
@@ -115,7 +128,7 @@ class Frontend:
                 optional = str(field.type).endswith("None")
                 if not callable(value) and not (optional and value is None):
                     raise PluginError(self._wrong(field.name, value, "a function"))
-            elif field.name == "read_only":
+            elif field.name in ("read_only", "state", "moment"):
                 if value is not None:
                     self._check_expression(field.name, value)
             elif field.type == "str" and field.name != "name":
@@ -139,7 +152,7 @@ class Frontend:
             ast.parse(template.format(**{placeholder: placeholder}), mode="eval")
         except (SyntaxError, LookupError, ValueError) as error:
             raise PluginError(self._wrong(field, template, needed)) from error
-        if placeholder == "x" and "{x" not in template:
+        if placeholder == "x" and "{x" not in template and field != "moment":
             raise PluginError(self._wrong(field, template, needed))
 
     def dtype_of(self, dtype: Any) -> DType:

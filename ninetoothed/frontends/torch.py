@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
+from ninetoothed.frontends.torch_kinds import (
+    gradient_state,
+    is_traced,
+    refused,
+    remark,
+    stored,
+)
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 
@@ -86,8 +93,17 @@ def _current_stream(index: int) -> int:
 
 
 def _guard(*tensors: Any) -> Callable[..., bool]:
-    """What guards the code that `torch.compile` makes: the tensors are compared in one C call."""
+    """What guards the code that `torch.compile` makes: the tensors are compared in one C call.
+
+    It tells negated views and gradients too, but not whether gradients are recorded now.
+    """
+    if any(tensor.requires_grad for tensor in tensors):
+        return _never
     return _tensor_guards()(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check  # type: ignore[no-any-return]
+
+
+def _never(*tensors: Any) -> bool:
+    return False
 
 
 @functools.lru_cache(maxsize=1)
@@ -135,6 +151,10 @@ def _namespace() -> Mapping[str, object]:
         "current_stream": raw_stream or _current_stream,
         "jagged_offsets": _jagged_offsets,
         "jagged_shape": _jagged_shape,
+        "gradient_state": gradient_state,
+        "dispatch_modes": torch._C._len_torch_dispatch_stack,
+        "tracing_state": torch._C._get_tracing_state,
+        "is_traced": is_traced,
     }
 
 
@@ -157,6 +177,11 @@ FRONTEND = Frontend(
         shape="jagged_shape({x})",
         strides="(0, *{x}._values.stride())",
     ),
+    state="({x}.requires_grad and gradient_state({x}) or {x}.is_neg())",
+    moment="((dispatch_modes() or tracing_state()) and is_traced())",
+    refused=refused,
+    remark=remark,
+    stored=stored,
     guard=_guard,
     event=_event,
 )

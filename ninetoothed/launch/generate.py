@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.arguments import ALIGNMENT, must_be_writable
+from ninetoothed.launch.arguments import ALIGNMENT, is_stored, must_be_writable
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
 
@@ -32,6 +32,7 @@ _OWN_NAMES = (
     "plain_",
     "exact_",
     "past_32_bits_",
+    "stored_",
     "int",
     "Exception",
     *("extra", "unknown", "key", "plan", "run", "stream", "index"),
@@ -63,6 +64,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
         own["past_32_bits_"]: past_32_bits,
+        own["stored_"]: frontend.stored,
         own["int"]: int,
         own["Exception"]: Exception,
     }
@@ -145,12 +147,14 @@ class _Reading:
         key: what a plan may depend on.
         others: what of it the frontend's guard does not tell.
         values: what a plan is called with, after the stream.
+        states: the variables that have the frontend's `state` of each tensor.
     """
 
     lines: list[str] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
 
     def depends_on(self, *expressions: str, guarded: bool = False) -> None:
         """A plan may depend on these."""
@@ -170,6 +174,8 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
+    if frontend.moment is not None:
+        reading.depends_on(frontend.moment, guarded=True)
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
@@ -200,7 +206,9 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
     key = own["key"]
     if not _is_guarded(kernel, frontend):
         return (
-            f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
+            f"        {key} = {_tuple(reading.key, 8)}\n"
+            f"        {plan} = {own['plans_']}[{key}]\n"
+            f"{_telling(kernel, frontend, reading, own, 8)}"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.definition.call_parameters if p.kind == "tensor"]
@@ -215,11 +223,23 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
+        f"{_telling(kernel, frontend, reading, own, 12)}"
         f"            if {own['plan']} is {own['last']}:\n"
         f"                {own['plan']}[3:] = {own['guard_']}({tensors}), ({others})\n"
         f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
     )
+
+
+def _telling(
+    kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping[str, str], indent: int
+) -> str:
+    """Tells the frontend what is stored to, where a tensor is not a usual one."""
+    stored = [p.name for p in kernel.definition.call_parameters if is_stored(kernel.definition, p)]
+    if frontend.stored is None or not reading.states or not stored:
+        return ""
+    space, listed = " " * indent, "".join(f"{name}, " for name in stored)
+    return f"{space}if {' or '.join(reading.states)}:\n{space}    {own['stored_']}(({listed}))\n"
 
 
 def _is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
@@ -248,7 +268,7 @@ def _apart_from_variables(frontend: Frontend, kernel: Kernel) -> Frontend:
     for name in kernel.definition.call_names:
         variables |= {
             _apart(f"{name}_{what}", kernel.definition.call_names)
-            for what in ("pointer", "values", "offsets")
+            for what in ("pointer", "values", "offsets", "state")
         }
     return frontend.apart_from(variables)
 
@@ -300,5 +320,9 @@ def _read(
     )
     reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
     reading.values.append(pointer)
+    if frontend.state is not None:
+        state = _apart(f"{name}_state", names)
+        reading.depends_on(f"({state} := {frontend.state.format(x=source)})", guarded=True)
+        reading.states.append(state)
     if source != name:
         reading.values.append(frontend.pointer.format(x=offsets))
