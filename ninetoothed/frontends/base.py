@@ -71,19 +71,20 @@ class Frontend:
         item: a 0-d tensor's value as a Python number.
         read_only: whether the tensor may not be written to, or None where the framework has no
             such tensors.
-        state: what else tells whether a kernel may be given the tensor, hashable and falsy for a usual
-            one (whether a gradient goes through it, whether it holds its elements negated), or None.
-        moment: likewise of the moment of a call, an expression of no tensor, or None.
+        state: makes, for one launch function, a function of a call's tensors that says what else a
+            plan depends on, hashable and falsy for the usual: whether gradients are recorded, whether a
+            tensor holds its elements negated, whether the call is traced. None: nothing does.
         refused: says of a tensor, and whether it is stored to, why no kernel may be given it now: the
             end of a sentence that begins with its name; None where one may. Asked for each new key.
         remark: says likewise what a user is warned of, once for each kernel.
-        stored: told the tensors that are stored to, before a launch where a `state` is not falsy.
+        stored: told the tensors that are stored to, before a launch where the `state` is not falsy.
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
         guard: makes, of some tensors, a function of as many that says whether they have the class,
             shape, strides, dtype and device of the first, or None where the framework has no
             quicker way to compare them than the expressions. It may say no too often, and must where
-            a `state` or the `moment` differs, or where a `state` is not falsy.
+            the `state` differs. Where `stored` is given, so are the places of the tensors that are
+            stored to, as ``stored``, and a function that says yes has told of them.
         guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
             one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -107,8 +108,7 @@ class Frontend:
     device: str = "{x}.device"
     item: str = "{x}.item()"
     read_only: str | None = None
-    state: str | None = None
-    moment: str | None = None
+    state: Callable[[], Callable[..., Any]] | None = None
     refused: Callable[[Any, bool], str | None] | None = None
     remark: Callable[[Any, bool], str | None] | None = None
     stored: Callable[[Sequence[Any]], None] | None = None
@@ -128,7 +128,7 @@ class Frontend:
                 optional = str(field.type).endswith("None")
                 if not callable(value) and not (optional and value is None):
                     raise PluginError(self._wrong(field.name, value, "a function"))
-            elif field.name in ("read_only", "state", "moment"):
+            elif field.name == "read_only":
                 if value is not None:
                     self._check_expression(field.name, value)
             elif field.type == "str" and field.name != "name":
@@ -152,7 +152,7 @@ class Frontend:
             ast.parse(template.format(**{placeholder: placeholder}), mode="eval")
         except (SyntaxError, LookupError, ValueError) as error:
             raise PluginError(self._wrong(field, template, needed)) from error
-        if placeholder == "x" and "{x" not in template and field != "moment":
+        if placeholder == "x" and "{x" not in template:
             raise PluginError(self._wrong(field, template, needed))
 
     def dtype_of(self, dtype: Any) -> DType:

@@ -10,24 +10,61 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+#: How often a launch function's quick test of usual tensors is made anew, for others.
+_MOST_TESTS = 16
 
-def gradient_state(tensor: Any) -> tuple[bool, bool, bool]:
-    """Of a tensor that requires grad: whether gradients are recorded, to a leaf, and its negation."""
+
+def never(*tensors: Any) -> bool:
+    """The test that nothing passes."""
+    return False
+
+
+def state_of(guards: Any) -> Callable[..., Any]:
+    """The function that `Frontend.state` makes.
+
+    Args:
+        guards: PyTorch's `TensorGuards`, which compare the dispatch keys and gradients of tensors of
+            whatever sizes with others' in one C call.
+    """
     import torch
 
-    return torch.is_grad_enabled(), _is_of_a_leaf(tensor), tensor.is_neg()
+    modes, is_usual, tests = torch._C._len_torch_dispatch_stack, never, 0
+
+    def state(*tensors: Any) -> Any:
+        nonlocal is_usual, tests
+        if is_usual(*tensors) and not modes():
+            return None
+        found = _state(tensors)
+        if found is None and tests < _MOST_TESTS:
+            any_sizes = [[None] * tensor.dim() for tensor in tensors]
+            made = guards(*tensors, dynamic_dims_sizes=any_sizes, dynamic_dims_strides=any_sizes)
+            is_usual, tests = made.check, tests + 1
+        return found
+
+    return state
 
 
-def is_traced() -> bool:
-    """Whether PyTorch records the operations of this moment, and would leave a kernel out."""
-    return _tracer() is not None
+def _state(tensors: Sequence[Any]) -> Any:
+    """None where no gradient, no negation and no tracer is near, else all that there is of them."""
+    import torch
+
+    is_traced = _tracer() is not None
+    if not is_traced and not any(each.requires_grad or each.is_neg() for each in tensors):
+        return None
+    parts = [(each.requires_grad, _is_of_a_leaf(each), each.is_neg()) for each in tensors]
+    return is_traced, torch.is_grad_enabled(), *parts
 
 
-def stored(tensors: Sequence[Any]) -> None:
+def raise_versions(tensors: Sequence[Any]) -> None:
     """Raises the versions by which autograd knows that a tensor which it kept has changed."""
     from torch.autograd.graph import increment_version
 
-    increment_version([tensor for tensor in tensors if not tensor.is_inference()])
+    increment_version(tensors)
+
+
+def stored(tensors: Sequence[Any]) -> None:
+    """Takes into account that these are stored to; see `Frontend.stored`."""
+    raise_versions([tensor for tensor in tensors if not tensor.is_inference()])
 
 
 def refused(tensor: Any, is_stored: bool) -> str | None:

@@ -36,6 +36,7 @@ class SlowPath:
     Attributes:
         plans: by key, the run of each plan, the stream's function and the device's index, and where
             the frontend guards plans, what guards this one.
+        state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
     """
 
@@ -47,6 +48,7 @@ class SlowPath:
         self.plans: dict[Any, Any] = {}
         self._planning = threading.Lock()
         self._has_warned = False
+        self.state = None if frontend.state is None else frontend.state()
         self.key_of: Callable[..., Any] = lambda *arguments: None
 
     def __call__(
@@ -85,10 +87,10 @@ class SlowPath:
     def _tell_of_stores(self, bound: Mapping[str, Any]) -> None:
         """What the launch function tells the frontend of a call that has a plan."""
         frontend, definition = self._frontend, self._kernel.definition
-        if frontend.state is None or frontend.stored is None:
+        if self.state is None or frontend.stored is None:
             return
         tensors = {p.name: p for p in definition.tensor_parameters if self._owns(bound[p.name])}
-        if any(frontend.evaluate("state", bound[name]) for name in tensors):
+        if self.state(*[bound[name] for name in tensors]):
             frontend.stored([bound[n] for n, p in tensors.items() if is_stored(definition, p)])
 
     def _owns(self, value: Any) -> bool:
