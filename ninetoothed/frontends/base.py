@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -71,11 +71,20 @@ class Frontend:
         item: a 0-d tensor's value as a Python number.
         read_only: whether the tensor may not be written to, or None where the framework has no
             such tensors.
+        state: makes, for one launch function, a function of a call's tensors that says what else a
+            plan depends on, hashable and falsy for the usual: whether gradients are recorded, whether a
+            tensor holds its elements negated, whether the call is traced. None: nothing does.
+        refused: says of a tensor, and whether it is stored to, why no kernel may be given it now: the
+            end of a sentence that begins with its name; None where one may. Asked for each new key.
+        remark: says likewise what a user is warned of, once for each kernel.
+        stored: told the tensors that are stored to, before a launch where the `state` is not falsy.
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
         guard: makes, of some tensors, a function of as many that says whether they have the class,
             shape, strides, dtype and device of the first, or None where the framework has no
-            quicker way to compare them than the expressions. It may say no too often.
+            quicker way to compare them than the expressions. It may say no too often, and must where
+            the `state` differs. Where `stored` is given, so are the places of the tensors that are
+            stored to, as ``stored``, and a function that says yes has told of them.
         guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
             one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -99,6 +108,10 @@ class Frontend:
     device: str = "{x}.device"
     item: str = "{x}.item()"
     read_only: str | None = None
+    state: Callable[[], Callable[..., Any]] | None = None
+    refused: Callable[[Any, bool], str | None] | None = None
+    remark: Callable[[Any, bool], str | None] | None = None
+    stored: Callable[[Sequence[Any]], None] | None = None
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     guard: Callable[..., Callable[..., bool]] | None = None

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
+from ninetoothed.frontends.torch_kinds import (
+    never,
+    raise_versions,
+    refused,
+    remark,
+    state_of,
+    stored,
+)
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 
@@ -85,9 +93,28 @@ def _current_stream(index: int) -> int:
     return torch.cuda.current_stream(index).cuda_stream
 
 
-def _guard(*tensors: Any) -> Callable[..., bool]:
-    """What guards the code that `torch.compile` makes: the tensors are compared in one C call."""
-    return _tensor_guards()(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check  # type: ignore[no-any-return]
+def _guard(*tensors: Any, stored: Sequence[int] = ()) -> Callable[..., bool]:
+    """What guards the code that `torch.compile` makes: the tensors are compared in one C call.
+
+    It tells negated views and gradients too, but not whether gradients are recorded now.
+    """
+    import torch
+
+    alike = _tensor_guards()(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    if not any(tensor.requires_grad for tensor in tensors):
+        return alike  # type: ignore[no-any-return]
+    if torch.is_grad_enabled():
+        return never
+    is_recorded = torch.is_grad_enabled
+    versioned = [place for place in stored if not tensors[place].is_inference()]
+
+    def without_gradients(*others: Any) -> bool:
+        if is_recorded() or not alike(*others):
+            return False
+        raise_versions([others[place] for place in versioned])
+        return True
+
+    return without_gradients
 
 
 @functools.lru_cache(maxsize=1)
@@ -95,6 +122,10 @@ def _tensor_guards() -> Any:
     from torch._C._dynamo.guards import TensorGuards
 
     return TensorGuards
+
+
+def _state() -> Callable[..., Any]:
+    return state_of(_tensor_guards())
 
 
 def _jagged_offsets(tensor: Any) -> Any:
@@ -157,6 +188,10 @@ FRONTEND = Frontend(
         shape="jagged_shape({x})",
         strides="(0, *{x}._values.stride())",
     ),
+    state=_state,
+    refused=refused,
+    remark=remark,
+    stored=stored,
     guard=_guard,
     event=_event,
 )

@@ -66,6 +66,7 @@ def described(
             given[name] = (shape, (0,) * len(shape), None, None, ALIGNMENT)
             values += [0] if parameter.source.jagged_dim is None else [0, 0]
             continue
+        _check_accepted(kernel, frontend, parameter, value)
         _check_jagged(kernel, frontend, parameter, value)
         _check_writable(kernel, frontend, parameter, value)
         is_jagged = parameter.source.jagged_dim is not None
@@ -203,10 +204,24 @@ def _check_jagged(kernel: Definition, frontend: Frontend, parameter: Parameter, 
             )
 
 
+def is_stored(kernel: Definition, parameter: Parameter) -> bool:
+    """Whether the program stores to a tensor."""
+    return parameter.kind == "tensor" and parameter.name in written(kernel.program)
+
+
+def _check_accepted(
+    kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
+) -> None:
+    if frontend.refused is None:
+        return
+    why = frontend.refused(value, is_stored(kernel, parameter))
+    if why is not None:
+        raise ArgumentError(f"kernel `{kernel.name}`: `{parameter.name}` {why}")
+
+
 def must_be_writable(kernel: Definition, frontend: Frontend, parameter: Parameter) -> bool:
-    if frontend.read_only is None or parameter.kind != "tensor":
-        return False
-    return parameter.name in written(kernel.program)
+    """Whether a tensor is stored to, and the frontend has some that may not be."""
+    return frontend.read_only is not None and is_stored(kernel, parameter)
 
 
 def _check_writable(

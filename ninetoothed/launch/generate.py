@@ -8,13 +8,14 @@ is not found, and what goes wrong, goes the slow way (`slow_path`), where everyt
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.arguments import ALIGNMENT, must_be_writable
+from ninetoothed.launch.arguments import ALIGNMENT, is_stored, must_be_writable
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
 
@@ -32,9 +33,11 @@ _OWN_NAMES = (
     "plain_",
     "exact_",
     "past_32_bits_",
+    "stored_",
+    "state_",
     "int",
     "Exception",
-    *("extra", "unknown", "key", "plan", "run", "stream", "index"),
+    *("extra", "unknown", "key", "plan", "run", "stream", "index", "state"),
     *("last", "alike", "others"),
 )
 
@@ -59,10 +62,12 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["plans_"]: slow.plans,
         own["slow_path_"]: slow,
         own["last_"]: [_NO_PLAN],
-        own["guard_"]: frontend.guard,
+        own["guard_"]: _guard(kernel, frontend),
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
         own["past_32_bits_"]: past_32_bits,
+        own["stored_"]: frontend.stored,
+        own["state_"]: slow.state,
         own["int"]: int,
         own["Exception"]: Exception,
     }
@@ -71,6 +76,15 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     slow.key_of = namespace["key_of"]
     launch.__source__ = text  # type: ignore[attr-defined]
     return launch  # type: ignore[return-value]
+
+
+def _guard(kernel: Kernel, frontend: Frontend) -> Any:
+    """The frontend's guard, which knows what is stored to where it has to tell."""
+    if frontend.guard is None or frontend.stored is None:
+        return frontend.guard
+    tensors = [p for p in kernel.definition.call_parameters if p.kind == "tensor"]
+    stored = [place for place, p in enumerate(tensors) if is_stored(kernel.definition, p)]
+    return functools.partial(frontend.guard, stored=stored)
 
 
 def _taken_over(
@@ -145,12 +159,14 @@ class _Reading:
         key: what a plan may depend on.
         others: what of it the frontend's guard does not tell.
         values: what a plan is called with, after the stream.
+        tensors: what holds the elements of each tensor.
     """
 
     lines: list[str] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
+    tensors: list[str] = field(default_factory=list)
 
     def depends_on(self, *expressions: str, guarded: bool = False) -> None:
         """A plan may depend on these."""
@@ -170,6 +186,9 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
+    if frontend.state is not None:
+        state = f"({own['state']} := {own['state_']}({', '.join(reading.tensors)}))"
+        reading.depends_on(state, guarded=True)
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
@@ -200,7 +219,9 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
     key = own["key"]
     if not _is_guarded(kernel, frontend):
         return (
-            f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
+            f"        {key} = {_tuple(reading.key, 8)}\n"
+            f"        {plan} = {own['plans_']}[{key}]\n"
+            f"{_telling(kernel, frontend, own, 8)}"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.definition.call_parameters if p.kind == "tensor"]
@@ -215,11 +236,21 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
+        f"{_telling(kernel, frontend, own, 12)}"
         f"            if {own['plan']} is {own['last']}:\n"
         f"                {own['plan']}[3:] = {own['guard_']}({tensors}), ({others})\n"
         f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
     )
+
+
+def _telling(kernel: Kernel, frontend: Frontend, own: Mapping[str, str], indent: int) -> str:
+    """Tells the frontend what is stored to, where a tensor is not a usual one."""
+    stored = [p.name for p in kernel.definition.call_parameters if is_stored(kernel.definition, p)]
+    if frontend.stored is None or frontend.state is None or not stored:
+        return ""
+    space, listed = " " * indent, "".join(f"{name}, " for name in stored)
+    return f"{space}if {own['state']}:\n{space}    {own['stored_']}(({listed}))\n"
 
 
 def _is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
@@ -300,5 +331,6 @@ def _read(
     )
     reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
     reading.values.append(pointer)
+    reading.tensors.append(source)
     if source != name:
         reading.values.append(frontend.pointer.format(x=offsets))

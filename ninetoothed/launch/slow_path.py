@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.launch.arguments import described
+from ninetoothed.errors import caller_location
+from ninetoothed.launch.arguments import described, is_stored
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
@@ -34,6 +36,7 @@ class SlowPath:
     Attributes:
         plans: by key, the run of each plan, the stream's function and the device's index, and where
             the frontend guards plans, what guards this one.
+        state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
     """
 
@@ -44,6 +47,8 @@ class SlowPath:
         self._unguarded = [None, None] if is_guarded else []
         self.plans: dict[Any, Any] = {}
         self._planning = threading.Lock()
+        self._has_warned = False
+        self.state = None if frontend.state is None else frontend.state()
         self.key_of: Callable[..., Any] = lambda *arguments: None
 
     def __call__(
@@ -71,11 +76,37 @@ class SlowPath:
             entry = self.plans.get(key)
             if entry is None:
                 entry = self._new_entry(given, values)
+                self._warn_once(bound)
                 while len(self.plans) >= MOST_PLANS:
                     self.plans.pop(next(iter(self.plans)), None)
                 self.plans[key] = entry
+        self._tell_of_stores(bound)
         run, stream, index, *_ = entry
         return run(stream(index), *values)
+
+    def _tell_of_stores(self, bound: Mapping[str, Any]) -> None:
+        """What the launch function tells the frontend of a call that has a plan."""
+        frontend, definition = self._frontend, self._kernel.definition
+        if self.state is None or frontend.stored is None:
+            return
+        tensors = {p.name: p for p in definition.tensor_parameters if self._owns(bound[p.name])}
+        if self.state(*[bound[name] for name in tensors]):
+            frontend.stored([bound[n] for n, p in tensors.items() if is_stored(definition, p)])
+
+    def _owns(self, value: Any) -> bool:
+        return self._frontend.owns(type(value))
+
+    def _warn_once(self, bound: Mapping[str, Any]) -> None:
+        frontend, definition = self._frontend, self._kernel.definition
+        if frontend.remark is None or self._has_warned:
+            return
+        for parameter in definition.tensor_parameters:
+            value = bound[parameter.name]
+            said = self._owns(value) and frontend.remark(value, is_stored(definition, parameter))
+            if said:
+                self._has_warned = True
+                _warn(f"kernel `{definition.name}`: `{parameter.name}` {said}")
+                return
 
     @functools.cached_property
     def _scalars(self) -> list[tuple[str, int]]:
@@ -125,3 +156,11 @@ def _is_tensor(entry: Any) -> bool:
 
 def _stream_zero(index: int) -> int:
     return 0
+
+
+def _warn(text: str) -> None:
+    place = caller_location()
+    if place is None:
+        warnings.warn(text, UserWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, UserWarning, place.file, place.line)

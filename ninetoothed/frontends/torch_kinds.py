@@ -1,0 +1,246 @@
+"""Which of PyTorch's tensors a kernel may be given: what they say of themselves beside their elements.
+
+A kernel reads memory by address. PyTorch has tensors whose memory says something else than they do
+(negated views), or that have none (stand-ins of transformations and tracers), and it keeps account
+of what is stored to for the sake of gradients. Each kind is refused by name, or taken into account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+#: How often a launch function's quick test of usual tensors is made anew, for others.
+_MOST_TESTS = 16
+
+
+def never(*tensors: Any) -> bool:
+    """The test that nothing passes."""
+    return False
+
+
+def state_of(guards: Any) -> Callable[..., Any]:
+    """The function that `Frontend.state` makes.
+
+    Args:
+        guards: PyTorch's `TensorGuards`, which compare the dispatch keys and gradients of tensors of
+            whatever sizes with others' in one C call.
+    """
+    import torch
+
+    modes, is_usual, tests = torch._C._len_torch_dispatch_stack, never, 0
+
+    def state(*tensors: Any) -> Any:
+        nonlocal is_usual, tests
+        if is_usual(*tensors) and not modes():
+            return None
+        found = _state(tensors)
+        if found is None and tests < _MOST_TESTS:
+            any_sizes = [[None] * tensor.dim() for tensor in tensors]
+            made = guards(*tensors, dynamic_dims_sizes=any_sizes, dynamic_dims_strides=any_sizes)
+            is_usual, tests = made.check, tests + 1
+        return found
+
+    return state
+
+
+def _state(tensors: Sequence[Any]) -> Any:
+    """None where no gradient, no negation and no tracer is near, else all that there is of them."""
+    import torch
+
+    is_traced = _tracer() is not None
+    if not is_traced and not any(each.requires_grad or each.is_neg() for each in tensors):
+        return None
+    parts = [(each.requires_grad, _is_of_a_leaf(each), each.is_neg()) for each in tensors]
+    return is_traced, torch.is_grad_enabled(), *parts
+
+
+def raise_versions(tensors: Sequence[Any]) -> None:
+    """Raises the versions by which autograd knows that a tensor which it kept has changed."""
+    from torch.autograd.graph import increment_version
+
+    increment_version(tensors)
+
+
+def stored(tensors: Sequence[Any]) -> None:
+    """Takes into account that these are stored to; see `Frontend.stored`."""
+    raise_versions([tensor for tensor in tensors if not tensor.is_inference()])
+
+
+def refused(tensor: Any, is_stored: bool) -> str | None:
+    """Why no kernel may be given a tensor now, or None; see `Frontend.refused`."""
+    for kinds in (_KINDS, _STORED_KINDS if is_stored else ()):
+        for applies, why in kinds:
+            if applies(tensor):
+                return why
+    tracer = _tracer()
+    if tracer is not None:
+        return (
+            f"is traced by {tracer}, which would leave the kernel out. Make an operator of the kernel, "
+            "as with `torch.library.custom_op`, and trace a call of that."
+        )
+    return _storage_too_small(tensor)
+
+
+def remark(tensor: Any, is_stored: bool) -> str | None:
+    """What a user is warned of, or None; see `Frontend.remark`."""
+    import torch
+
+    if not (tensor.requires_grad and torch.is_grad_enabled()):
+        return None
+    return (
+        "requires grad, and what the kernel computes is cut off from it: autograd does not see a kernel. "
+        "Call it in a `torch.autograd.Function`, or under `torch.no_grad()`."
+    )
+
+
+def _tracer() -> str | None:
+    import torch
+
+    if torch._C._get_tracing_state() is not None:
+        return "torch.jit.trace"
+    if torch._C._len_torch_dispatch_stack() == 0:
+        return None
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    return None if get_proxy_mode() is None else "make_fx"
+
+
+def _is_of_a_leaf(tensor: Any) -> bool:
+    """Whether storing changes a leaf that requires grad."""
+    if not tensor._is_view():
+        return bool(tensor.is_leaf)
+    return bool(tensor._base.is_leaf and tensor._base.requires_grad)
+
+
+def _is_leaf_now(tensor: Any) -> bool:
+    import torch
+
+    return tensor.requires_grad and torch.is_grad_enabled() and _is_of_a_leaf(tensor)
+
+
+def _is_fake(tensor: Any) -> bool:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(tensor, FakeTensor)
+
+
+def _is_functional(tensor: Any) -> bool:
+    import torch
+    from torch._subclasses.functional_tensor import FunctionalTensor
+
+    return isinstance(tensor, FunctionalTensor) or torch._is_functional_tensor(tensor)
+
+
+def _is_transformed(tensor: Any) -> bool:
+    import torch
+
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def _is_wrapper(tensor: Any) -> bool:
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    return not tensor.is_nested and is_traceable_wrapper_subclass(tensor)
+
+
+def _is_sparse(tensor: Any) -> bool:
+    import torch
+
+    return not tensor.is_nested and tensor.layout not in (torch.strided, torch.jagged)
+
+
+def _is_dual(tensor: Any) -> bool:
+    from torch.autograd import forward_ad
+
+    # Outside of a level there are no tangents.
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+
+
+def _overlaps(tensor: Any) -> bool:
+    import torch
+
+    return not tensor.is_nested and torch._debug_has_internal_overlap(tensor) == 1
+
+
+def _storage_too_small(tensor: Any) -> str | None:
+    if tensor.is_nested or tensor.device.type == "meta" or not tensor.numel():
+        return None
+    steps = zip(tensor.shape, tensor.stride())
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in steps)
+    needed, held = (last + 1) * tensor.element_size(), tensor.untyped_storage().nbytes()
+    if needed <= held:
+        return None
+    return (
+        f"of shape {tuple(tensor.shape)} needs {needed} bytes of its storage, which has {held}: it was "
+        "freed or made smaller, as `untyped_storage().resize_()` does. Make it again."
+    )
+
+
+#: A test of a tensor, and why a kernel may not be given what passes it; the first counts.
+_Kinds = tuple[tuple[Callable[[Any], bool], str], ...]
+
+_KINDS: _Kinds = (
+    (
+        _is_transformed,
+        "is a stand-in of a transformation of torch.func (vmap, grad, jvp), which holds no elements of "
+        "its own. Make an operator of the kernel that has a rule for it, as with "
+        "`torch.library.register_vmap`.",
+    ),
+    (
+        _is_fake,
+        "is a FakeTensor, which has a shape and no elements. Make an operator of the kernel, as with "
+        "`torch.library.custom_op`, which says what comes out for fake tensors.",
+    ),
+    (
+        _is_functional,
+        "is a functional tensor, which torch.func.functionalize or torch.compile puts in another's "
+        "place; storing to it is not seen. Make an operator of the kernel, as with "
+        "`torch.library.custom_op`.",
+    ),
+    (
+        _is_wrapper,
+        "is of a class that wraps other tensors and has no elements of its own. Give the tensor that it "
+        "holds, as `.to_local()` does of a DTensor.",
+    ),
+    (
+        _is_sparse,
+        "is sparse, or of another layout that a kernel has no address into. Give `.to_dense()` of it.",
+    ),
+    (
+        lambda tensor: tensor.is_quantized,
+        "is quantized: its elements mean something with its scale only. Give `.int_repr()` of it, or "
+        "`.dequantize()`.",
+    ),
+    (
+        lambda tensor: tensor.is_conj(),
+        "is a conjugated view, whose memory holds what is not conjugated. Give `.resolve_conj()` of it.",
+    ),
+    (
+        lambda tensor: tensor.is_neg(),
+        "is a negated view, whose memory holds its elements with the other sign, as the imaginary part "
+        "of a conjugated tensor is. Give `.resolve_neg()` of it.",
+    ),
+    (
+        lambda tensor: tensor._is_zerotensor(),
+        "is a tensor of zeros that autograd made without memory. Give `.clone()` of it.",
+    ),
+    (
+        _is_dual,
+        "has a tangent of forward-mode differentiation, which the kernel would drop. Give "
+        "`forward_ad.unpack_dual(tensor).primal`.",
+    ),
+)
+
+_STORED_KINDS: _Kinds = (
+    (
+        _overlaps,
+        "is stored to, and several of its elements are at one address, as `expand` makes them. Give "
+        "`.clone()` of it, or the tensor that was expanded.",
+    ),
+    (
+        _is_leaf_now,
+        "is stored to, and is a leaf that requires grad, or a view of one. As for PyTorch's own "
+        "operations in place, call the kernel under `torch.no_grad()`, or give `.detach()` of it.",
+    ),
+)

@@ -1,0 +1,307 @@
+"""PyTorch's tensors that a kernel cannot be given as they are: each refused by name, or right."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import ninetoothed
+from ninetoothed import Tensor
+from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def doubled(x, y):
+    y = x * 2  # noqa: F841
+
+
+def make():
+    def arrangement(x, y):
+        return x.tile((4,)), y.tile((4,))
+
+    return ninetoothed.make(arrangement, doubled, (Tensor(1), Tensor(1)))
+
+
+def ones():
+    return torch.ones(6)
+
+
+class Wrapper(torch.Tensor):
+    """A tensor that holds another, as the documentation of `__torch_dispatch__` makes one."""
+
+    @staticmethod
+    def __new__(cls, held):
+        return torch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype)
+
+    def __init__(self, held):
+        self.held = held
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments=(), keywords=None):
+        raise NotImplementedError(str(function))
+
+
+class Flattened(Wrapper):
+    def __tensor_flatten__(self):
+        return ["held"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, context, size, stride):
+        return Flattened(inner["held"])
+
+
+def fake():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode().from_tensor(ones())
+
+
+def functional():
+    return torch._to_functional_tensor(ones())
+
+
+def freed(offset=0):
+    tensor = torch.ones(6 + offset)[offset:]
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+def shrunk():
+    tensor = ones()
+    tensor.untyped_storage().resize_(8)
+    return tensor
+
+
+def complex_ones():
+    return torch.ones(6, dtype=torch.complex64)
+
+
+def sparse_matrix(layout):
+    return torch.eye(6).to_sparse(layout=layout)
+
+
+def ragged():
+    return torch.nested.nested_tensor([torch.ones(3), torch.ones(3)], layout=torch.jagged)
+
+
+def inferred():
+    with torch.inference_mode():
+        return ones()
+
+
+def leaf():
+    return ones().requires_grad_()
+
+
+#: What makes an input, and what its refusal says.
+INPUTS = {
+    "negated": (lambda: torch._neg_view(ones()), "`x` is a negated view.*resolve_neg"),
+    "imaginary": (lambda: complex_ones().conj().imag, "`x` is a negated view.*resolve_neg"),
+    "negated, requires grad": (lambda: torch._neg_view(leaf()), "`x` is a negated view"),
+    "conjugated": (lambda: complex_ones().conj(), "`x` is a conjugated view.*resolve_conj"),
+    "complex": (complex_ones, "`x`.*torch.complex64"),
+    "fake": (fake, "`x` is a FakeTensor"),
+    "functional": (functional, "`x` is a functional tensor"),
+    "meta": (lambda: ones().to("meta"), "`x`.*meta device"),
+    "coo": (lambda: ones().to_sparse(), "`x` is sparse.*to_dense"),
+    "csr": (lambda: sparse_matrix(torch.sparse_csr), "`x` is sparse.*to_dense"),
+    "csc": (lambda: sparse_matrix(torch.sparse_csc), "`x` is sparse.*to_dense"),
+    "mkldnn": (lambda: ones().to_mkldnn(), "`x` is sparse, or of another layout.*to_dense"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(ones(), 1.0, 0, torch.qint8),
+        "`x` is quantized.*int_repr",
+    ),
+    "freed": (freed, "`x` of shape.*needs 24 bytes.*has 0"),
+    "view of freed": (lambda: freed(50), "`x` of shape.*needs 224 bytes.*has 0"),
+    "wrapper": (lambda: Wrapper(ones()), "`x`.*has no memory|`x` of shape.*needs 24 bytes"),
+    "flattened": (lambda: Flattened(ones()), "`x` is of a class that wraps other tensors"),
+    "zeros of autograd": (lambda: torch._efficientzerotensor(6), "`x` is a tensor of zeros.*clone"),
+    "jagged": (ragged, "`x` is a jagged tensor; declare it"),
+    "nested": (lambda: torch.nested.nested_tensor([ones(), ones()]), "`x`.*jagged"),
+    "two dimensions": (lambda: torch.ones(2, 3), "`x` has 2 dimensions"),
+    "no tensor": (lambda: [1.0] * 6, "`x` must be a tensor, not builtins.list"),
+}
+
+#: Likewise of an output.
+OUTPUTS = {
+    "expanded": (lambda: torch.zeros(1).expand(6), "`y` is stored to, and several.*expand"),
+    "leaf": (leaf, "`y` is stored to, and is a leaf"),
+    "parameter": (lambda: torch.nn.Parameter(ones()), "`y` is stored to, and is a leaf"),
+    "view of a leaf": (
+        lambda: torch.ones(9).requires_grad_()[3:],
+        "`y` is stored to.*a view of one",
+    ),
+    "negated": (lambda: torch._neg_view(ones()), "`y` is a negated view"),
+    "fake": (fake, "`y` is a FakeTensor"),
+    "meta": (lambda: ones().to("meta"), "`y`.*meta device"),
+    "sparse": (lambda: ones().to_sparse(), "`y` is sparse"),
+    "freed": (freed, "`y` of shape.*needs 24 bytes.*has 0"),
+    "wrapper": (lambda: Flattened(ones()), "`y` is of a class that wraps other tensors"),
+    "functional": (functional, "`y` is a functional tensor"),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_is_refused_by_name_known_kernel_or_not(name):
+    build, words = INPUTS[name]
+    kernel = make()
+    for _ in range(3):
+        with pytest.raises(NineToothedError, match=words):
+            kernel(build(), torch.zeros(6))
+        y = torch.zeros(6)
+        kernel(ones(), y)
+        assert y.tolist() == [2.0] * 6
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_output_is_refused_by_name_known_kernel_or_not(name):
+    build, words = OUTPUTS[name]
+    kernel = make()
+    for _ in range(3):
+        with pytest.raises((ArgumentError, DeviceError), match=words):
+            kernel(ones(), build())
+        y = torch.zeros(6)
+        kernel(ones(), y)
+        assert y.tolist() == [2.0] * 6
+
+
+@pytest.mark.parametrize("transformation", ["vmap", "grad", "functionalize", "jvp"])
+def test_what_a_transformation_hands_around_is_refused(transformation):
+    kernel = make()
+
+    def function(x):
+        kernel(x, torch.zeros(6))
+        return x.sum()
+
+    calls = {
+        "vmap": lambda: torch.vmap(function)(torch.ones(3, 6)),
+        "grad": lambda: torch.func.grad(function)(ones()),
+        "functionalize": lambda: torch.func.functionalize(function)(ones()),
+        "jvp": lambda: torch.func.jvp(function, (ones(),), (ones(),)),
+    }
+    for _ in range(2):
+        kernel(ones(), torch.zeros(6))
+        with pytest.raises(ArgumentError, match="`x` is a (stand-in|functional tensor)"):
+            calls[transformation]()
+
+
+def test_a_traced_call_is_refused():
+    kernel = make()
+
+    def function(x):
+        kernel(x, torch.zeros(6))
+        return x + 1
+
+    for _ in range(2):
+        kernel(ones(), torch.zeros(6))
+        kernel(ones(), torch.zeros(6))
+        with pytest.raises(ArgumentError, match="`x` is traced by torch.jit.trace.*custom_op"):
+            torch.jit.trace(function, (ones(),), check_trace=False)
+
+
+@pytest.mark.parametrize("mode", ["real", "fake"])
+def test_a_call_that_make_fx_traces_is_refused(mode):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    kernel = make()
+
+    def function(x):
+        kernel(x, torch.zeros(6))
+        return x + 1
+
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="`x` is (traced by make_fx|a FakeTensor)"):
+            make_fx(function, tracing_mode=mode)(ones())
+
+
+def test_a_tangent_is_refused():
+    from torch.autograd import forward_ad
+
+    kernel = make()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(ones(), ones())
+        with pytest.raises(ArgumentError, match="`x` has a tangent.*unpack_dual"):
+            kernel(dual, torch.zeros(6))
+
+
+def test_other_modes_do_not_hinder():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    kernel, y = make(), torch.zeros(6)
+    for _ in range(2):
+        with FlopCounterMode(display=False):
+            kernel(ones(), y)
+    assert y.tolist() == [2.0] * 6
+
+
+def test_a_leaf_is_stored_to_without_gradients_and_refused_with_them():
+    kernel = make()
+    for _ in range(3):
+        parameter = torch.nn.Parameter(torch.zeros(6))
+        with torch.no_grad():
+            kernel(ones(), parameter)
+        assert parameter.tolist() == [2.0] * 6
+        with pytest.raises(ArgumentError, match="`y` is stored to, and is a leaf"):
+            kernel(ones(), parameter)
+
+
+def test_what_is_no_leaf_may_be_stored_to_and_a_leaf_then_still_not():
+    kernel = make()
+    for _ in range(3):
+        kernel(ones(), leaf() * 1)
+        with pytest.raises(ArgumentError, match="`y` is stored to, and is a leaf"):
+            kernel(ones(), leaf())
+
+
+def test_an_inference_tensor_is_read_and_stored_to():
+    """Autograd never keeps one, so that nothing is told of a store."""
+    kernel, y = make(), inferred()
+    for _ in range(2):
+        kernel(inferred(), y)
+        with torch.inference_mode():
+            kernel(leaf(), y)
+        kernel(leaf(), y)
+    assert y.tolist() == [2.0] * 6
+
+
+def test_storage_that_is_too_small_is_refused_where_the_key_is_new():
+    with pytest.raises(ArgumentError, match="`x` of shape.*needs 24 bytes.*has 8"):
+        make()(shrunk(), torch.zeros(6))
+
+
+def test_an_input_that_requires_grad_warns_once():
+    kernel, x = make(), leaf()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with torch.no_grad():
+            kernel(x, torch.zeros(6))
+        assert not told
+        for size in (6, 6, 7):
+            kernel(torch.ones(size, requires_grad=True), torch.zeros(size))
+    assert [str(each.message)[:30] for each in told] == ["kernel `doubled`: `x` requires"]
+    assert told[0].filename == __file__
+
+
+def test_a_store_beside_gradients_raises_the_version_each_time():
+    kernel, x, y = make(), leaf(), torch.zeros(6)
+    for _ in range(4):
+        before = y._version
+        with torch.no_grad():
+            kernel(x, y)
+        assert y._version == before + 1
+        kernel(x, y)
+        assert y._version == before + 2
+    assert x._version == 0
+
+
+def test_what_autograd_kept_and_a_kernel_changed_is_an_error_of_autograds():
+    kernel, weight = make(), leaf()
+    kept = weight * 1
+    loss = (kept * kept).sum()
+    kernel(ones(), kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
