@@ -8,14 +8,13 @@ is not found, and what goes wrong, goes the slow way, where everything is checke
 
 from __future__ import annotations
 
-import functools
 import linecache
 import math
-import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
 from ninetoothed.kernels.exact import PLAIN, exact
 from ninetoothed.language import dtypes
@@ -329,7 +328,7 @@ class _SlowPath:
         self._kernel = kernel
         self._frontend = frontend
         self.plans: dict[Any, Any] = {}
-        self._planning = threading.Lock()
+        self._planning = threads.lock()
         self.key_of: Callable[..., Any] = lambda *arguments: None
 
     def __call__(
@@ -363,7 +362,7 @@ class _SlowPath:
         run, stream, index, *_ = entry
         return run(stream(index), *values)
 
-    @functools.cached_property
+    @threads.cached_property
     def _scalars(self) -> list[tuple[str, int]]:
         """The scalars, with their places among the values that a plan is called with."""
         found, place = [], 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import cache
+from ninetoothed import cache, threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.errors import CompilationError, DeviceError, Location
 
@@ -145,7 +145,7 @@ def as_text(compiled: Any) -> Mapping[str, str | bytes]:
     return compiled.asm
 
 
-_loading = threading.Lock()
+_loading = threads.lock()
 _loaded: dict[tuple[object, ...], Any] = {}
 
 
@@ -229,7 +229,7 @@ class _CompilingFor:
         return getattr(self._other(), name)
 
 
-_active_driver = threading.Lock()
+_active_driver = threads.lock()
 
 
 @contextmanager
@@ -322,7 +322,7 @@ def _line_of(error: BaseException, kernel_name: str, source: str) -> int | None:
     offset: int | None = getattr(getattr(error, "node", None), "lineno", None)
     if offset is None:
         return None
-    for definition in ast.parse(source).body:
+    for definition in threads.parse(source).body:
         if isinstance(definition, ast.FunctionDef) and definition.name == kernel_name:
             return definition.lineno + offset - 1
     return None

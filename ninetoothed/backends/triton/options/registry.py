@@ -7,13 +7,13 @@ joins the space that is searched, so that an option is on where it was measured 
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Union
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.options import cooperative_reduction as shares
 from ninetoothed.backends.triton.options import dependent_launch as overlap
@@ -98,19 +98,19 @@ class _Case:
     environment: Environment
     device: Device
 
-    @functools.cached_property
+    @threads.cached_property
     def grid(self) -> tuple[int, ...]:
         return tuple(int(as_symbol(size).evaluate(self.environment)) for size in self.kernel.grid)
 
-    @functools.cached_property
+    @threads.cached_property
     def variant(self) -> Variant:
         return variant_of(self.kernel, self.environment, self.grid)
 
-    @functools.cached_property
+    @threads.cached_property
     def boxes(self) -> dict[str, Box]:
         return dict(descriptors.boxes(self.kernel, self.call, self.environment))
 
-    @functools.cached_property
+    @threads.cached_property
     def is_waiting(self) -> bool:
         return ahead.is_worth_it(self.kernel, self.call, self.environment)
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed import threads
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import product
 
@@ -109,7 +110,7 @@ def by_inverses(
             name = fresh(f"{leading[dim]}_inverse")
             factor = inverse(name, (as_symbol(later) + _UP) // later)
             quotient = f"({whole}.to(tl.int64) * {_text(factor)} >> {_BITS}).to(tl.int32)"
-            result.extend(ast.parse(f"{leading[dim]} = {quotient}").body)
+            result.extend(threads.parse(f"{leading[dim]} = {quotient}").body)
         return _name(leading[dim])
 
     for dim, target in sorted(targets.items()):
@@ -153,7 +154,7 @@ def grouped(
         f"{row} = {names['first_row']} + {names['within']} % {names['height']}",
         f"{column} = {names['within']} // {names['height']}",
     ]
-    return [*plain(whole, outer, grid, tree), *ast.parse("\n".join(lines)).body]
+    return [*plain(whole, outer, grid, tree), *threads.parse("\n".join(lines)).body]
 
 
 def _text(tree: ast.expr) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.printers import joined
 from ninetoothed.backends.triton.printers.layouts import (
     Layouts,
@@ -254,7 +255,7 @@ class Translation:
             f"    mbarrier.init({tile.arrived}.index({self._coming}), count=1)"
             for tile in self._streamed
         ]
-        return ast.parse("\n".join(lines)).body
+        return threads.parse("\n".join(lines)).body
 
     def _allocated(self, name: str, descriptor: str, shape: str) -> str:
         return (

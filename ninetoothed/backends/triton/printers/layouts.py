@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ninetoothed import threads
 from ninetoothed.language.operations import names
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import clone
@@ -620,7 +621,7 @@ class _Numbers(ast.NodeTransformer):
 
 def parse(line: str) -> ast.stmt:
     """A statement from its text."""
-    (statement,) = ast.parse(line).body
+    (statement,) = threads.parse(line).body
     return statement
 
 
