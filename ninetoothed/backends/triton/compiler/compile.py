@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import cache, threads
 from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.errors import CompilationError, DeviceError, Location
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def compile_source(
     }
     chosen = {**versions.options(num_warps, num_stages), **options}
     try:
-        with versions.without_dumps():
+        with versions.without_dumps(), private_cache():
             return triton_compile(
                 _source_class(function.is_gluon())(
                     function, {name: signature[name] for name in names}, dict(constants), attributes
