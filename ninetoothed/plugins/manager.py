@@ -271,6 +271,7 @@ class PluginManager:
         import importlib.metadata
 
         import ninetoothed
+        from ninetoothed.plugins import namesake
 
         found: tuple[_Plugin, ...] = ()
         for name, module in self.built_in.items():
@@ -278,6 +279,8 @@ class PluginManager:
             found += (_guarded(found, load, name, "built in", ninetoothed.__version__),)
         if self.group is None:
             return found
+        if (other := namesake.installed_namesake()) is not None:
+            _warn_all(f"NineToothed: {namesake.advice(other)}.")
         for entry_point in importlib.metadata.entry_points(group=self.group):
             distribution = getattr(entry_point, "dist", None)
             origin = distribution.name if distribution else "installed"
@@ -392,11 +395,13 @@ def _check_names(others: tuple[_Plugin, ...], loaded: _Plugin) -> None:
 
 def _warn(what: str, plugin: _Plugin) -> None:
     where = f"{plugin.origin} {plugin.version}" if plugin.version else plugin.origin
+    _warn_all(f"NineToothed plugin {plugin.name!r} ({where}) {what}")
+
+
+def _warn_all(what: str) -> None:
     # A warning that is made an error stops nobody either: the plugin is listed.
     with contextlib.suppress(RuntimeWarning):
-        warnings.warn(
-            f"NineToothed plugin {plugin.name!r} ({where}) {what}", RuntimeWarning, stacklevel=2
-        )
+        warnings.warn(what, RuntimeWarning, stacklevel=2)
 
 
 def _told(error: BaseException) -> str:
