@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ninetoothed.tensors.evaluate import eval, subs
     from ninetoothed.tensors.tensor import Tensor
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _DTYPES = (
     "bfloat16 bool float8_e4m3 float8_e5m2 float16 float32 float64 "

@@ -30,12 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:
     """A table of text; no column is wider than what is in it."""
-    lines = [list(header), *(list(row) for row in rows)]
+    lines = [list(header), *([_printable(cell) for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
     )
+
+
+def _printable(text: str) -> str:
+    """Text with what could steer a terminal written out: it may come from another's file."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,7 +111,7 @@ def _plugins(options: argparse.Namespace) -> int:
     ]
     print(table(rows, ("plugin", "version", "origin", "state", "frontends", "backends")))
     for listed in broken:
-        print(f"\n{listed.name} is broken: {listed.why}")
+        print(f"\n{_printable(listed.name)} is broken: {_printable(listed.why)}")
     return 1 if broken else 0
 
 

@@ -17,8 +17,9 @@ import stat
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 if sys.platform == "win32":
@@ -28,6 +29,15 @@ else:
 
 _MAGIC = b"ninetoothed-cache-1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
+
+#: The beginning of the name of a file that is being written.
+_ASIDE = ".aside-"
+
+#: So many seconds after the last write, nobody is writing it any more.
+_ORPHANED = 24 * 3600
+
+#: Bytes that entries may take, unless the user says so.
+_LIMIT = 2 * 2**30
 
 #: Seconds between two looks at a lock that somebody else holds.
 _LOCK_INTERVAL = 0.02
@@ -42,7 +52,88 @@ def directory() -> Path:
     # The XDG base directory specification: a relative path is to be ignored.
     if base and os.path.isabs(base):
         return Path(base) / "ninetoothed"
-    return Path("~/.cache/ninetoothed").expanduser()
+    try:
+        return Path("~/.cache/ninetoothed").expanduser()
+    except RuntimeError:
+        # No HOME, and the user has no entry in the list of users, as in some containers.
+        return _without_home()
+
+
+@functools.lru_cache(maxsize=1)
+def _without_home() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="ninetoothed-"))
+    atexit.register(_remove, root, os.getpid())
+    warnings.warn(
+        f"There is no home directory to keep compiled kernels in: {root} serves until the process "
+        "ends. Set NINETOOTHED_CACHE_DIR to a directory that only you can write to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return root
+
+
+def _remove(root: Path, process: int) -> None:
+    # A forked process uses what is its parent's, and leaves it there.
+    if os.getpid() == process:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def limit() -> int:
+    """Bytes that entries may take: ``$NINETOOTHED_CACHE_LIMIT``, in MiB; 2 GiB by default."""
+    try:
+        return int(float(os.environ["NINETOOTHED_CACHE_LIMIT"]) * 2**20)
+    except (KeyError, ValueError, OverflowError):
+        return _LIMIT
+
+
+def private_directory(kind: str) -> Path:
+    """A directory of the cache that is ours alone; a temporary one where that cannot be had."""
+    for place in (directory(), directory() / kind):
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _directory_is_private(place):
+                break
+        except OSError:
+            break
+    else:
+        if os.access(place, os.W_OK):
+            _tidy_once(directory())
+            return place
+    place = _temporary_root() / kind
+    place.mkdir(mode=0o700, exist_ok=True)
+    return place
+
+
+def tidy(root: Path) -> None:
+    """Removes what interrupted writes left behind, and the files longest unused beyond `limit`.
+
+    What the tuner has measured stays: it is small, and costs the most to find again.
+    """
+    now, found = time.time(), []
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                status = os.lstat(path)
+                last = max(status.st_atime, status.st_mtime)
+                if (name.startswith(_ASIDE) or ".pid_" in folder) and now - last > _ORPHANED:
+                    os.unlink(path)
+                elif os.path.relpath(folder, root) != "tuning":
+                    found.append((last, status.st_size, path))
+            except OSError:
+                continue
+    excess = sum(size for _, size, _ in found) - limit()
+    for _, size, path in sorted(found):
+        if excess <= 0:
+            return
+        with suppress(OSError):
+            os.unlink(path)
+            excess -= size
+
+
+@functools.lru_cache(maxsize=8)
+def _tidy_once(root: Path) -> None:
+    tidy(root)
 
 
 def digest(*parts: object) -> str:
@@ -95,7 +186,7 @@ class Cache:
         try:
             if not all(_directory_is_private(path) for path in self._directories):
                 return None
-            content = _read_private(self.path_of(_entry_name(key)))
+            content = read_private(self.path_of(_entry_name(key)))
         except OSError:
             return None
         return None if content is None else _unpack(key, content)
@@ -114,7 +205,7 @@ class Cache:
             return
         for name in names:
             try:
-                content = _read_private(self.path_of(name))
+                content = read_private(self.path_of(name))
             except OSError:
                 continue
             key = None if content is None else _key_of(content)
@@ -169,7 +260,7 @@ class Cache:
         path = self.path_of(name)
         try:
             if all(_directory_is_private(place) for place in self._directories) and (
-                _read_private(path) == data
+                read_private(path) == data
             ):
                 return path
         except OSError:
@@ -184,6 +275,7 @@ class Cache:
                 if not _directory_is_private(place):
                     return None
             _replace(path, data)
+            _tidy_once(self._directories[0])
         except OSError:
             return None
         return path
@@ -214,9 +306,14 @@ def write_source(name: str, text: str) -> Path:
 
 @functools.lru_cache(maxsize=1)
 def _temporary_cache() -> Cache:
-    root = tempfile.mkdtemp(prefix="ninetoothed-")
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    return Cache("sources", Path(root))
+    return Cache("sources", _temporary_root())
+
+
+@functools.lru_cache(maxsize=1)
+def _temporary_root() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="ninetoothed-"))
+    atexit.register(_remove, root, os.getpid())
+    return root
 
 
 def _lock(descriptor: int) -> bool:
@@ -269,7 +366,7 @@ def _directory_is_private(path: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and is_private(status)
 
 
-def _read_private(path: Path) -> bytes | None:
+def read_private(path: Path | str) -> bytes | None:
     """The file's content, or None where it is no plain file or not ours alone."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     with os.fdopen(descriptor, "rb") as file:
@@ -283,7 +380,7 @@ def _read_private(path: Path) -> bytes | None:
 def _replace(path: Path, data: bytes) -> None:
     """Makes the file hold the data, at once for every reader."""
     # mkstemp gives mode 0600 whatever the umask.
-    descriptor, aside = tempfile.mkstemp(prefix=".aside-", dir=path.parent)
+    descriptor, aside = tempfile.mkstemp(prefix=_ASIDE, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -82,7 +82,7 @@ def examine(plugins: Sequence[Listing]) -> Examined:
     frameworks = [_framework(framework, plugins) for framework in _FRAMEWORKS]
     findings = [
         Finding("python", "ok", sys.version.split()[0]),
-        _package("ninetoothed"),
+        _own_package(),
         _package("numpy", needed=True),
         _package("ml_dtypes", needed=True),
         _triton(has_device=any(finding.state == "ok" for finding in devices)),
@@ -102,14 +102,28 @@ def _version(distribution: str) -> str | None:
         return None
 
 
+def _own_package() -> Finding:
+    import ninetoothed
+    from ninetoothed.plugins import namesake
+
+    other = namesake.installed_namesake()
+    if other is not None:
+        found = f"{ninetoothed.__version__}, and another project's {other}"
+        return Finding("ninetoothed", "broken", found, namesake.advice(other))
+    version = _version("ninetoothed")
+    if version is None:
+        found = f"{ninetoothed.__version__}, not installed as a package"
+    elif version != ninetoothed.__version__:
+        found = f"{ninetoothed.__version__} from a folder, {version} is installed"
+    else:
+        found = version
+    return Finding("ninetoothed", "ok", found)
+
+
 def _package(name: str, needed: bool = False) -> Finding:
     version = _version(name)
     if version is not None:
         return Finding(name, "ok", version)
-    if name == "ninetoothed":
-        import ninetoothed
-
-        return Finding(name, "ok", f"{ninetoothed.__version__}, not installed as a package")
     return Finding(name, "broken" if needed else "missing", "not installed", f"pip install {name}")
 
 
@@ -134,9 +148,15 @@ def _framework(framework: _Framework, plugins: Sequence[Listing]) -> Finding:
             what, "missing", "not installed", "" if not has_frontend else framework.install
         )
     if not has_frontend:
-        advice = f"pip install {framework.package}" if framework.package else ""
+        advice = _installing(framework.package) if framework.package else ""
         return Finding(what, "missing", f"{framework.name} {versions[0]}, and no frontend", advice)
     return Finding(what, "ok", f"{framework.name} {versions[0]}")
+
+
+def _installing(package: str) -> str:
+    """How a plugin of ours is installed: from the checkout where this runs from one."""
+    folder = Path(__file__).parents[1] / "plugins" / package
+    return f"pip install {folder if folder.is_dir() else package}"
 
 
 def _broken_plugins(plugins: Sequence[Listing]) -> Iterator[Finding]:

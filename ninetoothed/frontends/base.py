@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, PluginError
 from ninetoothed.language.dtypes import DType
 
@@ -149,7 +150,7 @@ class Frontend:
         if not isinstance(template, str):
             raise PluginError(self._wrong(field, template, needed))
         try:
-            ast.parse(template.format(**{placeholder: placeholder}), mode="eval")
+            threads.parse(template.format(**{placeholder: placeholder}), mode="eval")
         except (SyntaxError, LookupError, ValueError) as error:
             raise PluginError(self._wrong(field, template, needed)) from error
         if placeholder == "x" and "{x" not in template:
@@ -201,7 +202,7 @@ class Frontend:
         reworded: dict[str, Any] = _reworded(self, renamed)
         return replace(self, **reworded, jagged=jagged, namespace=lambda: names)
 
-    @functools.cached_property
+    @threads.cached_property
     def current_stream(self) -> Callable[[int], int]:
         """Gives the handle of the current stream on the device of an index.
 
@@ -213,16 +214,16 @@ class Frontend:
                 return function
         return self._compiled("stream")
 
-    @functools.cached_property
+    @threads.cached_property
     def names(self) -> Mapping[str, object]:
         """What `namespace` gave; the framework may be imported by asking."""
         return dict(self.namespace())
 
-    @functools.cached_property
+    @threads.cached_property
     def _dtypes(self) -> Mapping[Any, DType]:
         return dict(self.dtypes())
 
-    @functools.cached_property
+    @threads.cached_property
     def _functions(self) -> dict[str, Callable[[Any], Any]]:
         return {}
 
@@ -261,7 +262,7 @@ def _names_in(expressions: Iterable[str]) -> set[str]:
 def _tree(expression: str) -> ast.Expression:
     for place, name in _PLACES.items():
         expression = expression.replace(place, name)
-    return ast.parse(expression, mode="eval")
+    return threads.parse(expression, mode="eval")
 
 
 def _reworded(holder: Frontend | JaggedExpressions, renamed: Mapping[str, str]) -> dict[str, str]:

@@ -6,11 +6,11 @@ backend, no plan and no device.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
 from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
 from ninetoothed.kernels.naming import all_symbols, named_symbols
@@ -67,23 +67,23 @@ class Definition:
         """The outermost shape: one program runs for each element of it."""
         return self.arrangement.grid
 
-    @functools.cached_property
+    @threads.cached_property
     def tensor_parameters(self) -> tuple[Parameter, ...]:
         return _tensors(self.arrangement)
 
-    @functools.cached_property
+    @threads.cached_property
     def call_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a call gives arguments for."""
         return tuple(p for p in self.parameters if p.kind != "constant")
 
-    @functools.cached_property
+    @threads.cached_property
     def call_names(self) -> tuple[str, ...]:
         """The names of a call's arguments, in order."""
         return tuple(p.name for p in self.call_parameters) + tuple(
             self.names[symbol] for symbol in self.symbols
         )
 
-    @functools.cached_property
+    @threads.cached_property
     def defaults(self) -> dict[str, Any]:
         """The defaults of those arguments that may be left out."""
         return {
@@ -92,7 +92,7 @@ class Definition:
             if p.kind == "constexpr" and p.value is not NO_VALUE
         }
 
-    @functools.cached_property
+    @threads.cached_property
     def optimized(self) -> Program:
         """The program after all passes."""
         from ninetoothed import passes

@@ -8,8 +8,9 @@ the narrow floats.
 from __future__ import annotations
 
 import builtins
-import functools
 from typing import TYPE_CHECKING, Any
+
+from ninetoothed import threads
 
 if TYPE_CHECKING:
     import numpy
@@ -51,7 +52,7 @@ class DType:
         self.name = name
         self.kind, self.bits, self.triton_name, self._numpy_name, self.signature = _TABLE[name]
 
-    @functools.cached_property
+    @threads.cached_property
     def numpy(self) -> numpy.dtype:
         """The NumPy dtype of the same representation."""
         import numpy

@@ -8,12 +8,11 @@ planned by the backend of the tensors' device.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ninetoothed import plugins
+from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
 from ninetoothed.cache import write_source
 from ninetoothed.errors import ArgumentError, near
@@ -50,8 +49,8 @@ class Kernel:
         self.definition = definition
         self.caller = caller
         self.output_dir = output_dir
-        self._plan_lock = threading.RLock()
-        self._launchers: dict[str, Callable[..., Any]] = {}
+        self._plan_lock = threads.reentrant_lock()
+        self._launchers: dict[Any, Callable[..., Any]] = {}
         self._launchers_by_type: dict[type, Callable[..., Any]] = {}
         self.__call__ = self.dispatch
         functools.update_wrapper(
@@ -88,12 +87,12 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.definition.call_names)})>"
 
-    @functools.cached_property
+    @threads.cached_property
     def source(self) -> str:
         """The generated Triton source, as it is with nothing known of the arguments."""
         return plugins.backend_named("triton").source(self.definition)
 
-    @functools.cached_property
+    @threads.cached_property
     def source_path(self) -> Any:
         """A file with the generated source."""
         if self.output_dir is None:
@@ -158,9 +157,10 @@ class Kernel:
     def launch_function(self, frontend: Any) -> Callable[..., Any]:
         """The launch function for tensors of a frontend, generated once."""
         with self._plan_lock:
-            if frontend.name not in self._launchers:
-                self._launchers[frontend.name] = generate(self, frontend)
-            return self._launchers[frontend.name]
+            # By itself, not by its name: plugins may have been exchanged since another one's was made.
+            if frontend not in self._launchers:
+                self._launchers[frontend] = generate(self, frontend)
+            return self._launchers[frontend]
 
     def call_of(self, *arguments: Any, **keywords: Any) -> Call:
         """What a call with these arguments is to a backend; nothing is run.

@@ -5,12 +5,11 @@ Here a call is bound, checked and planned. It knows nothing of the launch functi
 
 from __future__ import annotations
 
-import functools
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed import threads
 from ninetoothed.errors import caller_location
 from ninetoothed.launch.arguments import described, is_stored
 
@@ -46,7 +45,7 @@ class SlowPath:
         # What guards a plan is put in by the launch function.
         self._unguarded = [None, None] if is_guarded else []
         self.plans: dict[Any, Any] = {}
-        self._planning = threading.Lock()
+        self._planning = threads.lock()
         self._has_warned = False
         self.state = None if frontend.state is None else frontend.state()
         self.key_of: Callable[..., Any] = lambda *arguments: None
@@ -108,7 +107,7 @@ class SlowPath:
                 _warn(f"kernel `{definition.name}`: `{parameter.name}` {said}")
                 return
 
-    @functools.cached_property
+    @threads.cached_property
     def _scalars(self) -> list[tuple[str, int]]:
         """The scalars, with their places among the values that a plan is called with."""
         found, place = [], 0

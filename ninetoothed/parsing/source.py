@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.errors import (
     ApplicationError,
     Location,
@@ -47,7 +48,7 @@ class FunctionSource:
         """The function's name, ``"lambda_"`` for a lambda."""
         return self.tree.name
 
-    @functools.cached_property
+    @threads.cached_property
     def closure(self) -> dict[str, Any]:
         """The closure's variables that have a value by now."""
         cells = zip(
@@ -210,7 +211,7 @@ def _definitions(
     """A file's definitions by name and first line, and its lambdas by line."""
     definitions: dict[tuple[str, int], ast.FunctionDef] = {}
     lambdas: dict[int, list[ast.Lambda]] = {}
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(threads.parse(text)):
         if isinstance(node, ast.FunctionDef):
             # A code object's first line is that of the first decorator.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])

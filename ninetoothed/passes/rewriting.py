@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
 from ninetoothed.program.nodes import (
     LanguageRef,
@@ -39,7 +39,7 @@ class Draft:
         self._before: dict[int, list[ast.stmt]] = {}
         self._after: dict[int, list[ast.stmt]] = {}
 
-    @functools.cached_property
+    @threads.cached_property
     def counts(self) -> Counter[str]:
         """How many statements assign each name."""
         return Counter(

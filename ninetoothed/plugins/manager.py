@@ -1,24 +1,24 @@
 """The plugin manager: which frontend reads a tensor, which backend serves a device.
 
 Nothing is loaded until the first question. Built-in frontends and backends are plugins like any
-other. A plugin that fails is reported once and listed as broken; it stops nobody else.
+other. A plugin that fails is reported once and listed as broken; it stops nobody else. What is known
+is made whole and then published by one assignment: an interrupt leaves what was there before.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, DeviceError, PluginError, near
 
 if TYPE_CHECKING:
-    import pluggy
-
     from ninetoothed.backends.base import Backend
     from ninetoothed.frontends.base import Frontend
 
@@ -59,7 +59,7 @@ class Launching(Protocol):
         """Frontends and backends are asked for anew."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Plugin:
     name: str
     origin: str
@@ -68,6 +68,16 @@ class _Plugin:
     frontends: tuple[Frontend, ...] = ()
     backends: tuple[Backend, ...] = ()
     why: str = ""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a manager knows at a time; only the two dictionaries grow, by answers to questions."""
+
+    plugins: tuple[_Plugin, ...] = ()
+    preferred: tuple[str, ...] = ()
+    frontends_by_type: dict[type, Frontend | None] = field(default_factory=dict)
+    backends_by_kind: dict[str, Backend] = field(default_factory=dict)
 
 
 @dataclass
@@ -83,12 +93,8 @@ class PluginManager:
     group: str | None = GROUP
 
     def __post_init__(self) -> None:
-        self._lock = threading.RLock()
-        self._manager: pluggy.PluginManager | None = None
-        self._plugins: list[_Plugin] = []
-        self._frontends_by_type: dict[type, Frontend | None] = {}
-        self._backends_by_kind: dict[str, Backend] = {}
-        self._preferred: list[str] = []
+        self._lock = threads.reentrant_lock()
+        self._published: _Known | None = None
         self._told: weakref.WeakSet[Launching] = weakref.WeakSet()
 
     def register(self, plugin: object, name: str | None = None, origin: str = "register") -> None:
@@ -97,15 +103,18 @@ class PluginManager:
         Raises `PluginError` where the plugin gives something else than the contract says.
         """
         with self._lock:
-            self._load()
-            self._add(plugin, name, origin)
+            known = self._known()
+            added = _loaded(known.plugins, plugin, name, origin)
+            self._publish(_Known((*known.plugins, added), known.preferred))
 
     def unregister(self, plugin: object) -> None:
-        """Removes a plugin that `register` was given."""
+        """Removes a plugin that `register` was given; `PluginError` where there is none."""
         with self._lock:
-            self._loaded_manager().unregister(plugin)
-            self._plugins = [known for known in self._plugins if known.plugin is not plugin]
-            self._forget()
+            known = self._known()
+            left = tuple(each for each in known.plugins if each.plugin is not plugin)
+            if len(left) == len(known.plugins):
+                raise PluginError(f"{plugin!r} is not registered as a plugin.")
+            self._publish(_Known(left, known.preferred))
 
     def prefer(self, name: str) -> None:
         """Where several frontends claim a type, or backends a device, the one called ``name`` has it.
@@ -118,8 +127,9 @@ class PluginManager:
             known = [item.name for item in items]
             if name not in known:
                 raise PluginError(self._unknown("frontend or backend", name, known))
-            self._preferred = [name, *(other for other in self._preferred if other != name)]
-            self._forget()
+            found = self._known()
+            others = (other for other in found.preferred if other != name)
+            self._publish(_Known(found.plugins, (name, *others)))
 
     def frontend_of(self, type_: type) -> Frontend:
         """The frontend that owns a type; `ArgumentError` where none does.
@@ -137,14 +147,32 @@ class PluginManager:
 
     def find_frontend(self, type_: type) -> Frontend | None:
         """The frontend that owns a type, or None: it is no tensor that anybody knows."""
-        try:
-            return self._frontends_by_type[type_]
-        except KeyError:
-            pass
+        known = self._published
+        if known is not None and type_ in known.frontends_by_type:
+            return known.frontends_by_type[type_]
         with self._lock:
-            owners = [frontend for frontend in self.frontends() if frontend.owns(type_)]
+            owners = [frontend for frontend in self.frontends() if self._owns(frontend, type_)]
             owner = self._chosen(f"The type {_full_name(type_)} is", owners)
-            return self._frontends_by_type.setdefault(type_, owner)
+            return self._known().frontends_by_type.setdefault(type_, owner)
+
+    def _owns(self, frontend: Frontend, type_: type) -> bool:
+        """Whether a frontend claims a type; one that fails over it does not, and is reported."""
+        try:
+            return bool(frontend.owns(type_))
+        except (Exception, SystemExit) as error:
+            what = f"`owns` of frontend {frontend.name!r} failed for {_full_name(type_)}"
+            self._report(frontend, f"{what}: {_told(error)}")
+            return False
+
+    def _report(self, frontend: Frontend, why: str) -> None:
+        """Lists a plugin that works in part as broken, and warns of it, once."""
+        known = self._known()
+        for place, plugin in enumerate(known.plugins):
+            if frontend in plugin.frontends and not plugin.why:
+                told = replace(plugin, why=why)
+                changed = (*known.plugins[:place], told, *known.plugins[place + 1 :])
+                self._published = replace(known, plugins=changed)
+                _warn(f"is broken: {why}", plugin)
 
     def frontend_of_arguments(self, arguments: Mapping[str, object]) -> Frontend | None:
         """The one frontend of the tensors among a call's arguments, or None without a tensor.
@@ -174,10 +202,9 @@ class PluginManager:
 
     def backend_for(self, kind: str) -> Backend:
         """The backend that serves a kind of device; `DeviceError` where none does."""
-        try:
-            return self._backends_by_kind[kind]
-        except KeyError:
-            pass
+        known = self._published
+        if known is not None and kind in known.backends_by_kind:
+            return known.backends_by_kind[kind]
         with self._lock:
             serving = [backend for backend in self.backends() if kind in backend.device_kinds]
             chosen = self._chosen(f"Devices of kind {kind!r} are", serving)
@@ -187,7 +214,7 @@ class PluginManager:
                     f"No backend serves devices of kind {kind!r}. Served kinds: "
                     f"{', '.join(kinds) or 'none'}.{self._broken_note()}"
                 )
-            return self._backends_by_kind.setdefault(kind, chosen)
+            return self._known().backends_by_kind.setdefault(kind, chosen)
 
     def backend_named(self, name: str) -> Backend:
         """The backend called ``name``; `PluginError` if none is."""
@@ -212,113 +239,67 @@ class PluginManager:
 
     def frontends(self) -> tuple[Frontend, ...]:
         """All frontends, built-in ones first."""
-        with self._lock:
-            self._load()
-            return tuple(frontend for plugin in self._plugins for frontend in plugin.frontends)
+        return tuple(frontend for plugin in self._known().plugins for frontend in plugin.frontends)
 
     def backends(self) -> tuple[Backend, ...]:
         """All backends, built-in ones first."""
-        with self._lock:
-            self._load()
-            return tuple(backend for plugin in self._plugins for backend in plugin.backends)
+        return tuple(backend for plugin in self._known().plugins for backend in plugin.backends)
 
     def listing(self) -> tuple[Listing, ...]:
         """All plugins, with what they give, or why they are broken."""
-        with self._lock:
-            self._load()
-            return tuple(
-                Listing(
-                    plugin.name,
-                    plugin.origin,
-                    tuple(frontend.name for frontend in plugin.frontends),
-                    tuple(backend.name for backend in plugin.backends),
-                    plugin.why,
-                    plugin.version,
-                )
-                for plugin in self._plugins
+        return tuple(
+            Listing(
+                plugin.name,
+                plugin.origin,
+                tuple(frontend.name for frontend in plugin.frontends),
+                tuple(backend.name for backend in plugin.backends),
+                plugin.why,
+                plugin.version,
             )
+            for plugin in self._known().plugins
+        )
 
-    def _load(self) -> None:
-        """Loads built-in and installed plugins, the first time."""
-        if self._manager is not None:
-            return
+    def _known(self) -> _Known:
+        """What is known; built-in and installed plugins are loaded the first time."""
+        if self._published is None:
+            with self._lock:
+                if self._published is None:
+                    self._published = _Known(self._load())
+        return self._published
+
+    def _load(self) -> tuple[_Plugin, ...]:
         import importlib.metadata
 
-        import pluggy
-
         import ninetoothed
-        from ninetoothed.plugins import hookspecs
+        from ninetoothed.plugins import namesake
 
-        self._manager = pluggy.PluginManager(hookspecs.PROJECT_NAME)
-        self._manager.add_hookspecs(hookspecs)
+        found: tuple[_Plugin, ...] = ()
         for name, module in self.built_in.items():
             load = functools.partial(importlib.import_module, module)
-            self._guarded(name, "built in", ninetoothed.__version__, load)
+            found += (_guarded(found, load, name, "built in", ninetoothed.__version__),)
         if self.group is None:
-            return
+            return found
+        if (other := namesake.installed_namesake()) is not None:
+            _warn_all(f"NineToothed: {namesake.advice(other)}.")
         for entry_point in importlib.metadata.entry_points(group=self.group):
             distribution = getattr(entry_point, "dist", None)
             origin = distribution.name if distribution else "installed"
             version = distribution.version if distribution else ""
-            self._guarded(entry_point.name, origin, version, entry_point.load)
+            found += (_guarded(found, entry_point.load, entry_point.name, origin, version),)
+        return found
 
-    def _guarded(self, name: str, origin: str, version: str, load: Callable[[], object]) -> None:
-        try:
-            self._add(load(), name, origin, version)
-        except Exception as error:  # Whatever a third party's code raises, the others go on.
-            why = f"{type(error).__name__}: {error}"
-            self._plugins.append(_Plugin(name, origin, version, why=why))
-            where = f"{origin} {version}" if version else origin
-            warnings.warn(
-                f"NineToothed plugin {name!r} ({where}) is broken and left out: {why}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-    def _add(self, plugin: object, name: str | None, origin: str, version: str = "") -> None:
-        from ninetoothed.plugins import contract
-
-        manager = self._loaded_manager()
-        if manager.is_registered(plugin):
-            raise PluginError(f"Plugin {manager.get_name(plugin)!r} is registered already.")
-        name = name or manager.get_canonical_name(plugin)
-        if manager.has_plugin(name):
-            raise PluginError(f"There is a plugin {name!r} already; give this one another name.")
-        contract.check_version(plugin, name)
-        try:
-            manager.register(plugin, name)
-            contract.check_hooks(manager, plugin, name)
-            loaded = _Plugin(
-                name,
-                origin,
-                version,
-                plugin,
-                contract.given_frontends(manager, plugin, name),
-                contract.given_backends(manager, plugin, name),
-            )
-            self._check_names(loaded)
-        except BaseException:
-            if manager.is_registered(plugin):
-                manager.unregister(plugin)
-            raise
-        self._plugins.append(loaded)
-        self._forget()
-
-    def _check_names(self, loaded: _Plugin) -> None:
-        for role in ("frontends", "backends"):
-            taken = {item.name: known for known in self._plugins for item in getattr(known, role)}
-            for item in getattr(loaded, role):
-                if item.name in taken:
-                    raise PluginError(
-                        f"Plugin {loaded.name!r} and plugin {taken[item.name].name!r} both give "
-                        f"one of the {role} the name {item.name!r}."
-                    )
+    def _publish(self, known: _Known) -> None:
+        """From now on this is known, and kernels ask anew."""
+        # Before it too: an interrupt in between leaves no kernel with what is no longer known.
+        self._tell()
+        self._published = known
+        self._tell()
 
     def _chosen(self, claimed: str, claimants: Sequence[Any]) -> Any:
         """The one that claims something, the preferred of several, or None where none does."""
         if len(claimants) <= 1:
             return claimants[0] if claimants else None
-        for name in self._preferred:
+        for name in self._known().preferred:
             for claimant in claimants:
                 if claimant.name == name:
                     return claimant
@@ -328,23 +309,17 @@ class PluginManager:
             f"`ninetoothed.plugins.prefer({claimants[0].name!r})`, or uninstall the other."
         )
 
-    def _loaded_manager(self) -> pluggy.PluginManager:
-        assert self._manager is not None
-        return self._manager
-
     def tell_of_changes(self, kernel: Launching) -> None:
         """From now on the kernel forgets its launch functions where plugins come or go."""
         with self._lock:
             self._told.add(kernel)
 
-    def _forget(self) -> None:
-        self._frontends_by_type.clear()
-        self._backends_by_kind.clear()
+    def _tell(self) -> None:
         for kernel in list(self._told):
             kernel.forget_launches()
 
     def _described(self, item: Any) -> str:
-        for plugin in self._plugins:
+        for plugin in self._known().plugins:
             if item in plugin.frontends or item in plugin.backends:
                 return f"{item.name!r} of plugin {plugin.name!r} ({plugin.origin})"
         return repr(item.name)
@@ -357,10 +332,80 @@ class PluginManager:
         )
 
     def _broken_note(self) -> str:
-        broken = [plugin for plugin in self._plugins if plugin.why]
+        broken = [plugin for plugin in self._known().plugins if plugin.why]
         if not broken:
             return ""
         return " Broken plugins: " + "; ".join(f"{p.name} ({p.why})" for p in broken) + "."
+
+
+def _guarded(
+    others: tuple[_Plugin, ...], load: Callable[[], object], name: str, origin: str, version: str
+) -> _Plugin:
+    """A plugin that a package brings; whatever its code raises or ends, the others go on."""
+    try:
+        return _loaded(others, load(), name, origin, version)
+    except (Exception, SystemExit) as error:
+        broken = _Plugin(name, origin, version, why=_told(error))
+        _warn(f"is broken and left out: {broken.why}", broken)
+        return broken
+
+
+def _loaded(
+    others: tuple[_Plugin, ...], plugin: object, name: str | None, origin: str, version: str = ""
+) -> _Plugin:
+    """What a plugin gives, beside these others; `PluginError` where that breaks the contract."""
+    import pluggy
+
+    from ninetoothed.plugins import contract, hookspecs
+
+    for other in others:
+        if other.plugin is plugin:
+            raise PluginError(f"Plugin {other.name!r} is registered already.")
+    # For this plugin alone: pluggy finds the hooks and checks their parameters.
+    manager = pluggy.PluginManager(hookspecs.PROJECT_NAME)
+    manager.add_hookspecs(hookspecs)
+    name = name or manager.get_canonical_name(plugin)
+    if any(other.name == name and other.plugin is not None for other in others):
+        raise PluginError(f"There is a plugin {name!r} already; give this one another name.")
+    contract.check_version(plugin, name)
+    manager.register(plugin, name)
+    contract.check_hooks(manager, plugin, name)
+    loaded = _Plugin(
+        name,
+        origin,
+        version,
+        plugin,
+        contract.given_frontends(manager, plugin, name),
+        contract.given_backends(manager, plugin, name),
+    )
+    _check_names(others, loaded)
+    return loaded
+
+
+def _check_names(others: tuple[_Plugin, ...], loaded: _Plugin) -> None:
+    for role in ("frontends", "backends"):
+        taken = {item.name: known for known in others for item in getattr(known, role)}
+        for item in getattr(loaded, role):
+            if item.name in taken:
+                raise PluginError(
+                    f"Plugin {loaded.name!r} and plugin {taken[item.name].name!r} both give "
+                    f"one of the {role} the name {item.name!r}."
+                )
+
+
+def _warn(what: str, plugin: _Plugin) -> None:
+    where = f"{plugin.origin} {plugin.version}" if plugin.version else plugin.origin
+    _warn_all(f"NineToothed plugin {plugin.name!r} ({where}) {what}")
+
+
+def _warn_all(what: str) -> None:
+    # A warning that is made an error stops nobody either: the plugin is listed.
+    with contextlib.suppress(RuntimeWarning):
+        warnings.warn(what, RuntimeWarning, stacklevel=2)
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _full_name(type_: type) -> str:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Union
 
+from ninetoothed import threads
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
 from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 
@@ -28,7 +28,7 @@ _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakVa
 
 #: Held while one is added: the dictionary itself looks and then adds. A thread may come back to it,
 #: through what the garbage collector calls.
-_adding = threading.RLock()
+_adding = threads.reentrant_lock()
 
 
 class Symbol:
@@ -75,7 +75,7 @@ class Symbol:
             if any(keyword is not None for keyword in keywords):
                 raise ValueError(f"only a plain name takes constexpr, meta or bounds, not `{expr}`")
             try:
-                return _from_ast(ast.parse(expr, mode="eval").body)
+                return _from_ast(threads.parse(expr, mode="eval").body)
             except SyntaxError as error:
                 raise ValueError(f"`{expr}` is not a Python expression") from error
         if hasattr(expr, "__index__"):

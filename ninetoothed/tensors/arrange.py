@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArrangementError, Location
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -38,7 +38,7 @@ class Parameter:
     tensor: Tensor | None = None
     value: Any = NO_VALUE
 
-    @functools.cached_property
+    @threads.cached_property
     def levels(self) -> tuple[Shape, ...]:
         """The levels' shapes, outermost first; none for what is not a tensor."""
         if self.kind != "tensor" or self.tensor is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy
 import pytest
 
+from ninetoothed import threads
 from ninetoothed.backends.base import Device
 from ninetoothed.language import dtypes
 from ninetoothed.testing.kernels import Kernels
@@ -76,7 +76,7 @@ class Expectations:
 
     # What the checks are written with.
 
-    @functools.cached_property
+    @threads.cached_property
     def frontend(self) -> Frontend:
         """The frontend under test."""
         from ninetoothed.plugins import frontend_named

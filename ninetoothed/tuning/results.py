@@ -30,6 +30,9 @@ _WRITING_INTERVAL = 0.5
 
 _EXPORTED = "ninetoothed-tuning"
 
+#: No number of a configuration is larger.
+_LARGEST = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -169,8 +172,8 @@ def _entry_from(data: bytes | dict[str, Any]) -> Entry | None:
             return None
         chosen = content["chosen"]
         return Entry(
-            Subject(**{name: str(value) for name, value in content["subject"].items()}),
-            {_config_from_json(entry): float(found) for entry, found in content["times"]},
+            Subject(**{name: _text(value) for name, value in content["subject"].items()}),
+            {_config_from_json(entry): _time(found) for entry, found in content["times"]},
             content["finished"],
             None if chosen is None else _config_from_json(chosen),
         )
@@ -189,11 +192,34 @@ def _config_to_json(config: Config) -> list[Any]:
 
 def _config_from_json(entry: Any) -> Config:
     values, num_warps, num_stages, options = entry
-    return Config(_pairs(values), int(num_warps), int(num_stages), _pairs(options))
+    if _number(num_warps, 1).bit_count() != 1:
+        raise ValueError(f"no number of warps: {num_warps}")
+    return Config(_pairs(values, 1), num_warps, _number(num_stages, 0), _pairs(options, 0))
 
 
-def _pairs(entries: Any) -> tuple[tuple[str, int], ...]:
-    return tuple((str(name), int(value)) for name, value in entries)
+def _pairs(entries: Any, least: int) -> tuple[tuple[str, int], ...]:
+    return tuple((_text(name), _number(value, least)) for name, value in entries)
+
+
+def _number(value: Any, least: int) -> int:
+    if type(value) is not int or not least <= value <= _LARGEST:
+        raise ValueError(f"no whole number from {least} to {_LARGEST}: {value!r}")
+    return value
+
+
+def _text(value: Any) -> str:
+    # It is printed, and what steers a terminal has no place in a name.
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError(f"no text: {value!r}")
+    return value
+
+
+def _time(value: Any) -> float:
+    found = float(value)
+    # Infinite is what could not be run.
+    if not found >= 0:
+        raise ValueError(f"no time: {value!r}")
+    return found
 
 
 # All entries: what the command line and users work with.
@@ -243,7 +269,9 @@ def import_results(path: str | Path, store: Cache | None = None) -> int:
     for key, data in content.items():
         entry = _entry_from(data)
         if entry is None:
-            raise NineToothedError(f"{path}: the entry {key[:12]}… is damaged. Export it again.")
+            raise NineToothedError(
+                f"{path}: the entry {key[:12]!r}… is damaged, or says what cannot be. Export it again."
+            )
         results = Results(key, entry.subject, store)
         results.times = {**entry.times, **results.times}
         if entry.finished is not None and not results.serve(entry.finished):

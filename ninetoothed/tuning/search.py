@@ -11,12 +11,12 @@ import math
 import os
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from ninetoothed import threads
 from ninetoothed.errors import CompilationError, DeviceError
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.space import Config, Effort, Space
@@ -282,7 +282,7 @@ class Purse:
     def __init__(self) -> None:
         self._spent = 0.0
         self._refused = False
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
 
     def has(self, allowance: float) -> bool:
         """Whether less than this was spent."""

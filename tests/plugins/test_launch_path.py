@@ -63,19 +63,6 @@ def launch():
     return launch
 
 
-def test_no_hook_is_called_in_a_thousand_launches(launch) -> None:
-    hooks: list[str] = []
-    stop = plugins.MANAGER._loaded_manager().add_hookcall_monitoring(
-        lambda name, implementations, arguments: hooks.append(name),
-        lambda outcome, name, implementations, arguments: None,
-    )
-    try:
-        launch()
-    finally:
-        stop()
-    assert hooks == []
-
-
 def test_nothing_of_pluggy_the_manager_or_a_frontend_runs_in_a_thousand_launches(launch) -> None:
     calls = calls_during(launch)
     assert calls["ninetoothed.launch.generate"] >= LAUNCHES, "the launches were not seen"

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,61 @@ def test_a_source_goes_elsewhere_where_others_can_write(root: Path) -> None:
 def test_a_kind_is_a_plain_name() -> None:
     with pytest.raises(ValueError, match="identifier"):
         Cache("../elsewhere")
+
+
+def test_without_a_home_a_temporary_directory_serves_and_a_warning_says_so(tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib, warnings\n"
+        "def no_home(self): raise RuntimeError('Could not determine home directory.')\n"
+        "pathlib.Path.expanduser = no_home\n"
+        "from ninetoothed import cache\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    assert cache.Cache('things').put('key', b'value')\n"
+        "    assert cache.Cache('things').get('key') == b'value'\n"
+        "assert len(caught) == 1 and 'NINETOOTHED_CACHE_DIR' in str(caught[0].message), caught\n"
+        "print(cache.directory())\n"
+    )
+    environment = {**os.environ, "NINETOOTHED_CACHE_DIR": "", "XDG_CACHE_HOME": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not Path(done.stdout.strip()).exists()
+
+
+def test_what_an_interrupted_write_left_behind_goes_after_a_day(root: Path) -> None:
+    Cache("things").put("key", b"value")
+    old, new = root / "things" / ".aside-old", root / "things" / ".aside-new"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(old, (two_days_ago, two_days_ago))
+
+    cache.tidy(root)
+
+    assert not old.exists() and new.exists()
+    assert Cache("things").get("key") == b"value"
+
+
+def test_beyond_the_limit_the_longest_unused_go_and_what_was_measured_stays(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in ("tuning", "things"):
+        for age in range(4):
+            store = Cache(kind)
+            store.put(f"key {age}", bytes(300_000))
+            path = store.path_of(cache._entry_name(f"key {age}"))
+            then = time.time() - age * 1000
+            os.utime(path, (then, then))
+    monkeypatch.setenv("NINETOOTHED_CACHE_LIMIT", "0.7")
+
+    cache.tidy(root)
+
+    kept = [age for age in range(4) if Cache("things").get(f"key {age}") is not None]
+    assert kept == [0, 1]
+    assert all(Cache("tuning").get(f"key {age}") for age in range(4))

@@ -106,7 +106,11 @@ def test_doctor_advises_the_plugin_of_an_installed_framework(monkeypatch):
     versions = {"jax": "0.11.2", "numpy": "2.3", "ml_dtypes": "0.5"}
     monkeypatch.setattr(doctor, "_version", versions.get)
     jax = found([Listing("numpy-arrays", "ninetoothed-numpy", ("numpy",), (), "")], "jax tensors")
-    assert (jax.state, jax.advice) == ("missing", "pip install ninetoothed-jax")
+    folder = Path(doctor.__file__).parents[1] / "plugins" / "ninetoothed-jax"
+    assert (jax.state, jax.advice) == ("missing", f"pip install {folder}")
+    monkeypatch.setattr(doctor, "__file__", "/site-packages/ninetoothed/doctor.py")
+    jax = found([], "jax tensors")
+    assert jax.advice == "pip install ninetoothed-jax"
     assert found((), "torch tensors").found == "not installed"
 
 
@@ -249,3 +253,32 @@ def test_it_runs_as_a_module_and_imports_no_framework():
     assert result.returncode == 0, result.stderr
     imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert imported & {"torch", "paddle", "triton", "jax", "cupy"} == set()
+
+
+def test_a_table_writes_out_what_would_steer_a_terminal():
+    assert table([("a\x1b[2J", "b")], ("x", "y")).splitlines()[2] == "a\\x1b[2J  b"
+
+
+def _distribution(tmp_path, monkeypatch, files):
+    metadata = tmp_path / "ninetoothed-0.26.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: ninetoothed\nVersion: 0.26.0\n"
+    )
+    (metadata / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_another_projects_distribution_of_the_same_name_is_noticed(tmp_path, monkeypatch):
+    _distribution(tmp_path, monkeypatch, ["ninetoothed/__init__.py", "ninetoothed/jit.py"])
+    manager = plugins.PluginManager()
+    with pytest.warns(RuntimeWarning, match="ninetoothed 0.26.0 is another project's.*uninstall"):
+        assert manager.frontend_named("torch").name == "torch"
+    ours = found((), "ninetoothed")
+    assert ours.state == "broken" and "pip uninstall ninetoothed" in ours.advice
+
+
+def test_our_own_distribution_is_no_other_projects(tmp_path, monkeypatch):
+    files = ["ninetoothed/__init__.py", "ninetoothed/plugins/hookspecs.py"]
+    _distribution(tmp_path, monkeypatch, files)
+    assert found((), "ninetoothed").state == "ok"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import linecache
+import os
 import subprocess
 import sys
 import types
@@ -18,6 +21,8 @@ from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.language import dtypes
 from ninetoothed.plugins import PluginManager
 from ninetoothed.plugins.hookspecs import CONTRACT_VERSION, hookimpl
+
+PACKAGE = os.path.dirname(plugins.__file__)
 
 
 class Toy:
@@ -365,6 +370,110 @@ def test_a_broken_installed_plugin_stops_nobody(tmp_path, monkeypatch):
         assert manager.frontend_named("torch").name == "torch"
     why = {listed.name: listed.why for listed in manager.listing()}
     assert why["sinking"] == "OSError: no such library"
+
+
+@pytest.mark.parametrize("where", ["at import", "in a hook"])
+def test_an_installed_plugin_that_ends_the_program_stops_nobody(where, tmp_path, monkeypatch):
+    name = "quitting_" + where.replace(" ", "_")
+    source = "import sys\nsys.exit('no licence')"
+    if where == "in a hook":
+        source = (
+            "import sys\n"
+            "from ninetoothed.plugins.hookspecs import hookimpl\n"
+            "NINETOOTHED_CONTRACT = 1\n"
+            "@hookimpl\n"
+            "def ninetoothed_frontends():\n"
+            "    sys.exit('no licence')\n"
+        )
+    _install(tmp_path, monkeypatch, name, source)
+    manager = PluginManager(built_in={"torch": "ninetoothed.frontends.torch"})
+    with pytest.warns(RuntimeWarning, match=f"'{name}'.*SystemExit: no licence"):
+        assert manager.frontend_named("torch").name == "torch"
+    assert "no licence" in {listed.name: listed.why for listed in manager.listing()}[name]
+
+
+def test_a_broken_plugin_stops_nobody_where_warnings_are_errors():
+    manager = PluginManager(
+        built_in={"gone": "ninetoothed_no_such_module", "torch": "ninetoothed.frontends.torch"},
+        group=None,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert manager.frontend_named("torch").name == "torch"
+
+
+def test_a_frontend_that_fails_over_a_type_stops_nobody_and_is_listed(manager):
+    def owns(type_):
+        raise ZeroDivisionError("no idea")
+
+    toy = frontend()
+    manager.register(plugin([frontend("failing", owns=owns)]), "failing-plugin")
+    manager.register(plugin([toy]))
+    with pytest.warns(RuntimeWarning, match="'failing-plugin'.*owns.*ZeroDivisionError") as caught:
+        assert manager.frontend_of(Toy) is toy
+        assert manager.find_frontend(int) is None
+    assert len(caught) == 1
+    assert "no idea" in manager.listing()[0].why
+
+
+def test_what_was_never_registered_cannot_be_removed(manager):
+    with pytest.raises(PluginError, match="is not registered"):
+        manager.unregister(plugin())
+
+
+def _interrupted_after(steps, function):
+    """Runs a function, and has Ctrl-C arrive after so many traced steps; whether it did."""
+    left = steps
+
+    def trace(frame, event, argument):
+        nonlocal left
+        # With the lock's own lines left out: Python looks for signals between none of them.
+        if event == "line" and frame.f_code.co_filename.startswith(PACKAGE):
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            left -= "with self._lock" not in line
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_at_any_point_of_loading_leaves_what_the_next_call_finds_right():
+    points = 0
+    is_interrupted = True
+    while is_interrupted:
+        manager = PluginManager(group=None)
+        is_interrupted = _interrupted_after(points, manager.frontends)
+        assert [each.name for each in manager.frontends()] == ["torch", "paddle"], points
+        assert not any(listed.why for listed in manager.listing()), points
+        points += 1
+    assert points > 200
+
+
+def test_an_interrupt_while_registering_leaves_the_plugin_known_or_not():
+    points = 0
+    is_interrupted = True
+    while is_interrupted:
+        manager, toy = PluginManager(built_in={}, group=None), plugin([frontend()])
+        manager.register(plugin([frontend("other", Other)]))
+        assert manager.find_frontend(Toy) is None
+        is_interrupted = _interrupted_after(points, functools.partial(manager.register, toy))
+        known = [each.name for each in manager.frontends()]
+        assert known in (["other"], ["other", "toy"]), points
+        if known == ["other"]:
+            manager.register(toy)
+        assert manager.frontend_of(Toy).name == "toy", points
+        points += 1
+    assert points > 50
 
 
 def test_tensors_of_two_frameworks_in_one_call_are_refused_naming_both(manager):

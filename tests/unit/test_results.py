@@ -228,3 +228,48 @@ def test_a_file_that_holds_no_results_is_an_error(tmp_path: Path, text, message,
     with pytest.raises(NineToothedError, match=message):
         import_results(file, store)
     assert entries(store) == {}
+
+
+def _entry(**changes):
+    config = changes.pop("config", [[["SIZE", 64]], 4, 3, [["split", 2]]])
+    entry = {
+        "format": 2,
+        "subject": {"kernel": "mm", "device": "NVIDIA H200"},
+        "times": [[config, 1.0]],
+        "finished": None,
+        "chosen": None,
+    }
+    return {**entry, **changes}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"config": [[["SIZE", 64]], 0, 3, []]},
+        {"config": [[["SIZE", 64]], 3, 3, []]},
+        {"config": [[["SIZE", 64]], 4, -1, []]},
+        {"config": [[["SIZE", -64]], 4, 3, []]},
+        {"config": [[["SIZE", 0]], 4, 3, []]},
+        {"config": [[["SIZE", 2**40]], 4, 3, []]},
+        {"config": [[["SIZE", 1.5]], 4, 3, []]},
+        {"config": [[["SIZE\x1b[2J", 64]], 4, 3, []]},
+        {"subject": {"kernel": "mm\x1b]0;title\x07"}},
+        {"times": [[[[["SIZE", 64]], 4, 3, []], -1.0]]},
+        {"times": [[[[["SIZE", 64]], 4, 3, []], float("nan")]]},
+        {"chosen": [[["SIZE", 64]], 0, 3, []]},
+    ],
+)
+def test_what_no_search_can_have_found_is_not_taken_in(changes, store, tmp_path) -> None:
+    file = tmp_path / "results.json"
+    content = {"format": ["ninetoothed-tuning", 2], "entries": {"key": _entry(**changes)}}
+    file.write_text(json.dumps(content))
+    with pytest.raises(NineToothedError, match="says what cannot be"):
+        import_results(file, store)
+    assert entries(store) == {}
+
+
+def test_what_a_search_can_have_found_is_taken_in(store, tmp_path) -> None:
+    file = tmp_path / "results.json"
+    content = {"format": ["ninetoothed-tuning", 2], "entries": {"key": _entry()}}
+    file.write_text(json.dumps(content))
+    assert import_results(file, store) == 1

@@ -18,13 +18,13 @@ import __future__
 import ast
 import copy
 import inspect
-import threading
 import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.functions import own_names
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
@@ -94,7 +94,7 @@ class Rewritten:
 
 
 _codes: OrderedDict[Any, Rewritten] = OrderedDict()
-_lock = threading.Lock()
+_lock = threads.lock()
 
 
 def rewrite(function: Any) -> tuple[types.FunctionType, Rewritten]:

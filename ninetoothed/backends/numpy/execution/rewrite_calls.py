@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import functools
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.functions import is_direct, is_user_function
 from ninetoothed.backends.numpy.execution.rewrite_expressions import (
     METADATA,
@@ -48,7 +48,7 @@ class CallRewriter(ExpressionRewriter):
         definitions = (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
         self._defined = {definition.name for definition in definitions} - {source.tree.name}
 
-    @functools.cached_property
+    @threads.cached_property
     def assigned(self) -> set[str]:
         """The parameters that the function assigns."""
         return self.parameters & self.assigned_in(self.source.tree.body)

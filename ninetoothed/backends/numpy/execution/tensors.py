@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
@@ -45,13 +46,13 @@ class TensorPlan:
     other: Any
     jagged_dim: int | None
 
-    @functools.cached_property
+    @threads.cached_property
     def fill(self) -> Any:
         """What lanes outside read as."""
         tile = as_tile(0 if self.other is None else self.other)
         return np.asarray(cast_array(tile.data, tile.dtype, self.dtype))[()]
 
-    @functools.cached_property
+    @threads.cached_property
     def offset_dtype(self) -> DType:
         """32 bits where every offset fits, else 64."""
         low, high = reach(self.shape, self.strides)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ninetoothed import threads
 from ninetoothed.backends.numpy.language.blocks import (
     BlockPointer,
     TensorDescriptor,
@@ -27,7 +27,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 
 #: Programs may run in several threads; an atomic operation is one step to all of them.
-_atomic = threading.Lock()
+_atomic = threads.lock()
 
 
 def _pointer(function: str, value: Any) -> PointerTile:

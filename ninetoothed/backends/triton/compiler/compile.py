@@ -14,8 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import cache
+from ninetoothed import cache, threads
 from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.errors import CompilationError, DeviceError, Location
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def compile_source(
     }
     chosen = {**versions.options(num_warps, num_stages), **options}
     try:
-        with versions.without_dumps():
+        with versions.without_dumps(), private_cache():
             return triton_compile(
                 _source_class(function.is_gluon())(
                     function, {name: signature[name] for name in names}, dict(constants), attributes
@@ -138,7 +139,7 @@ def as_text(compiled: Any) -> Mapping[str, str | bytes]:
     return compiled.asm
 
 
-_loading = threading.Lock()
+_loading = threads.lock()
 _loaded: dict[tuple[object, ...], Any] = {}
 
 
@@ -222,7 +223,7 @@ class _CompilingFor:
         return getattr(self._other(), name)
 
 
-_active_driver = threading.Lock()
+_active_driver = threads.lock()
 
 
 @contextmanager
@@ -315,7 +316,7 @@ def _line_of(error: BaseException, kernel_name: str, source: str) -> int | None:
     offset: int | None = getattr(getattr(error, "node", None), "lineno", None)
     if offset is None:
         return None
-    for definition in ast.parse(source).body:
+    for definition in threads.parse(source).body:
         if isinstance(definition, ast.FunctionDef) and definition.name == kernel_name:
             return definition.lineno + offset - 1
     return None

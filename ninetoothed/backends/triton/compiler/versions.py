@@ -21,6 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ninetoothed.backends.triton.compiler.private_cache import environment, private_cache
 from ninetoothed.errors import DeviceError
 
 OLDEST = (3, 6)
@@ -103,13 +104,12 @@ def library_path() -> str:
     return str(libtriton.__file__)
 
 
-def settings() -> list[tuple[str, str]]:
+def settings() -> list[tuple[str, ...]]:
     """The environment's variables that change what Triton compiles."""
     from triton._C.libtriton import get_cache_invalidating_env_vars
 
-    return sorted(
-        (str(name), str(value)) for name, value in get_cache_invalidating_env_vars().items()
-    )
+    counted = get_cache_invalidating_env_vars()
+    return sorted({*((str(name), str(value)) for name, value in counted.items()), *environment()})
 
 
 def is_compiling_always() -> bool:
@@ -213,7 +213,8 @@ def utilities(backend: str) -> Any:
         DeviceError: they cannot be built, for lack of a C compiler or of the driver's library.
     """
     try:
-        return getattr(driver_module(backend), _DRIVERS[backend][1])()
+        with private_cache():
+            return getattr(driver_module(backend), _DRIVERS[backend][1])()
     except BUILD_FAILURES as error:
         raise DeviceError(
             f"Triton's part of the {backend} driver cannot be built: {error}"
@@ -316,7 +317,8 @@ def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dic
         if _DESCRIPTOR in signature.values():
             # Descriptors are made once for each address, and not by the launcher at every call.
             metadata = SimpleNamespace(**{**metadata._asdict(), "tensordesc_meta": None})
-        launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
+        with private_cache():
+            launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
         return {**names, "launch": launcher.launch}
     types = list(signature.values())
     tools = utilities(backend)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
@@ -119,7 +119,7 @@ class Lowered:
         )
         return cls(kernel, replace(facts, float8=float8))
 
-    @functools.cached_property
+    @threads.cached_property
     def program(self) -> Program:
         """The program that is printed."""
         program = self.kernel.optimized

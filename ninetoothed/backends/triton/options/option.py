@@ -7,11 +7,11 @@ applicable joins the space that is searched, so that an option is on where it wa
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Union
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
@@ -81,11 +81,11 @@ class Case:
     lower: Callable[[Mapping[str, int]], Lowered] | None = None
     needs_of: Callable[[Definition, Lowered], Needs | None] | None = None
 
-    @functools.cached_property
+    @threads.cached_property
     def grid(self) -> tuple[int, ...]:
         return tuple(int(as_symbol(size).evaluate(self.environment)) for size in self.kernel.grid)
 
-    @functools.cached_property
+    @threads.cached_property
     def facts(self) -> CallFacts:
         return facts_of(self.kernel, self.environment, self.grid)
 
@@ -94,7 +94,7 @@ class Case:
         """Of the device; 0 where that is not known."""
         return getattr(self.device, "multiprocessors", 0)
 
-    @functools.cached_property
+    @threads.cached_property
     def _known(self) -> dict[Callable[..., object], object]:
         return {}
 

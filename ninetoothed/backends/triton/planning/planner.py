@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed import __version__
+from ninetoothed import __version__, threads
 from ninetoothed.backends.base import Call, Plan, run_nothing
 from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.compile import Target, compile_source
@@ -192,7 +192,7 @@ class Planner:
     def _applies(self, config: Config) -> bool:
         return choosing.applies(self._kernel, self._call, config, self._limits)
 
-    @functools.cached_property
+    @threads.cached_property
     def _limits(self) -> DeviceLimits:
         return driver.device_limits(self._index, self._backend)
 
@@ -301,7 +301,7 @@ class Planner:
         subject = Subject(self._kernel.name, self._limits.name, compiler, sizes)
         return Results(self._results_key, subject)
 
-    @functools.cached_property
+    @threads.cached_property
     def _results_key(self) -> str:
         """What the times depend on. Sizes count by their bucket, and by how wide they let accesses be."""
         call, kernel = self._call, self._kernel

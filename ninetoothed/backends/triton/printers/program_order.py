@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.program_order import INVERSE_BITS
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import product
@@ -72,7 +73,7 @@ def by_inverses(
             name = fresh(f"{leading[dim]}_inverse")
             factor = inverse(name, (as_symbol(later) + _UP) // later)
             quotient = f"({whole}.to(tl.int64) * {_text(factor)} >> {INVERSE_BITS}).to(tl.int32)"
-            result.extend(ast.parse(f"{leading[dim]} = {quotient}").body)
+            result.extend(threads.parse(f"{leading[dim]} = {quotient}").body)
         return _name(leading[dim])
 
     for dim, target in sorted(targets.items()):
@@ -116,7 +117,7 @@ def grouped(
         f"{row} = {names['first_row']} + {names['within']} % {names['height']}",
         f"{column} = {names['within']} // {names['height']}",
     ]
-    return [*plain(whole, outer, grid, tree), *ast.parse("\n".join(lines)).body]
+    return [*plain(whole, outer, grid, tree), *threads.parse("\n".join(lines)).body]
 
 
 def _text(tree: ast.expr) -> str:

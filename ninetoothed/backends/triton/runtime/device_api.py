@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.errors import DeviceError
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -110,7 +110,7 @@ class Runtime:
         self._library = _load(backend)
         self._names = _FUNCTIONS[backend]
         self._contexts: dict[int, int] = {}
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self.call("initialize", ctypes.c_uint(0))
 
     def call(self, what: str, *arguments: object) -> None:

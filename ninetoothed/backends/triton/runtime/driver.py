@@ -7,10 +7,10 @@ the other launches it.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.runtime.device_api import Event, Runtime, runtime
 from ninetoothed.errors import DeviceError
@@ -28,7 +28,7 @@ _RESERVED_BYTES = 1024
 #: Gives the tensor descriptor of an address, as the launcher takes it.
 Describe = Callable[[int], object]
 
-_loading = threading.Lock()
+_loading = threads.lock()
 
 
 class Launchable:

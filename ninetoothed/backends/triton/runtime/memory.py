@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.errors import DeviceError
 
@@ -128,7 +129,8 @@ def _connected() -> Any:
 
 
 def _module() -> Any:
-    """The C functions, built at the first use and kept in Triton's cache."""
+    """The C functions, built at the first use and kept in the user's own cache."""
     from triton.runtime.build import compile_module_from_src
 
-    return compile_module_from_src(_SOURCE, "ninetoothed_memory")
+    with private_cache():
+        return compile_module_from_src(_SOURCE, "ninetoothed_memory")

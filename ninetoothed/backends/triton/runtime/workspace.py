@@ -11,9 +11,9 @@ as long as that.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.runtime.device_api import Runtime, runtime
 
 #: The most counters that a launch may have, and their bytes: what stands before the sums.
@@ -40,7 +40,7 @@ class Workspaces:
         #: Address and room by the stream's number. A handle may be given to a stream again while the
         #: one before that had it still runs.
         self._kept: dict[int, tuple[int, int]] = {}
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
 
     def borrow(self, stream: int, size: int) -> tuple[int, Callable[[int, int], None] | None]:
         """A workspace for the stream's next launch, and what gives it back after that, if anything.

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.printers.gluon.layouts import Layouts
 from ninetoothed.backends.triton.printers.gluon.trees import expression, parse, put, text
 from ninetoothed.program.nodes import clone
@@ -86,7 +87,7 @@ class Rings:
             f"    mbarrier.init({tile.arrived}.index({self._coming}), count=1)"
             for tile in self.streamed
         ]
-        return ast.parse("\n".join(lines)).body
+        return threads.parse("\n".join(lines)).body
 
     def asked(self) -> list[ast.stmt]:
         """Asks for the first rounds' tiles, and for those of before the loop.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from ninetoothed import threads
 from ninetoothed.program.nodes import clone
 
 
@@ -14,7 +15,7 @@ class NotPossibleError(Exception):
 
 def parse(line: str) -> ast.stmt:
     """A statement from its text."""
-    (statement,) = ast.parse(line).body
+    (statement,) = threads.parse(line).body
     return statement
 
 

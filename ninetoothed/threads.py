@@ -1,0 +1,105 @@
+"""What threads and forked processes need taken care of: locks, and Python's parser.
+
+Nothing is known here of what the locks guard.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Lock = TypeVar("_Lock")
+_Value = TypeVar("_Value")
+
+#: All locks of the package. A fork copies a lock as it is, without the thread that would free it.
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+#: What is imported by first calls, and so in threads. A fork waits for it no longer, in seconds.
+_IMPORTED_LATE = ("ninetoothed", "pluggy")
+_IMPORT_PATIENCE = 1.0
+
+#: How often a tree is asked for again where another library's thread has parsed in between.
+_ATTEMPTS = 100
+
+
+def lock() -> threading.Lock:
+    """A lock that is free in a process that was forked off while a thread held it.
+
+    What it guards may be half done there: publish by one assignment, or start over.
+    """
+    return _registered(threading.Lock())
+
+
+def reentrant_lock() -> Any:
+    """A lock that its holder can take again; free in a forked process, as one of `lock` is."""
+    return _registered(threading.RLock())
+
+
+def _registered(made: _Lock) -> _Lock:
+    _locks.add(made)
+    return made
+
+
+def _free_all() -> None:
+    for each in list(_locks):
+        # As the standard library's own locks are freed.
+        each._at_fork_reinit()
+
+
+def _wait_for_imports() -> None:
+    """A module that another thread was importing would never be whole in the forked process."""
+    deadline = time.monotonic() + _IMPORT_PATIENCE
+    while any(map(_is_importing, list(sys.modules.items()))) and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _is_importing(item: tuple[str, Any]) -> bool:
+    name, module = item
+    # `_initializing` is where Python itself sees it.
+    return name.startswith(_IMPORTED_LATE) and bool(
+        getattr(getattr(module, "__spec__", None), "_initializing", False)
+    )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_for_imports, after_in_child=_free_all)
+
+
+class cached_property(functools.cached_property[_Value]):
+    """That of Python 3.12 in every version: before, one lock of the class was held meanwhile."""
+
+    def __init__(self, function: Callable[[Any], _Value]) -> None:
+        super().__init__(function)
+        if hasattr(self, "lock"):
+            self.lock = contextlib.nullcontext()
+
+
+_parsing = reentrant_lock()
+
+
+def parse(text: str, mode: str = "exec") -> Any:
+    """``ast.parse``, from any thread.
+
+    Python 3.11 counts how deep a tree is for all threads together, so that two that parse at a time
+    may both be told "AST constructor recursion depth mismatch" (python/cpython#106905).
+
+    Raises:
+        SyntaxError: as `ast.parse`.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            with _parsing:
+                return ast.parse(text, mode=mode)
+        except SystemError:
+            # Nothing here holds off a thread of somebody else's.
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
