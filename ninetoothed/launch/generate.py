@@ -494,7 +494,8 @@ def _address(kernel: Kernel, frontend: Frontend, name: str, held: Any) -> int:
         pointer: int = frontend.evaluate("pointer", held)
     except NineToothedError:
         raise
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
+        # PyTorch's ValueError is of a parameter that was not initialised.
         raise ArgumentError(
             f"{subject} has no memory that a kernel could reach: {error}. Give a dense tensor that "
             "holds its elements: `.to_dense()` makes one of a sparse tensor; what a transformation "
