@@ -236,6 +236,8 @@ class ExpressionFrame(TileFrame):
         """``x[:, None]`` of one tile; to pick an element of it there is no way."""
         value = Runtime(self.expression(tile, node))
         result = self._runtime_item(value, node)
+        if result is value:
+            return value
         index = getattr(result.node, "slice", None)
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         if not all(_is_view(part) for part in parts):
@@ -251,6 +253,9 @@ class ExpressionFrame(TileFrame):
     def _runtime_item(self, value: Runtime, node: ast.Subscript) -> Runtime:
         is_tuple = isinstance(node.slice, ast.Tuple)
         values = self.items(node.slice.elts) if is_tuple else [self.evaluate(node.slice)]  # type: ignore[attr-defined]
+        if not values:
+            # `x[()]` is `x`.
+            return value
         nodes = [self._index_node(item, node) for item in values]
         index = nodes[0]
         if is_tuple:

@@ -275,6 +275,22 @@ def test_a_tensor_without_elements_in_memory_is_refused():
     assert raised.value.location.file == __file__
 
 
+def test_a_parameter_that_was_not_initialised_is_refused():
+    x = torch.nn.parameter.UninitializedParameter()
+    with pytest.raises(ArgumentError, match="`x` has no memory.*uninitialized") as raised:
+        kernel(blocks, copy, Tensor(1), Tensor(1))(x, torch.empty(4))
+    assert raised.value.location.file == __file__
+
+
+def test_a_tile_with_an_empty_subscript_is_itself():
+    def application(x, out):
+        out = x[()] * 2
+
+    x, out = ramp(10), torch.empty(10)
+    kernel(blocks, application, Tensor(1), Tensor(1))(x, out)
+    assert torch.equal(out, x * 2)
+
+
 @pytest.mark.parametrize("name", ["x", "out"])
 def test_a_sparse_tensor_is_refused_by_name(name):
     tensors = {"x": ramp(4), "out": torch.empty(4)}
