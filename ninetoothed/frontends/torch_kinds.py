@@ -119,6 +119,12 @@ def _is_leaf_now(tensor: Any) -> bool:
     return tensor.requires_grad and torch.is_grad_enabled() and _is_of_a_leaf(tensor)
 
 
+def _is_uninitialized(tensor: Any) -> bool:
+    from torch.nn.parameter import is_lazy
+
+    return bool(is_lazy(tensor))
+
+
 def _is_fake(tensor: Any) -> bool:
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -181,6 +187,10 @@ def _storage_too_small(tensor: Any) -> str | None:
 _Kinds = tuple[tuple[Callable[[Any], bool], str], ...]
 
 _KINDS: _Kinds = (
+    (
+        _is_uninitialized,
+        "has no memory: it is an uninitialized parameter of a lazy module. Run the module once before.",
+    ),
     (
         _is_transformed,
         "is a stand-in of a transformation of torch.func (vmap, grad, jvp), which holds no elements of "

@@ -88,9 +88,11 @@ class SlowPath:
         frontend, definition = self._frontend, self._kernel.definition
         if self.state is None or frontend.stored is None:
             return
-        tensors = {p.name: p for p in definition.tensor_parameters if self._owns(bound[p.name])}
-        if self.state(*[bound[name] for name in tensors]):
-            frontend.stored([bound[n] for n, p in tensors.items() if is_stored(definition, p)])
+        owned = [p for p in definition.tensor_parameters if self._owns(bound[p.name])]
+        # Of a tensor of nobody's, which may stand where it is not touched, no state is asked.
+        are_all = len(owned) == len(definition.tensor_parameters)
+        if not are_all or self.state(*[bound[parameter.name] for parameter in owned]):
+            frontend.stored([bound[p.name] for p in owned if is_stored(definition, p)])
 
     def _owns(self, value: Any) -> bool:
         return self._frontend.owns(type(value))

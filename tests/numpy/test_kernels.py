@@ -295,5 +295,5 @@ def test_a_tile_with_an_empty_subscript_is_itself():
 def test_a_sparse_tensor_is_refused_by_name(name):
     tensors = {"x": ramp(4), "out": torch.empty(4)}
     tensors[name] = tensors[name].to_sparse()
-    with pytest.raises(ArgumentError, match=rf"`{name}` has no memory.*`.to_dense\(\)`"):
+    with pytest.raises(ArgumentError, match=rf"`{name}` is sparse.*`.to_dense\(\)`"):
         kernel(blocks, copy, Tensor(1), Tensor(1))(*tensors.values())
