@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import importlib
 import os
-import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 _Lock = TypeVar("_Lock")
@@ -24,7 +24,11 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 #: What is imported by first calls, and so in threads. A fork waits for it no longer, in seconds.
 _IMPORTED_LATE = ("ninetoothed", "pluggy")
-_IMPORT_PATIENCE = 1.0
+_IMPORT_PATIENCE = 20.0
+
+#: The locks of modules that are being imported, by name, as weak references. A module is held before it
+#: is in `sys.modules`, so that this alone tells.
+_import_locks: Mapping[str, Any] = getattr(importlib._bootstrap, "_module_locks", {})  # type: ignore[attr-defined]
 
 #: How often a tree is asked for again where another library's thread has parsed in between.
 _ATTEMPTS = 100
@@ -57,16 +61,18 @@ def _free_all() -> None:
 def _wait_for_imports() -> None:
     """A module that another thread was importing would never be whole in the forked process."""
     deadline = time.monotonic() + _IMPORT_PATIENCE
-    while any(map(_is_importing, list(sys.modules.items()))) and time.monotonic() < deadline:
+    while _is_another_importing() and time.monotonic() < deadline:
         time.sleep(0.001)
 
 
-def _is_importing(item: tuple[str, Any]) -> bool:
-    name, module = item
-    # `_initializing` is where Python itself sees it.
-    return name.startswith(_IMPORTED_LATE) and bool(
-        getattr(getattr(module, "__spec__", None), "_initializing", False)
-    )
+def _is_another_importing() -> bool:
+    """Whether another thread imports what first calls do."""
+    here = threading.get_ident()
+    for name, reference in list(_import_locks.items()):
+        held = reference() if name.startswith(_IMPORTED_LATE) else None
+        if held is not None and getattr(held, "owner", None) not in (None, here):
+            return True
+    return False
 
 
 if hasattr(os, "register_at_fork"):
