@@ -116,8 +116,7 @@ def _address(kernel: Definition, frontend: Frontend, name: str, held: Any) -> in
         pointer: int = frontend.evaluate("pointer", held)
     except NineToothedError:
         raise
-    except (RuntimeError, ValueError) as error:
-        # PyTorch's ValueError is of a parameter that was not initialised.
+    except RuntimeError as error:
         raise ArgumentError(
             f"{subject} has no memory that a kernel could reach: {error}. Give a dense tensor that "
             "holds its elements: `.to_dense()` makes one of a sparse tensor; what a transformation "

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.ir.lowered import Names
 from ninetoothed.backends.triton.printers.parts import Parts
 from ninetoothed.backends.triton.printers.trees import assign, name
 from ninetoothed.kernels.analysis import analysis
@@ -92,8 +93,7 @@ class Emission:
         self.holding: Holding | None = None
         self.holding_at_first: frozenset[Symbol] = frozenset()
         self._constexpr = constexpr_symbols(kernel)
-        self._taken = {*lowered.program.names, *kernel.names.values()}
-        self._taken |= {parameter.name for parameter in kernel.parameters}
+        self._names = Names(lowered.program, kernel)
         self.number = self.fresh("number") if lowered.is_persistent else ""
         self.parts = Parts(self.fresh) if lowered.parts > 1 else None
 
@@ -127,11 +127,7 @@ class Emission:
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing in the emitted function has yet."""
-        name, number = wanted, 1
-        while name in self._taken:
-            name, number = f"{wanted}_{number}", number + 1
-        self._taken.add(name)
-        return name
+        return self._names.fresh(wanted)
 
     @property
     def externs(self) -> dict[str, Any]:
