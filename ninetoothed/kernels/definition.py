@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
 from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
-from ninetoothed.kernels.naming import all_symbols, named_symbols
+from ninetoothed.kernels.naming import all_symbols, named_symbols, written_symbols
 from ninetoothed.parsing import parse
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -165,7 +165,8 @@ def define(
     found = all_symbols(arrangement, program)
     tensors = _tensors(arrangement)
     inferred = {s for p in tensors for s in p.source.shape}
-    ordered = dict.fromkeys([*(s for s in names if s in found), *found])
+    written = [*names, *written_symbols(tensors)]
+    ordered = dict.fromkeys([*(s for s in written if s in found), *found])
     symbols = tuple(
         s
         for s in ordered

@@ -11,7 +11,7 @@ from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import Arrangement, Parameter, symbols_of
-from ninetoothed.tensors.level import owner_of
+from ninetoothed.tensors.level import Level, owner_of
 
 
 def default_name(arrangement: Callable[..., Any], application: Callable[..., Any]) -> str:
@@ -55,6 +55,26 @@ def _functions_used(function: Any) -> list[Any]:
         for name in names
     ]
     return [each for each in (*known, *within) if inspect.isfunction(each) and each is not function]
+
+
+def written_symbols(parameters: Sequence[Parameter]) -> list[Symbol]:
+    """The users' symbols in the order in which meta-operations name them: a tile's shape, then strides."""
+    found: dict[Symbol, None] = {}
+    seen: set[int] = set()
+
+    def walk(level: Level) -> None:
+        if level.origin is None or id(level) in seen:
+            return
+        seen.add(id(level))
+        for operand in level.origin.operands:
+            walk(operand)
+        for symbol in level.origin.operation.symbols():
+            found.setdefault(symbol)
+
+    for parameter in parameters:
+        for level in parameter.tensor.levels if parameter.tensor is not None else ():
+            walk(level)
+    return [symbol for symbol in found if symbol.leaf.role == "symbol"]
 
 
 def all_symbols(arrangement: Arrangement, program: Program) -> list[Symbol]:

@@ -7,7 +7,7 @@ indices of the levels that it was given. Nothing here knows of tensors' data, pr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -65,6 +65,13 @@ class MetaOperation:
             Misfit: the sizes do not fit the operation.
         """
 
+    def symbols(self) -> Iterator[Symbol]:
+        """The names in its arguments, as they were given."""
+        for entry in fields(self):
+            if entry.name not in ("operand", "location"):
+                for value in _flat(getattr(self, entry.name)):
+                    yield from value.leaves()
+
     def substituted(self, function: Rewrite) -> MetaOperation:
         """This operation with ``function`` applied to every expression in it."""
         changes = {
@@ -112,6 +119,14 @@ def _mapped(value: Any, function: Rewrite) -> Any:
     if isinstance(value, Symbol):
         return function(value)
     return value
+
+
+def _flat(value: Any) -> Iterator[Symbol]:
+    if isinstance(value, tuple):
+        for entry in value:
+            yield from _flat(entry)
+    elif isinstance(value, Symbol):
+        yield value
 
 
 def _shown(value: Expression, known: int) -> str:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
 from tests.contract.kernels import arange, empty
 
@@ -59,6 +60,23 @@ def test_a_constexpr_is_given_by_keyword():
 def test_a_constexpr_is_given_positionally_after_the_tensors():
     """or positionally after the tensors"""
     assert scaled(Symbol("BLOCK_SIZE", constexpr=True), positional=(4,))
+
+
+def test_positional_constexprs_come_in_the_order_in_which_the_arrangement_names_them():
+    """a window's size, then its stride, whatever order the expressions of sizes have"""
+    size, stride = Symbol("window", constexpr=True), Symbol("step", constexpr=True)
+
+    def arrangement(x, y):
+        return x.tile((size,), strides=(stride,), floor_mode=True), y.tile((1,))
+
+    def application(x, y):
+        y = ntl.max(x)  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    x, y = arange(9), empty(3)
+    kernel(x, y, 4, 2)
+
+    assert y.tolist() == [4, 6, 8]
 
 
 def test_a_constexprs_bounds_default():
