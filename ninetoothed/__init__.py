@@ -13,6 +13,7 @@ from ninetoothed.evaluation import EVALUATOR as _EVALUATOR
 if TYPE_CHECKING:
     from ninetoothed import debugging as debugging
     from ninetoothed import language as language
+    from ninetoothed.kernels.operator import like
     from ninetoothed.language.dtypes import (
         bfloat16,
         bool,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         uint64,
     )
     from ninetoothed.launch.make import jit, make
+    from ninetoothed.launch.operator import op
     from ninetoothed.launch.tune import tune
     from ninetoothed.symbols.expr import Symbol, block_size
     from ninetoothed.tensors.evaluate import eval, subs
@@ -50,7 +52,9 @@ _HOME = {
     "block_size": "symbols.expr",
     "eval": "tensors.evaluate",
     "jit": "launch.make",
+    "like": "kernels.operator",
     "make": "launch.make",
+    "op": "launch.operator",
     "subs": "tensors.evaluate",
     "tune": "launch.tune",
     **dict.fromkeys(_DTYPES, "language.dtypes"),

@@ -92,6 +92,12 @@ class Frontend:
         launch: takes over the launches of a kernel, for a framework whose arrays cannot be written
             to: it is given the kernel, once, and gives a function of the arguments by name whose
             result the call returns. None: kernels write in place and calls return None.
+        operator: registers an operator (`kernels.operator.OperatorDefinition`) with the framework;
+            gives the function to call it by, and the usual types of tensors to call it with. Its second
+            argument is a function that takes an ``empty(beside, shape, dtype)`` of the framework's and
+            gives two functions of the inputs: one makes the outputs, one makes them and runs the
+            kernel. None: operators are plain functions, without gradients.
+        opaque: told each launch function, so that the framework's tracers do not look into it.
     """
 
     name: str
@@ -119,6 +125,8 @@ class Frontend:
     guard_addresses: bool = False
     event: Callable[[], Any] | None = None
     launch: Callable[[Any], Callable[[Mapping[str, Any]], Any]] | None = None
+    operator: Callable[[Any, Callable[..., Any]], tuple[Callable[..., Any], Any]] | None = None
+    opaque: Callable[[Callable[..., Any]], None] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():

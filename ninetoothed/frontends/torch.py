@@ -22,6 +22,7 @@ from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Device
+    from ninetoothed.kernels.operator import OperatorDefinition
 
 NINETOOTHED_CONTRACT = 1
 
@@ -169,6 +170,23 @@ def _namespace() -> Mapping[str, object]:
     }
 
 
+def _operator(definition: OperatorDefinition, functions: Callable[..., Any]) -> Any:
+    from ninetoothed.frontends.torch_operators import registered
+
+    return registered(definition, functions)
+
+
+def _opaque(launch: Callable[..., Any]) -> None:
+    """Under `torch.compile` a launch is one break of the graph: Dynamo does not look into it."""
+    from torch._C._dynamo import eval_frame
+
+    if hasattr(eval_frame, "set_code_exec_strategy"):
+        skip = eval_frame._FrameExecStrategy(
+            eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP
+        )
+        eval_frame.set_code_exec_strategy(launch.__code__, skip)
+
+
 FRONTEND = Frontend(
     name="torch",
     owns=owns_types(("torch", "Tensor")),
@@ -194,6 +212,8 @@ FRONTEND = Frontend(
     stored=stored,
     guard=_guard,
     event=_event,
+    operator=_operator,
+    opaque=_opaque,
 )
 
 

@@ -77,7 +77,7 @@ def refused(tensor: Any, is_stored: bool) -> str | None:
     if tracer is not None:
         return (
             f"is traced by {tracer}, which would leave the kernel out. Make an operator of the kernel, "
-            "as with `torch.library.custom_op`, and trace a call of that."
+            "as with `ninetoothed.op`, and trace a call of that."
         )
     return _storage_too_small(tensor)
 
@@ -194,19 +194,19 @@ _KINDS: _Kinds = (
     (
         _is_transformed,
         "is a stand-in of a transformation of torch.func (vmap, grad, jvp), which holds no elements of "
-        "its own. Make an operator of the kernel that has a rule for it, as with "
-        "`torch.library.register_vmap`.",
+        "its own. Make an operator of the kernel, as with "
+        "`ninetoothed.op`, which has a rule for `vmap` and, given a `backward`, for `grad`.",
     ),
     (
         _is_fake,
         "is a FakeTensor, which has a shape and no elements. Make an operator of the kernel, as with "
-        "`torch.library.custom_op`, which says what comes out for fake tensors.",
+        "`ninetoothed.op`, which says what comes out for fake tensors.",
     ),
     (
         _is_functional,
         "is a functional tensor, which torch.func.functionalize or torch.compile puts in another's "
         "place; storing to it is not seen. Make an operator of the kernel, as with "
-        "`torch.library.custom_op`.",
+        "`ninetoothed.op`.",
     ),
     (
         _is_wrapper,

@@ -75,6 +75,8 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     launch = namespace["launch"]
     slow.key_of = namespace["key_of"]
     launch.__source__ = text  # type: ignore[attr-defined]
+    if frontend.opaque is not None:
+        frontend.opaque(launch)
     return launch  # type: ignore[return-value]
 
 

@@ -199,7 +199,7 @@ def test_a_traced_call_is_refused():
     for _ in range(2):
         kernel(ones(), torch.zeros(6))
         kernel(ones(), torch.zeros(6))
-        with pytest.raises(ArgumentError, match="`x` is traced by torch.jit.trace.*custom_op"):
+        with pytest.raises(ArgumentError, match="`x` is traced by torch.jit.trace.*ninetoothed.op"):
             torch.jit.trace(function, (ones(),), check_trace=False)
 
 

@@ -1,0 +1,174 @@
+"""Kernels as PyTorch's operators: known to `torch.compile`, `torch.export`, autograd and `vmap`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.operator import OperatorDefinition
+from ninetoothed.tensors.arrange import NO_VALUE
+
+#: What a kind of input is in PyTorch's schemas.
+_TYPES = {
+    "tensor": "Tensor",
+    "number": "Scalar",
+    "int": "SymInt",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+}
+
+#: A library goes with its operators when it is collected.
+_LIBRARIES: list[Any] = []
+
+
+def registered(
+    definition: OperatorDefinition, functions: Callable[..., Any]
+) -> tuple[Callable[..., Any], tuple[type, ...]]:
+    """The operator, registered; see `Frontend.operator`.
+
+    Raises:
+        ArgumentError: there is an operator of this name.
+    """
+    import torch
+
+    namespace, _, name = definition.name.partition("::")
+    if hasattr(getattr(torch.ops, namespace), name):
+        raise ArgumentError(
+            f"PyTorch has an operator {definition.name!r}; give this one another name"
+        )
+    allocate, forward = functions(_empty)
+    library = torch.library.Library(namespace, "FRAGMENT")
+    _LIBRARIES.append(library)
+    library.define(f"{name}{_schema(definition)}", tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl(name, forward, "CompositeExplicitAutograd")
+    torch.library.register_fake(definition.name, allocate, lib=library)
+    operator = getattr(getattr(torch.ops, namespace), name).default
+    function = operator
+    if definition.backward is not None:
+        setup_context = _setup_context(definition)
+        backward = _backward(definition, definition.backward)
+        torch.library.register_autograd(
+            definition.name, backward, setup_context=setup_context, lib=library
+        )
+        function = _transformable(definition, operator, setup_context, backward)
+    if not any(entry.is_changed for entry in definition.inputs):
+        torch.library.register_vmap(definition.name, _over_batch(function), lib=library)
+    return function, (torch.Tensor, torch.nn.Parameter)
+
+
+def _transformable(
+    definition: OperatorDefinition,
+    operator: Any,
+    setup_context: Callable[..., None],
+    backward: Callable[..., Any],
+) -> Callable[..., Any]:
+    """The operator, which `torch.func`'s transformations reach by a function of autograd's.
+
+    Registered gradients are those of autograd alone.
+    """
+    import torch
+
+    parts = {
+        "forward": operator,
+        "setup_context": setup_context,
+        "backward": backward,
+        "vmap": _over_batch(lambda *arguments: call(*arguments)),
+    }
+    static: dict[str, Any] = {name: staticmethod(function) for name, function in parts.items()}
+    function = type(definition.name.partition("::")[2], (torch.autograd.Function,), static)
+    parameters = [
+        inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
+        for e in definition.inputs
+    ]
+    signature = inspect.Signature(parameters)
+    is_compiling = torch.compiler.is_compiling
+    is_transformed = torch._C._are_functorch_transforms_active
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if is_compiling() or not is_transformed():
+            return operator(*arguments, **keywords)
+        bound = signature.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        return function.apply(*bound.arguments.values())  # type: ignore[attr-defined]
+
+    return call
+
+
+def _empty(beside: Any, shape: Any, dtype: Any) -> Any:
+    return beside.new_empty(shape, dtype=dtype)
+
+
+def _schema(definition: OperatorDefinition) -> str:
+    """Its arguments and results in PyTorch's language of schemas."""
+    parts = []
+    for place, entry in enumerate(definition.inputs):
+        type_ = f"Tensor(a{place}!)" if entry.is_changed else _TYPES[entry.kind]
+        default = "" if entry.default is NO_VALUE else f"={_shown(entry.default)}"
+        parts.append(f"{type_} {entry.name}{default}")
+    results = ", ".join("Tensor" for _ in definition.outputs)
+    return f"({', '.join(parts)}) -> {results if len(definition.outputs) == 1 else f'({results})'}"
+
+
+def _shown(default: Any) -> str:
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+def _setup_context(definition: OperatorDefinition) -> Callable[..., None]:
+    places = {entry.name: place for place, entry in enumerate(definition.inputs)}
+    made = {entry.name: place for place, entry in enumerate(definition.outputs)}
+    is_single = len(definition.outputs) == 1
+
+    def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        outputs = (output,) if is_single else output
+        kept = [inputs[places[n]] if n in places else outputs[made[n]] for n in definition.saved]
+        tensors = [value for value in kept if hasattr(value, "requires_grad")]
+        ctx.save_for_backward(*tensors)
+        ctx.kept = [None if hasattr(value, "requires_grad") else (value,) for value in kept]
+
+    return setup_context
+
+
+def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) -> Callable[..., Any]:
+    tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        saved = iter(ctx.saved_tensors)
+        kept = [next(saved) if value is None else value[0] for value in ctx.kept]
+        found = derivative(*gradients, *kept)
+        found = (found,) if not isinstance(found, (tuple, list)) else tuple(found)
+        if len(found) != len(tensors):
+            raise ArgumentError(
+                f"operator {definition.name!r}: `backward` gave {len(found)} gradients, and there are "
+                f"{len(tensors)} tensors among the inputs"
+            )
+        result: list[Any] = [None] * len(definition.inputs)
+        for place, gradient in zip(tensors, found):
+            result[place] = gradient
+        return tuple(result)
+
+    return backward
+
+
+def _over_batch(operator: Any) -> Callable[..., Any]:
+    """The operator for `torch.vmap`: once for each element of the batch."""
+
+    def over_batch(info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
+        import torch
+
+        results = [
+            operator(
+                *(
+                    argument if dim is None else argument.select(dim, index)
+                    for argument, dim in zip(arguments, in_dims)
+                )
+            )
+            for index in range(info.batch_size)
+        ]
+        if isinstance(results[0], torch.Tensor):
+            return torch.stack(results), 0
+        return tuple(map(torch.stack, zip(*results))), (0,) * len(results[0])
+
+    return over_batch

@@ -1,0 +1,271 @@
+"""What an operator is without a framework: a kernel's inputs, the outputs it makes, what it changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.errors import ArgumentError, near
+from ninetoothed.kernels.definition import Definition
+from ninetoothed.language import dtypes
+from ninetoothed.program.written import written
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.tensors.arrange import NO_VALUE, Parameter
+from ninetoothed.tensors.level import Level
+
+#: What a constant's default, or a scalar's element type, makes its kind.
+_KINDS: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str"}
+
+
+@dataclass(frozen=True)
+class Like:
+    """An output of the shape and element type of an input: `like`."""
+
+    name: str
+
+
+def like(name: str) -> Like:
+    """An output that has the shape and the element type of the input of this name, contiguous."""
+    return Like(name)
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of an operator.
+
+    Attributes:
+        name: the kernel's name for it.
+        kind: ``"tensor"``, ``"number"`` (an int, a float or a bool), ``"int"``, ``"float"``,
+            ``"bool"`` or ``"str"``.
+        default: what it is where it is left out, or `NO_VALUE`.
+        is_changed: whether it is a tensor that the kernel stores to.
+    """
+
+    name: str
+    kind: str
+    default: Any = NO_VALUE
+    is_changed: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tensor that an operator makes.
+
+    Attributes:
+        name: the kernel's name for it.
+        shape: the name of the input that has the same, or an expression for each dimension over the
+            inputs' sizes and the constexpr symbols.
+        dtype: the name of the input that has the same, or an element type.
+    """
+
+    name: str
+    shape: str | tuple[Any, ...]
+    dtype: str | dtypes.DType
+
+
+@dataclass(frozen=True)
+class OperatorDefinition:
+    """An operator.
+
+    Attributes:
+        name: ``"namespace::name"``.
+        kernel: the kernel's definition.
+        inputs: the arguments, in the kernel's order.
+        outputs: what it makes, in the kernel's order.
+        backward: a function of the gradients of the outputs, then of what `saved` names; it gives the
+            gradient of each tensor among the inputs, or None for one that has none.
+        saved: names of inputs and outputs.
+        constants: constexpr symbols and parameters that have the same value in every call.
+    """
+
+    name: str
+    kernel: Definition
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    backward: Callable[..., Any] | None = None
+    saved: tuple[str, ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tensors(self) -> tuple[Input, ...]:
+        """The tensors among the inputs."""
+        return tuple(entry for entry in self.inputs if entry.kind == "tensor")
+
+    def shape_text(self, output: Output, shape: str) -> str:
+        """An output's shape as Python over the inputs' names.
+
+        Args:
+            shape: an expression for the shape of a tensor, `Frontend.shape`.
+        """
+        if isinstance(output.shape, str):
+            return shape.format(x=output.shape)
+        sizes = self._sizes(shape)
+        parts = [ast.unparse(as_symbol(size).ast(sizes.__getitem__)) for size in output.shape]
+        return f"({''.join(f'{part}, ' for part in parts)})"
+
+    def _symbol(self, name: str) -> ast.expr:
+        if name in self.constants:
+            return ast.Constant(self.constants[name])
+        return ast.Name(name, ast.Load())
+
+    def _sizes(self, shape: str) -> dict[Symbol, ast.expr]:
+        """Where each size, and each symbol, is found."""
+        found: dict[Symbol, ast.expr] = {
+            symbol: self._symbol(self.kernel.names[symbol]) for symbol in self.kernel.symbols
+        }
+        tensors = {entry.name for entry in self.tensors}
+        for parameter in self.kernel.tensor_parameters:
+            if parameter.name not in tensors:
+                continue
+            for dim, size in enumerate(parameter.source.shape):
+                text = f"{shape.format(x=parameter.name)}[{dim}]"
+                found.setdefault(as_symbol(size), ast.parse(text, mode="eval").body)
+        return found
+
+
+def define_operator(
+    name: str,
+    kernel: Definition,
+    outputs: Mapping[str, Any],
+    backward: Callable[..., Any] | None = None,
+    saved: Sequence[str] = (),
+    constants: Mapping[str, Any] | None = None,
+) -> OperatorDefinition:
+    """Pairs a kernel's parameters with what is said of its outputs; see `op`.
+
+    Raises:
+        ArgumentError: a name or an output is not as it must be.
+    """
+    namespace, _, own = name.partition("::")
+    if not (namespace.isidentifier() and own.isidentifier()):
+        raise ArgumentError(f"an operator's name is 'namespace::name', not {name!r}")
+    constants = dict(constants or {})
+    symbols = [kernel.names[symbol] for symbol in kernel.symbols]
+    fixable = [p.name for p in kernel.call_parameters if p.kind == "constexpr"] + symbols
+    for constant in constants:
+        if constant not in fixable:
+            raise ArgumentError(
+                f"operator {name!r}: `constants` has {constant!r}, which is no constant of kernel "
+                f"`{kernel.name}`.{near(constant, fixable)}"
+            )
+    stored = written(kernel.program)
+    tensors = [p.name for p in kernel.tensor_parameters]
+    for output in outputs:
+        if output not in tensors:
+            raise ArgumentError(
+                f"operator {name!r}: {output!r} is no tensor of kernel `{kernel.name}`."
+                f"{near(output, tensors)}"
+            )
+        if output not in stored:
+            raise ArgumentError(
+                f"operator {name!r}: kernel `{kernel.name}` does not store to `{output}`; an output "
+                "is a tensor that it stores to"
+            )
+    inputs = [
+        Input(p.name, _kind(p, name), _default(p), p.kind == "tensor" and p.name in stored)
+        for p in kernel.call_parameters
+        if p.name not in outputs and p.name not in constants
+    ]
+    inputs += [Input(symbol, "int") for symbol in symbols if symbol not in constants]
+    _check_defaults_last(name, inputs)
+    made = [
+        _output(name, kernel, entry, outputs[entry], [i.name for i in inputs if i.kind == "tensor"])
+        for entry in tensors
+        if entry in outputs
+    ]
+    known = [*(entry.name for entry in inputs), *outputs]
+    for entry in saved:
+        if entry not in known:
+            raise ArgumentError(
+                f"operator {name!r}: `saved` has {entry!r}, which is neither an input nor an output."
+                f"{near(entry, known)}"
+            )
+    changed = [entry.name for entry in inputs if entry.is_changed]
+    if backward is not None and changed:
+        raise ArgumentError(
+            f"operator {name!r} changes {', '.join(f'`{c}`' for c in changed)} in place, so it can "
+            "have no `backward`: make an output of it"
+        )
+    if not made and not changed:
+        raise ArgumentError(f"operator {name!r}: kernel `{kernel.name}` stores to no tensor")
+    return OperatorDefinition(
+        name, kernel, tuple(inputs), tuple(made), backward, tuple(saved), constants
+    )
+
+
+def _kind(parameter: Parameter, operator: str) -> str:
+    if parameter.kind == "tensor":
+        return "tensor"
+    if parameter.kind == "scalar":
+        dtype = parameter.dtype
+        if not isinstance(dtype, dtypes.DType):
+            return "number"
+        return "bool" if dtype is dtypes.bool else "float" if dtype.is_floating() else "int"
+    for type_, kind in _KINDS.items():
+        if isinstance(parameter.value, type_):
+            return kind
+    raise ArgumentError(
+        f"operator {operator!r}: what `{parameter.name}` is cannot be told; give the constant a "
+        "default of its type, `Tensor(0, constexpr=True, value=...)`, a bool, an int, a float or a str, or "
+        "its value in `constants`"
+    )
+
+
+def _default(parameter: Parameter) -> Any:
+    return parameter.value if parameter.kind == "constexpr" else NO_VALUE
+
+
+def _check_defaults_last(name: str, inputs: Sequence[Input]) -> None:
+    has_default = False
+    for entry in inputs:
+        if has_default and entry.default is NO_VALUE:
+            raise ArgumentError(
+                f"operator {name!r}: `{entry.name}` has no default and follows what has one; put "
+                "constants with a default last"
+            )
+        has_default |= entry.default is not NO_VALUE
+
+
+def _output(
+    operator: str, kernel: Definition, name: str, form: Any, tensors: Sequence[str]
+) -> Output:
+    subject = f"operator {operator!r}: output `{name}`"
+    if isinstance(form, Like):
+        if form.name not in tensors:
+            raise ArgumentError(
+                f"{subject} is like {form.name!r}, which is no tensor among the inputs."
+                f"{near(form.name, tensors)}"
+            )
+        return Output(name, form.name, form.name)
+    if not (isinstance(form, tuple) and len(form) == 2 and isinstance(form[0], (tuple, list))):
+        raise ArgumentError(
+            f"{subject} must be `like(name)` or `(shape, dtype)`, a tuple of sizes and an element "
+            f"type or the name of an input that has it, not {form!r}"
+        )
+    shape, dtype = tuple(form[0]), form[1]
+    known = set(kernel.symbols)
+    for parameter in kernel.tensor_parameters:
+        if parameter.name in tensors:
+            known |= {as_symbol(size) for size in parameter.source.shape}
+    for size in shape:
+        missing = [str(leaf) for leaf in as_symbol(size).leaves() if leaf not in known]
+        if missing:
+            raise ArgumentError(
+                f"{subject} has the size `{size}`, but {', '.join(missing)} is neither a size of an "
+                "input nor a constexpr symbol of the kernel"
+            )
+    if isinstance(dtype, Level):
+        dtype = next((p.name for p in kernel.tensor_parameters if p.source is dtype.source), dtype)
+    if dtype is None:
+        # The element type of a symbolic tensor for which none was declared: that of the input.
+        dtype = tensors[0]
+    if (isinstance(dtype, str) and dtype not in tensors) or not isinstance(
+        dtype, (str, dtypes.DType)
+    ):
+        raise ArgumentError(
+            f"{subject} has the element type {dtype!r}; it must be one of ninetoothed's or the name of "
+            f"a tensor among the inputs: {', '.join(tensors)}"
+        )
+    return Output(name, shape, dtype)

@@ -1,0 +1,171 @@
+"""`op`: a kernel as an operator, which makes its outputs, in every framework that has operators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ninetoothed import plugins, threads
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.operator import OperatorDefinition, define_operator
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.tensors.arrange import NO_VALUE
+
+#: The names of a generated text that are not inputs or outputs of the operator.
+_OWN_NAMES = ("kernel_", "empty_", "native_", "default_", "constant_", "found_")
+
+
+def op(
+    name: str,
+    kernel: Kernel,
+    outputs: Mapping[str, Any],
+    backward: Callable[..., Any] | None = None,
+    saved: Sequence[str] = (),
+    constants: Mapping[str, Any] | None = None,
+) -> Operator:
+    """An operator of a kernel: a function that takes the inputs and returns new outputs.
+
+    Args:
+        name: ``"namespace::name"``, under which frameworks register it.
+        kernel: made by `make` or `jit`.
+        outputs: for each tensor that is made, ``like("input")`` or ``(shape, dtype)``: sizes over the
+            kernel's symbolic tensors and an element type, or the name of the input that has it. A
+            tensor that the kernel stores to and that is not listed is changed in place.
+        backward: given the gradients of the outputs, then the values of `saved`, gives the gradients
+            of the tensors among the inputs in order, None where there is none; the gradient itself
+            where there is one tensor.
+        saved: names of inputs and outputs that ``backward`` needs.
+        constants: values of constexpr symbols and parameters, by name, that calls then do not give.
+
+    Returns:
+        a function of the inputs, in the kernel's order or by name, then of the constexpr symbols. It
+        returns the output, a tuple of several, or None where all is changed in place.
+
+    Raises:
+        ArgumentError: a name or an output is not as it must be.
+    """
+    definition = define_operator(name, kernel.definition, outputs, backward, saved, constants)
+    return Operator(kernel, definition)
+
+
+class Operator:
+    """A kernel as an operator; see `op`.
+
+    Attributes:
+        kernel: the kernel that runs.
+        definition: what the operator is without a framework.
+    """
+
+    def __init__(self, kernel: Kernel, definition: OperatorDefinition) -> None:
+        self.kernel = kernel
+        self.definition = definition
+        self._lock = threads.reentrant_lock()
+        self._functions: dict[Any, Callable[..., Any]] = {}
+        self._by_type: dict[type, Callable[..., Any]] = {}
+        self.__doc__ = kernel.__doc__
+        # Where a framework is loaded already, its compilers may see the first call.
+        for frontend in plugins.MANAGER.frontends():
+            if frontend.operator is not None and frontend.name in sys.modules:
+                self._function(frontend)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.definition.name} of {self.kernel!r}>"
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        for argument in (*arguments, *keywords.values()):
+            function = self._by_type.get(type(argument))
+            if function is not None:
+                return function(*arguments, **keywords)
+        return self._found(arguments, keywords)(*arguments, **keywords)
+
+    def _found(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
+        """The function for the framework of the arguments."""
+        for argument in (*arguments, *keywords.values()):
+            frontend = plugins.find_frontend(type(argument))
+            if frontend is not None:
+                return self._by_type.setdefault(type(argument), self._function(frontend))
+        listed = ", ".join(type(each).__name__ for each in (*arguments, *keywords.values()))
+        raise ArgumentError(
+            f"operator {self.definition.name!r} takes at least one tensor; it got {listed or 'nothing'}"
+        )
+
+    def _function(self, frontend: Any) -> Callable[..., Any]:
+        with self._lock:
+            if frontend not in self._functions:
+                self._functions[frontend] = self._made(frontend)
+            return self._functions[frontend]
+
+    def _made(self, frontend: Any) -> Callable[..., Any]:
+        def functions(empty: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+            return _generated(self.definition, self.kernel, frontend, empty)
+
+        if frontend.operator is not None:
+            function, types = frontend.operator(self.definition, functions)
+            self._by_type |= dict.fromkeys(types, function)
+            return function  # type: ignore[no-any-return]
+        if self.definition.backward is not None:
+            raise ArgumentError(
+                f"operator {self.definition.name!r} has a `backward`, but the frontend of "
+                f"{frontend.name} knows no operators with gradients; make one without"
+            )
+
+        def empty(beside: Any, shape: Any, dtype: Any) -> Any:
+            device = frontend.device_of(frontend.evaluate("device", beside))
+            return frontend.empty(tuple(shape), frontend.dtype_of(dtype), device)
+
+        return functions(empty)[1]
+
+
+def _generated(
+    definition: OperatorDefinition, kernel: Kernel, frontend: Any, empty: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Two functions of the inputs: one that makes the outputs, one that has the kernel write them too.
+
+    Args:
+        empty: makes an uninitialised tensor beside another, of a shape and a framework's dtype.
+    """
+    taken = {*definition.kernel.call_names}
+    own = {
+        name: name + "_" * sum(len(t) for t in taken if t.startswith(name)) for name in _OWN_NAMES
+    }
+    apart = frontend.apart_from(taken)
+    namespace = {**apart.names, own["kernel_"]: kernel, own["empty_"]: empty}
+    parameters = []
+    for place, entry in enumerate(definition.inputs):
+        has_default = entry.default is not NO_VALUE
+        default = f"{own['default_']}{place}"
+        parameters.append(f"{entry.name}={default}" if has_default else entry.name)
+        if has_default:
+            namespace[default] = entry.default
+    beside = definition.tensors[0].name if definition.tensors else "None"
+    made = []
+    for place, output in enumerate(definition.outputs):
+        dtype = f"{own['native_']}{place}"
+        if isinstance(output.dtype, str):
+            dtype = apart.dtype.format(x=output.dtype)
+        else:
+            namespace[dtype] = frontend.native_dtype(output.dtype)
+        shape = definition.shape_text(output, apart.shape)
+        made.append(f"{output.name} = {own['empty_']}({beside}, {shape}, {dtype})")
+    names = [output.name for output in definition.outputs]
+    result = names[0] if len(names) == 1 else f"({', '.join(names)},)" if names else "None"
+    given = list(definition.kernel.call_names)
+    for place, name in enumerate(given):
+        if name in definition.constants:
+            given[place] = f"{own['constant_']}{place}"
+            namespace[given[place]] = definition.constants[name]
+    call = f"{own['kernel_']}({', '.join(given)})"
+    listed = ", ".join(parameters)
+    found = own["found_"]
+    text = "\n    ".join([f"def allocate({listed}):", *made, f"return {result}"])
+    text += "\n\n\n" + "\n    ".join(
+        [
+            f"def forward({listed}):",
+            *made,
+            f"{found} = {call}",
+            f"return {result} if {found} is None else {found}",
+        ]
+    )
+    exec(compile(f"{text}\n", f"<operator {definition.name}>", "exec"), namespace)
+    return namespace["allocate"], namespace["forward"]  # type: ignore[return-value]
