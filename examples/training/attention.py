@@ -1,0 +1,238 @@
+"""Scaled dot-product attention with the backward of FlashAttention-2.
+
+Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", algorithms 1
+and 2. The scores are computed again in backward; one kernel walks over keys for the gradient of a
+block of queries, one over queries for those of a block of keys and values.
+"""
+
+import math
+
+import ninetoothed
+import ninetoothed.language as ntl
+from examples.training.common import operator
+from ninetoothed import Tensor, block_size, like
+
+BLOCK_SIZE_M = block_size(lower_bound=32, upper_bound=128)
+BLOCK_SIZE_N = block_size(lower_bound=32, upper_bound=128)
+
+
+def held(tensor, size):
+    """A block of rows of one head a program: (b, h, blocks, 1) tiles (size, d)."""
+    arranged = tensor.tile((1, 1, size, -1))
+    arranged.dtype = arranged.dtype.squeeze((0, 1))
+
+    return arranged
+
+
+def walked(tensor, size, beside):
+    """All blocks of rows of a head for every program of it."""
+    arranged = tensor.tile((1, 1, size, -1)).tile((1, 1, -1, -1))
+    arranged = arranged.expand((-1, -1, beside.shape[2], -1))
+    arranged.dtype = arranged.dtype.squeeze((0, 1, 3))
+    arranged.dtype.dtype = arranged.dtype.dtype.squeeze((0, 1))
+
+    return arranged
+
+
+def held_statistic(tensor, size):
+    arranged = tensor.tile((1, 1, size)).unsqueeze(3)
+    arranged.dtype = arranged.dtype.squeeze((0, 1))
+
+    return arranged
+
+
+def walked_statistic(tensor, size, beside):
+    arranged = tensor.tile((1, 1, size)).tile((1, 1, -1))
+    arranged = arranged.expand((-1, -1, beside.shape[2])).unsqueeze(3)
+    arranged.dtype = arranged.dtype.squeeze((0, 1))
+    arranged.dtype.dtype = arranged.dtype.dtype.squeeze((0, 1))
+
+    return arranged
+
+
+def forward_arrangement(query, key, value, scale, is_causal, output, log_sum):
+    queries = held(query, BLOCK_SIZE_M)
+
+    return (
+        queries,
+        walked(key, BLOCK_SIZE_N, queries),
+        walked(value, BLOCK_SIZE_N, queries),
+        scale,
+        is_causal,
+        held(output, BLOCK_SIZE_M),
+        held_statistic(log_sum, BLOCK_SIZE_M),
+    )
+
+
+def forward(query, key, value, scale, is_causal, output, log_sum):
+    accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
+    maximum = ntl.full((query.shape[0],), float("-inf"), dtype=ntl.float32)
+    total = ntl.zeros((query.shape[0],), dtype=ntl.float32)
+
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i])) * scale
+        position = key[i].offsets(-2)[None, :]
+        is_seen = position < key.source.shape[-2]
+
+        if is_causal:
+            is_seen = is_seen & (position <= query.offsets(-2)[:, None])
+
+        scores = ntl.where(is_seen, scores, float("-inf"))
+        new_maximum = ntl.maximum(maximum, ntl.max(scores, axis=1))
+        weights = ntl.exp(scores - new_maximum[:, None])
+        correction = ntl.exp(maximum - new_maximum)
+
+        accumulator = accumulator * correction[:, None]
+        accumulator += ntl.dot(ntl.cast(weights, value.dtype.dtype), value[i])
+        total = total * correction + ntl.sum(weights, axis=1)
+        maximum = new_maximum
+
+    output = accumulator / total[:, None]
+    log_sum = maximum + ntl.log(total)
+
+
+def query_arrangement(
+    gradient, query, key, value, scale, is_causal, log_sum, delta, query_gradient
+):
+    queries = held(query, BLOCK_SIZE_M)
+
+    return (
+        held(gradient, BLOCK_SIZE_M),
+        queries,
+        walked(key, BLOCK_SIZE_N, queries),
+        walked(value, BLOCK_SIZE_N, queries),
+        scale,
+        is_causal,
+        held_statistic(log_sum, BLOCK_SIZE_M),
+        held_statistic(delta, BLOCK_SIZE_M),
+        held(query_gradient, BLOCK_SIZE_M),
+    )
+
+
+def query_backward(gradient, query, key, value, scale, is_causal, log_sum, delta, query_gradient):
+    total = ntl.zeros(query_gradient.shape, dtype=ntl.float32)
+
+    for i in range(key.shape[0]):
+        scores = ntl.dot(query, ntl.trans(key[i])) * scale
+        position = key[i].offsets(-2)[None, :]
+        is_seen = position < key.source.shape[-2]
+
+        if is_causal:
+            is_seen = is_seen & (position <= query.offsets(-2)[:, None])
+
+        weights = ntl.where(is_seen, ntl.exp(scores - log_sum[:, None]), 0)
+        change = ntl.dot(gradient, ntl.trans(value[i])) - delta[:, None]
+        total += ntl.dot(ntl.cast(weights * change, key.dtype.dtype), key[i])
+
+    query_gradient = total * scale
+
+
+def key_arrangement(
+    gradient, query, key, value, scale, is_causal, log_sum, delta, key_gradient, value_gradient
+):
+    keys = held(key, BLOCK_SIZE_N)
+
+    return (
+        walked(gradient, BLOCK_SIZE_M, keys),
+        walked(query, BLOCK_SIZE_M, keys),
+        keys,
+        held(value, BLOCK_SIZE_N),
+        scale,
+        is_causal,
+        walked_statistic(log_sum, BLOCK_SIZE_M, keys),
+        walked_statistic(delta, BLOCK_SIZE_M, keys),
+        held(key_gradient, BLOCK_SIZE_N),
+        held(value_gradient, BLOCK_SIZE_N),
+    )
+
+
+def key_backward(
+    gradient, query, key, value, scale, is_causal, log_sum, delta, key_gradient, value_gradient
+):
+    of_keys = ntl.zeros(key_gradient.shape, dtype=ntl.float32)
+    of_values = ntl.zeros(value_gradient.shape, dtype=ntl.float32)
+
+    for i in range(query.shape[0]):
+        scores = ntl.dot(query[i], ntl.trans(key)) * scale
+        position = query[i].offsets(-2)[:, None]
+        is_seen = position < query.source.shape[-2]
+
+        if is_causal:
+            is_seen = is_seen & (key.offsets(-2)[None, :] <= position)
+
+        weights = ntl.where(is_seen, ntl.exp(scores - log_sum[i][:, None]), 0)
+        of_values += ntl.dot(ntl.cast(ntl.trans(weights), gradient.dtype.dtype), gradient[i])
+        change = ntl.dot(gradient[i], ntl.trans(value)) - delta[i][:, None]
+        of_keys += ntl.dot(ntl.cast(ntl.trans(weights * change), query.dtype.dtype), query[i])
+
+    key_gradient = of_keys * scale
+    value_gradient = of_values
+
+
+def heads():
+    """Symbolic (batch, heads, length, size)."""
+    return Tensor(4, shape_options=(None, None, None, {"constexpr": True}))
+
+
+def scalars():
+    """The scale, and whether queries see no later keys."""
+    return Tensor(0, dtype=ninetoothed.float32), Tensor(0, constexpr=True, value=False)
+
+
+scale, _ = scalars()
+causal = Tensor(0, constexpr=True)
+
+
+def _operators(is_causal):
+    """Forward, and the two backward ones, causal or not."""
+    name = "causal_attention" if is_causal else "attention"
+    constants = {"is_causal": is_causal}
+    query = heads()
+
+    of_queries = operator(
+        f"{name}_query_backward",
+        query_arrangement,
+        query_backward,
+        (*(heads() for _ in range(4)), scale, causal, Tensor(3), Tensor(3), heads()),
+        {"query_gradient": like("query")},
+        constants=constants,
+    )
+    of_keys = operator(
+        f"{name}_key_backward",
+        key_arrangement,
+        key_backward,
+        (*(heads() for _ in range(4)), scale, causal, Tensor(3), Tensor(3), heads(), heads()),
+        {"key_gradient": like("key"), "value_gradient": like("value")},
+        constants=constants,
+    )
+
+    def gradients(gradient, _, query, key, value, scale, output, log_sum):
+        delta = (gradient.float() * output.float()).sum(-1)
+        given = gradient, query, key, value, scale, log_sum, delta
+
+        return of_queries(*given), *of_keys(*given)
+
+    return operator(
+        name,
+        forward_arrangement,
+        forward,
+        (query, heads(), heads(), scale, causal, heads(), Tensor(3)),
+        {"output": like("query"), "log_sum": (query.shape[:3], ninetoothed.float32)},
+        backward=gradients,
+        saved=("query", "key", "value", "scale", "output", "log_sum"),
+        constants=constants,
+    )
+
+
+plain, causal_one = _operators(False), _operators(True)
+
+
+def attention(query, key, value, is_causal=False, scale=None):
+    """The attention of queries (b, h, m, d) over keys and values (b, h, n, d).
+
+    With `is_causal`, query i sees keys 0 to i. The scale is 1 / sqrt(d) unless given.
+    """
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    output, _ = (causal_one if is_causal else plain)(query, key, value, scale)
+
+    return output
