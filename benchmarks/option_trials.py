@@ -45,8 +45,7 @@ from ninetoothed.backends.triton.backend import TritonBackend
 from ninetoothed.backends.triton.options import folded_gather, interleaved_pairs, tma_pipeline
 from ninetoothed.backends.triton.planning.choices import defaults
 from ninetoothed.backends.triton.planning.planner import Planner
-from ninetoothed.backends.triton.specialization import divisors, magic_division
-from ninetoothed.backends.triton.specialization import size_ratios as ratios_of_sizes
+from ninetoothed.backends.triton.specialization import divisors, magic_division, size_ratios
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.tuning.space import Config
@@ -65,19 +64,19 @@ GAIN, LOSS = 1.01, 0.99
 STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "one_loop": (tma_pipeline, "is_one_loop", lambda kernel, environment: False),
     "by_inverses": (program_order, "are_inverses_exact", lambda grid: False),
-    "interior": (full_tiles, "conditions", lambda *_: frozenset()),
-    "interleave": (interleaved_pairs, "run", lambda program, accesses, variant: program),
-    "folded": (folded_gather, "folds", lambda *_: frozenset()),
-    "quotients": (magic_division, "bounded", lambda *_: iter(())),
-    "ratios": (ratios_of_sizes, "known", lambda *_: iter(())),
+    "full_tile_versioning": (full_tiles, "conditions", lambda *_: frozenset()),
+    "interleaved_pairs": (interleaved_pairs, "run", lambda program, accesses, facts: program),
+    "folded_gather": (folded_gather, "folds", lambda *_: frozenset()),
+    "magic_division": (magic_division, "bounded", lambda *_: iter(())),
+    "size_ratios": (size_ratios, "known", lambda *_: iter(())),
     # What Triton asks of its own accord.
     "divisors": (divisors, "divisor", lambda number: 1 if number % divisors.MOST else 16),
 }
 
 #: What cannot be without an option.
 _DEPENDENTS = {
-    "descriptors": ("persistent", "ring"),
-    "split": ("shares",),
+    "descriptors": ("persistent", "tma_pipeline"),
+    "split_k": ("cooperative_reduction",),
 }
 
 
@@ -120,7 +119,7 @@ class Trial:
 def _trials() -> dict[str, Trial]:
     # All options are off by default but for one.
     off = defaults()
-    off["hints"] = 0
+    off["eviction_policy"] = 0
     found = [Trial(name, option=name, value=value) for name, value in off.items()]
     found += [Trial(name, step=name) for name in STEPS]
     return {trial.name: trial for trial in found}
@@ -130,7 +129,7 @@ TRIALS = _trials()
 
 #: Names of several trials.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "trial": ("shares", "one_loop", "by_inverses"),
+    "trial": ("cooperative_reduction", "one_loop", "by_inverses"),
 }
 GROUPS["steps"] = tuple(name for name in STEPS if name not in GROUPS["trial"])
 GROUPS["others"] = tuple(
@@ -286,7 +285,7 @@ class Workshop:
 
 def _is_taken(trial: Trial, operation: Operation, plan: Planned) -> bool:
     """Whether one kernel has what is tried."""
-    if trial.option and trial.option != "hints":
+    if trial.option and trial.option != "eviction_policy":
         return trial.option in dict(plan.config.options)
     fresh, config = Kernels().of(operation), plan.config
     if trial.option:

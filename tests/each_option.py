@@ -1,7 +1,7 @@
 """A plugin of pytest: every test once for each of some values of the Triton backend's options.
 
-``python -m pytest -p tests.each_option --each-option hints=0,hints=1 tests/gpu``. A value is fixed as
-``$NINETOOTHED_OPTIONS`` would have it, in the tests' processes and in those that they start. Where
+``python -m pytest -p tests.each_option --each-option split_k=1,split_k=3 tests/gpu``. A value is fixed
+as ``$NINETOOTHED_OPTIONS`` would have it, in the tests' processes and in those that they start. Where
 an option does not apply to a kernel it stays off, so a line of the table says how often it did.
 
 Tests that fix options themselves are marked ``fixes_options`` and skipped: they are the same in every
@@ -130,7 +130,7 @@ class _Row:
         if self.done < self.tests:
             told.append(f"{self.tests - self.done} not run")
         used = f", taken in {self.taken} of {self.choices} choices" if self.choices else ""
-        yield f"{value:14} {', '.join(told)}{used} ({self.seconds:.0f} s of tests)"
+        yield f"{value:27} {', '.join(told)}{used} ({self.seconds:.0f} s of tests)"
         for nodeid, reason in list(self.failed.items())[:_MOST_TOLD]:
             yield f"    {nodeid}: {reason}"
 

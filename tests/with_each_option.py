@@ -21,11 +21,11 @@ from ninetoothed.errors import DeviceError
 
 #: What options are fixed at that are not just on or off; one of the values is the plain translation.
 _VALUES = {
-    "group": (8, 1, 4),
-    "programs": (1, 4),
-    "split": (1, 3),
-    "shares": (0, 1, 2),
-    "ring": (0, 1, 2),
+    "swizzle": (8, 1, 4),
+    "program_coarsening": (1, 4),
+    "split_k": (1, 3),
+    "cooperative_reduction": (0, 1, 2),
+    "tma_pipeline": (0, 1, 2),
 }
 
 #: The tests that an option could break, on a GPU and without one.
@@ -60,7 +60,7 @@ def has_cuda() -> bool:
 def main() -> int:
     """Run pytest; gives its exit status."""
     parser = argparse.ArgumentParser("python -m tests.with_each_option", description=__doc__)
-    parser.add_argument("--options", help="these values alone, as in split=3,ahead=1")
+    parser.add_argument("--options", help="these values alone, as in split_k=3,register_prefetch=1")
     chosen, arguments = parser.parse_known_args()
     values = chosen.options.split(",") if chosen.options else all_values()
     environment = {**os.environ, "NINETOOTHED_TUNE": "none"}

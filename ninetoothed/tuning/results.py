@@ -20,7 +20,7 @@ from ninetoothed.errors import NineToothedError
 from ninetoothed.tuning.space import EFFORTS, Config
 
 #: Of what an entry and an exported file look like. Entries of another format are never read.
-FORMAT = 2
+FORMAT = 3
 
 #: The kind of the cache's entries.
 KIND = "tuning"

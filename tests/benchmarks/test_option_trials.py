@@ -139,27 +139,37 @@ def tried(tmp_path: Path, *arguments: str) -> dict[str, Any]:
 def test_an_option_is_tried_in_all_settings_where_the_tuner_takes_it(
     machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (result,) = tried(tmp_path, "--tasks", "silu", "--options", "hints,overlap,split")["results"]
-    assert result["not taken"] == ["split"]
-    assert "hints=0" in result["configs"]["hints=0"]["0: silu"]
-    assert "overlap" not in result["configs"]["overlap off, same"]["0: silu"]
+    (result,) = tried(
+        tmp_path, "--tasks", "silu", "--options", "eviction_policy,dependent_launch,split_k"
+    )["results"]
+    assert result["not taken"] == ["split_k"]
+    assert "eviction_policy=0" in result["configs"]["eviction_policy=0"]["0: silu"]
+    assert "dependent_launch" not in result["configs"]["dependent_launch off, same"]["0: silu"]
     found = {(each["trial"], each["without"]): each["ratios"] for each in result["trials"]}
-    assert set(found) == {(name, way) for name in ("hints", "overlap") for way in ("tuned", "same")}
+    assert set(found) == {
+        (name, way) for name in ("eviction_policy", "dependent_launch") for way in ("tuned", "same")
+    }
     for (name, _), spreads in found.items():
         assert list(spreads) == list(SETTINGS)
         # To have no hints is an option more to this machine.
         medians = [spread["median"] for spread in spreads.values()]
-        assert name == "hints" or medians == [pytest.approx(1 / 0.9)] * len(SETTINGS)
+        assert name == "eviction_policy" or medians == [pytest.approx(1 / 0.9)] * len(SETTINGS)
     assert {len(each) for each in result["milliseconds"]["chain"].values()} == {2}
     told = capsys.readouterr().out
-    assert "Taken in none of these tasks: split." in told
-    assert "| hints, tuned    |     1 |" in told and told.count(" stays |") >= 2
+    assert "Taken in none of these tasks: split_k." in told
+    assert "| eviction_policy, tuned | " in told and told.count(" stays |") >= 2
 
 
 def test_a_step_is_tried_where_it_changes_what_is_emitted(machine: Machine, tmp_path: Path) -> None:
-    (result,) = tried(tmp_path, "--tasks", "rope", "--options", "interleave,folded")["results"]
-    assert result["not taken"] == ["folded"]
-    assert sorted(result["configs"]) == ["interleave off, same", "no interleave", "with"]
+    (result,) = tried(tmp_path, "--tasks", "rope", "--options", "interleaved_pairs,folded_gather")[
+        "results"
+    ]
+    assert result["not taken"] == ["folded_gather"]
+    assert sorted(result["configs"]) == [
+        "interleaved_pairs off, same",
+        "no interleaved_pairs",
+        "with",
+    ]
     split = [config for config, text in machine.planned if "tl.split" in text]
     plain = [config for config, text in machine.planned if "tl.split" not in text]
     assert split and plain
@@ -170,14 +180,21 @@ def test_a_step_is_tried_where_it_changes_what_is_emitted(machine: Machine, tmp_
 def test_a_chain_is_of_several_kernels_and_has_one_setting(
     machine: Machine, tmp_path: Path
 ) -> None:
-    (result,) = tried(tmp_path, "--tasks", "chain", "--options", "hints")["results"]
+    (result,) = tried(tmp_path, "--tasks", "chain", "--options", "eviction_policy")["results"]
     kernels = [name.partition(": ")[2] for name in result["configs"]["with"]]
     assert kernels == ["silu", "rms_norm", "add", "softmax"]
     assert all(list(each["ratios"]) == ["chain"] for each in result["trials"])
 
 
 def test_what_was_tuned_is_found_again(machine: Machine, tmp_path: Path) -> None:
-    arguments = ("--tasks", "silu", "--options", "hints", "--caches", str(tmp_path / "caches"))
+    arguments = (
+        "--tasks",
+        "silu",
+        "--options",
+        "eviction_policy",
+        "--caches",
+        str(tmp_path / "caches"),
+    )
     first = tried(tmp_path, *arguments)
     machine.planned.clear()
     assert tried(tmp_path, *arguments)["results"][0]["configs"] == first["results"][0]["configs"]
@@ -189,13 +206,22 @@ def test_a_contender_that_fails_does_not_hide_the_others(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        option_trials, "same_values", lambda contender, _: contender.label != "hints=0"
+        option_trials, "same_values", lambda contender, _: contender.label != "eviction_policy=0"
     )
-    given = ["--tasks", "silu", "--options", "hints", "--rounds", "1", "--output", str(tmp_path)]
+    given = [
+        "--tasks",
+        "silu",
+        "--options",
+        "eviction_policy",
+        "--rounds",
+        "1",
+        "--output",
+        str(tmp_path),
+    ]
     assert option_trials.main(given) == 1
-    text = (tmp_path / "2026-01-02-nvidia-h200-option-trials-hints.md").read_text()
-    assert "hints=0 and with do not compute the same" in text
-    assert "| hints, same" in text and "| hints, tuned" not in text
+    text = (tmp_path / "2026-01-02-nvidia-h200-option-trials-eviction_policy.md").read_text()
+    assert "eviction_policy=0 and with do not compute the same" in text
+    assert "| eviction_policy, same" in text and "| eviction_policy, tuned" not in text
 
 
 # Parts of it.
@@ -208,12 +234,15 @@ def test_every_option_and_step_is_tried_by_some_group() -> None:
 
 
 def test_what_needs_an_option_goes_with_it() -> None:
-    config = Config((), 4, 3, (("descriptors", 1), ("peel", 1), ("ring", 2)))
-    assert TRIALS["descriptors"].without(config).options == (("peel", 1),)
-    assert TRIALS["ring"].without(config).options == (("descriptors", 1), ("peel", 1))
-    kept = replace(config, options=(*config.options, ("overlap", 1)))
-    changed = dict(TRIALS["hints"].without(kept).options)
-    assert changed == {**dict(config.options), "hints": 0, "overlap": 1}
+    config = Config((), 4, 3, (("descriptors", 1), ("loop_splitting", 1), ("tma_pipeline", 2)))
+    assert TRIALS["descriptors"].without(config).options == (("loop_splitting", 1),)
+    assert TRIALS["tma_pipeline"].without(config).options == (
+        ("descriptors", 1),
+        ("loop_splitting", 1),
+    )
+    kept = replace(config, options=(*config.options, ("dependent_launch", 1)))
+    changed = dict(TRIALS["eviction_policy"].without(kept).options)
+    assert changed == {**dict(config.options), "eviction_policy": 0, "dependent_launch": 1}
     assert TRIALS["one_loop"].without(config) == config
 
 

@@ -88,53 +88,97 @@ _GROUPS = {
     "add": "elements", "silu": "elements", "softmax": "rows", "rms_norm": "rows", "rope": "rope",
 }  # fmt: skip
 
-_PRODUCT = ("hints=0", "overlap=1", "group=1", "ahead=1", "ahead=1 hints=0", "ahead=1 split=3")
-_PRODUCT += ("overlap=1 split=4", "split=2")
-_SHARED = ("shares=1 split=2", "shares=2 split=3", "ahead=1 shares=1 split=4")
-_SHARED += ("overlap=1 shares=1 split=3",)
-_DESCRIBED = ("descriptors=1", "descriptors=1 hints=0", "descriptors=1 overlap=1")
-_STAYING = ("descriptors=1 persistent=1", "descriptors=1 group=4 persistent=1")
-_STAYING += ("descriptors=1 hints=0 persistent=1", "descriptors=1 overlap=1 persistent=1")
-_ATTENTION = ("defer=1", "defer=1 descriptors=1")
+_PRODUCT = (
+    "eviction_policy=0",
+    "dependent_launch=1",
+    "swizzle=1",
+    "register_prefetch=1",
+    "eviction_policy=0 register_prefetch=1",
+    "register_prefetch=1 split_k=3",
+)
+_PRODUCT += ("dependent_launch=1 split_k=4", "split_k=2")
+_SHARED = (
+    "cooperative_reduction=1 split_k=2",
+    "cooperative_reduction=2 split_k=3",
+    "cooperative_reduction=1 register_prefetch=1 split_k=4",
+)
+_SHARED += ("cooperative_reduction=1 dependent_launch=1 split_k=3",)
+_DESCRIBED = (
+    "descriptors=1",
+    "descriptors=1 eviction_policy=0",
+    "dependent_launch=1 descriptors=1",
+)
+_STAYING = ("descriptors=1 persistent=1", "descriptors=1 persistent=1 swizzle=4")
+_STAYING += (
+    "descriptors=1 eviction_policy=0 persistent=1",
+    "dependent_launch=1 descriptors=1 persistent=1",
+)
+_ATTENTION = ("partial_reduction_sinking=1", "descriptors=1 partial_reduction_sinking=1")
 _PLAIN = (
     *_ATTENTION,
-    "defer=1 overlap=1",
-    "hints=0",
-    "overlap=1",
-    "defer=1 hints=0",
+    "dependent_launch=1 partial_reduction_sinking=1",
+    "eviction_policy=0",
+    "dependent_launch=1",
+    "eviction_policy=0 partial_reduction_sinking=1",
     *_DESCRIBED,
 )
-_PLAIN += ("defer=1 descriptors=1 overlap=1",)
-_CAUSAL = (*_ATTENTION, "defer=1 peel=1", "hints=0 peel=1", "defer=1 descriptors=1 peel=1")
-_MOVING = ("hints=0", "overlap=1", "programs=2", "programs=4", "hints=0 programs=2")
+_PLAIN += ("dependent_launch=1 descriptors=1 partial_reduction_sinking=1",)
+_CAUSAL = (
+    *_ATTENTION,
+    "loop_splitting=1 partial_reduction_sinking=1",
+    "eviction_policy=0 loop_splitting=1",
+    "descriptors=1 loop_splitting=1 partial_reduction_sinking=1",
+)
+_MOVING = (
+    "eviction_policy=0",
+    "dependent_launch=1",
+    "program_coarsening=2",
+    "program_coarsening=4",
+    "eviction_policy=0 program_coarsening=2",
+)
 
 #: The options that are right for the measured calls besides those that were measured.
 _RIGHT = {
     "conv2d": (*_PRODUCT, *_SHARED),
-    "bmm": (*_PRODUCT, "shares=1 split=2", *_DESCRIBED, *_STAYING),
-    "addmm": ("hints=0", "ahead=1", "overlap=1", *_DESCRIBED, *_STAYING),
-    "mm 16 4096 4096": ("hints=0", "overlap=1"),
+    "bmm": (*_PRODUCT, "cooperative_reduction=1 split_k=2", *_DESCRIBED, *_STAYING),
+    "addmm": (
+        "eviction_policy=0",
+        "register_prefetch=1",
+        "dependent_launch=1",
+        *_DESCRIBED,
+        *_STAYING,
+    ),
+    "mm 16 4096 4096": ("eviction_policy=0", "dependent_launch=1"),
     "mm 512 512 512": _SHARED,
-    "mm 1000 1000 1000": (*_PRODUCT, *_DESCRIBED, "peel=1", "hints=0 peel=1"),
+    "mm 1000 1000 1000": (
+        *_PRODUCT,
+        *_DESCRIBED,
+        "loop_splitting=1",
+        "eviction_policy=0 loop_splitting=1",
+    ),
     "mm 2048 14336 4096": (*_PRODUCT, *_DESCRIBED, *_STAYING),
     "sdpa False (4, 48, 1024, 64)": _PLAIN,
     "sdpa False (2, 32, 2048, 128)": _ATTENTION,
     "sdpa True (4, 48, 1024, 64)": _CAUSAL,
-    "mm 4096 4096 4096": ("group=1", "descriptors=1", *_STAYING),
+    "mm 4096 4096 4096": ("swizzle=1", "descriptors=1", *_STAYING),
     "rope": _MOVING,
-    "rms (4096, 4096)": ("hints=0", "programs=2"),
+    "rms (4096, 4096)": ("eviction_policy=0", "program_coarsening=2"),
     "softmax (65536, 256)": _MOVING,
     "add 16777216 1024": _MOVING,
     "add 268435456 256": _MOVING,
-    "rms (4096, 1024)": ("programs=2",),
-    "softmax (32, 4096)": ("hints=0", "overlap=1"),
+    "rms (4096, 1024)": ("program_coarsening=2",),
+    "softmax (32, 4096)": ("eviction_policy=0", "dependent_launch=1"),
 }
 
 #: The same with blocks of 64 queries, which may be loaded to rings.
 _RINGS = {
-    "sdpa False (4, 48, 1024, 64)": ("descriptors=1 ring=1",),
-    "sdpa False (2, 32, 2048, 128)": ("defer=1 descriptors=1 overlap=1 ring=2",),
-    "sdpa True (4, 48, 1024, 64)": ("defer=1 descriptors=1 hints=0 peel=1 ring=2",),
+    "sdpa False (4, 48, 1024, 64)": ("descriptors=1 tma_pipeline=1",),
+    "sdpa False (2, 32, 2048, 128)": (
+        "dependent_launch=1 descriptors=1 partial_reduction_sinking=1 tma_pipeline=2",
+    ),
+    "sdpa True (4, 48, 1024, 64)": (
+        "descriptors=1 eviction_policy=0 loop_splitting=1 partial_reduction_sinking=1 tma_pipeline=2",
+    ),
 }
 
 
@@ -187,8 +231,8 @@ def elsewhere() -> Iterator[Case]:
     for task in measured_tasks():
         subject = subject_of(task)
         yield subject.case(warps=8, device="MI300X")
-        if "split=2" in _RIGHT.get(task["name"], ()):
-            yield subject.case("ahead=1 split=2", device="MI300X")
+        if "split_k=2" in _RIGHT.get(task["name"], ()):
+            yield subject.case("register_prefetch=1 split_k=2", device="MI300X")
 
 
 def unique(cases: Iterable[Case]) -> list[Case]:

@@ -84,21 +84,21 @@ def changed(tensors: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
 def put_products() -> None:
     """Matrices of many sizes, types and layouts."""
     sizes: dict[tuple[int, int, int], tuple[str, ...]] = {
-        (997, 1009, 1013): ("peel=1", "ahead=1", "ahead=1 split=2", "shares=1 split=2"),
+        (997, 1009, 1013): ("loop_splitting=1", "register_prefetch=1", "register_prefetch=1 split_k=2", "cooperative_reduction=1 split_k=2"),
         (200, 328, 264): (
-            "descriptors=1", "descriptors=1 overlap=1", "peel=1", "shares=2 split=3", "split=3",
+            "descriptors=1", "dependent_launch=1 descriptors=1", "loop_splitting=1", "cooperative_reduction=2 split_k=3", "split_k=3",
         ),
-        (1, 4096, 4096): ("descriptors=1", "split=4", "shares=2 split=4"),
+        (1, 4096, 4096): ("descriptors=1", "split_k=4", "cooperative_reduction=2 split_k=4"),
         (4096, 1, 64): (),
-        (4096, 64, 1): ("overlap=1",),
+        (4096, 64, 1): ("dependent_launch=1",),
         (1, 1, 1): (),
         (0, 64, 64): (),
         (64, 0, 64): (),
         (64, 64, 0): (),
-        (63, 65, 127): ("ahead=1", "hints=0"),
-        (65536, 64, 65536): ("descriptors=1", "descriptors=1 persistent=1", "hints=0"),
-        (65537, 65539, 65536): ("peel=1", "ahead=1"),
-        (131072, 32768, 3): ("overlap=1",),
+        (63, 65, 127): ("register_prefetch=1", "eviction_policy=0"),
+        (65536, 64, 65536): ("descriptors=1", "descriptors=1 persistent=1", "eviction_policy=0"),
+        (65537, 65539, 65536): ("loop_splitting=1", "register_prefetch=1"),
+        (131072, 32768, 3): ("dependent_launch=1",),
     }  # fmt: skip
     for (m, k, n), chosen in sizes.items():
         put("mm", f"mm {m}x{k}x{n}", mm.kernel, product(m, k, n), *chosen, values=BLOCKS)
@@ -106,7 +106,7 @@ def put_products() -> None:
         for m, k, n in ((512, 512, 512), (200, 328, 265)):
             tensors = product(m, k, n, dtype, "float32" if "8" in dtype else None)
             chosen = ("descriptors=1",) if dtype == "bfloat16" else ()
-            chosen += ("peel=1",) if m == 200 else ()
+            chosen += ("loop_splitting=1",) if m == 200 else ()
             put("mm", f"mm {m}x{k}x{n} of {dtype}", mm.kernel, tensors, *chosen, values=SMALL)
     put_layouts()
     put_relatives()
@@ -121,29 +121,39 @@ def put_layouts() -> None:
                 "input": tensor(200, 328, strides=(1, 200)),
                 "other": tensor(328, 264, strides=(1, 328)),
             },
-            ("descriptors=1", "peel=1", "split=2"),
+            ("descriptors=1", "loop_splitting=1", "split_k=2"),
         ),
         "rows of a wider tensor": (
             {"input": tensor(200, 328, strides=(1000, 1))},
-            ("descriptors=1", "shares=1 split=2"),
+            ("descriptors=1", "cooperative_reduction=1 split_k=2"),
         ),
         "rows that begin anywhere": (
             {"input": tensor(200, 328, strides=(329, 1))},
-            ("ahead=1", "ahead=1 split=2"),
+            ("register_prefetch=1", "register_prefetch=1 split_k=2"),
         ),
-        "every third column": ({"input": tensor(200, 328, strides=(984, 3))}, ("peel=1",)),
-        "one row for all": ({"input": tensor(200, 328, strides=(0, 1))}, ("split=2",)),
+        "every third column": (
+            {"input": tensor(200, 328, strides=(984, 3))},
+            ("loop_splitting=1",),
+        ),
+        "one row for all": ({"input": tensor(200, 328, strides=(0, 1))}, ("split_k=2",)),
         "one element for all": ({"other": tensor(328, 264, strides=(0, 0))}, ()),
-        "an address of 2 bytes": ({"other": tensor(328, 264, alignment=2)}, ("ahead=1",)),
+        "an address of 2 bytes": (
+            {"other": tensor(328, 264, alignment=2)},
+            ("register_prefetch=1",),
+        ),
         "an address of 8 bytes": ({"input": tensor(200, 328, alignment=8)}, ("descriptors=1",)),
         "a result of every other column": ({"output": tensor(200, 264, strides=(528, 2))}, ()),
         "a transposed result": (
             {"output": tensor(200, 264, strides=(1, 200))},
-            ("descriptors=1", "shares=1 split=2", "shares=2 split=2"),
+            (
+                "descriptors=1",
+                "cooperative_reduction=1 split_k=2",
+                "cooperative_reduction=2 split_k=2",
+            ),
         ),
         "steps of 64 bits": (
             {"input": tensor(200, 328, strides=(LIMIT + 8, 1))},
-            ("hints=0", "peel=1"),
+            ("eviction_policy=0", "loop_splitting=1"),
         ),
     }
     for label, (changes, chosen) in layouts.items():
@@ -157,19 +167,19 @@ def put_relatives() -> None:
         "input": tensor(200, 264), "mat1": tensor(200, 328), "mat2": tensor(328, 264),
         "output": tensor(200, 264),
     }  # fmt: skip
-    chosen = ("descriptors=1", "peel=1", "split=2", "ahead=1")
+    chosen = ("descriptors=1", "loop_splitting=1", "split_k=2", "register_prefetch=1")
     put("addmm", "addmm 200x328x264", addmm.kernel, sums, *chosen, values=BLOCKS)
     vector = changed(sums, input=tensor(200, 264, strides=(0, 1)))
     put("addmm", "addmm of a vector", addmm.kernel, vector, "descriptors=1", values=BLOCKS)
     mixed = changed(sums, input=tensor(200, 264, dtype="float32"))
     put(
-        "addmm", "addmm by whole numbers", addmm.kernel, mixed, "split=2",
+        "addmm", "addmm by whole numbers", addmm.kernel, mixed, "split_k=2",
         values=BLOCKS, scalars={"beta": "int32", "alpha": "int64"},
     )  # fmt: skip
     batches = {
         "input": tensor(3, 200, 328), "other": tensor(3, 328, 264), "output": tensor(3, 200, 264),
     }  # fmt: skip
-    chosen = ("descriptors=1", "peel=1", "shares=1 split=2", "split=3")
+    chosen = ("descriptors=1", "loop_splitting=1", "cooperative_reduction=1 split_k=2", "split_k=3")
     put("bmm", "bmm 3x200x328x264", bmm.kernel, batches, *chosen, values=BLOCKS)
     inside = changed(
         batches,
@@ -178,17 +188,30 @@ def put_relatives() -> None:
     )
     put("bmm", "bmm of batches inside", bmm.kernel, inside, "descriptors=1", values=BLOCKS)
     one = changed(batches, other=tensor(3, 328, 264, strides=(0, 264, 1)))
-    put("bmm", "bmm with one matrix", bmm.kernel, one, "hints=0", "ahead=1", values=BLOCKS)
+    put(
+        "bmm",
+        "bmm with one matrix",
+        bmm.kernel,
+        one,
+        "eviction_policy=0",
+        "register_prefetch=1",
+        values=BLOCKS,
+    )
     for name, chosen in {
-        "activated": ("split=4", "shares=1 split=4", "shares=2 split=3", "peel=1"),
-        "two products": ("split=2", "shares=1 split=2"),
-        "normalized": ("split=2", "descriptors=1"),
+        "activated": (
+            "split_k=4",
+            "cooperative_reduction=1 split_k=4",
+            "cooperative_reduction=2 split_k=3",
+            "loop_splitting=1",
+        ),
+        "two products": ("split_k=2", "cooperative_reduction=1 split_k=2"),
+        "normalized": ("split_k=2", "descriptors=1"),
     }.items():
         for m, k, n in ((64, 256, 64), (20, 100, 33)):
             tensors = product(m, k, n)
             options = () if m == 64 and name == "activated" else chosen
             options = tuple(o for o in options if m == 64 or "descriptors" not in o)
-            options = tuple(o for o in options if m == 20 or "peel" not in o)
+            options = tuple(o for o in options if m == 20 or "loop_splitting" not in o)
             put("products", f"{name} {m}x{k}x{n}", PRODUCTS[name], tensors, *options)
     padded = PRODUCTS["padded product"]
     put(
@@ -202,8 +225,8 @@ def put_relatives() -> None:
                 "output": tensor(64, dtype="float32"),
             }  # fmt: skip
             put(
-                "products", f"{name} {count}", PRODUCTS[name], tensors, "defer=1",
-                "defer=1 hints=0", ROWS=32, COLUMNS=32,
+                "products", f"{name} {count}", PRODUCTS[name], tensors, "partial_reduction_sinking=1",
+                "eviction_policy=0 partial_reduction_sinking=1", ROWS=32, COLUMNS=32,
             )  # fmt: skip
 
 
@@ -223,9 +246,9 @@ def put_windows() -> None:
     }  # fmt: skip
     for name, (kernel, input, filter, output) in cases.items():
         tensors = {"input": tensor(*input), "other": tensor(*filter), "output": tensor(*output)}
-        chosen = ("ahead=1",) if "many" not in name else ()
+        chosen = ("register_prefetch=1",) if "many" not in name else ()
         if name in ("conv2d 2x9x12x11", "conv2d strided"):
-            chosen += ("peel=1", "ahead=1 shares=2 split=2")
+            chosen += ("loop_splitting=1", "cooperative_reduction=2 register_prefetch=1 split_k=2")
         put("conv2d", name, kernel, tensors, *chosen, values=SMALL)
     tensors = {
         "input": tensor(2, 9, 12, 11, strides=(1188, 1, 99, 9)),
@@ -233,14 +256,14 @@ def put_windows() -> None:
         "output": tensor(2, 20, 10, 9),
     }
     name = "conv2d in another order"
-    put("conv2d", name, conv2d.kernel, tensors, "split=2", values=SMALL)
+    put("conv2d", name, conv2d.kernel, tensors, "split_k=2", values=SMALL)
     turned = {
         "input": tensor(20, 9, 3, 3), "other": tensor(2, 9, 12, 11), "output": tensor(2, 20, 10, 9),
     }  # fmt: skip
     columns = PRODUCTS["windows as columns"]
-    put("conv2d", "windows as columns", columns, turned, "ahead=1", values=SMALL)
+    put("conv2d", "windows as columns", columns, turned, "register_prefetch=1", values=SMALL)
     blocks = PRODUCTS["windows in blocks"]
-    put("conv2d", "windows in blocks of 27", blocks, turned, "ahead=1", WIDTH=27)
+    put("conv2d", "windows in blocks of 27", blocks, turned, "register_prefetch=1", WIDTH=27)
     put_pools()
 
 
@@ -272,13 +295,23 @@ def attention(
 
 def put_attention() -> None:
     """Attention of many sizes, types and layouts."""
-    plain = ("defer=1", "descriptors=1", "defer=1 descriptors=1")
-    causal = ("peel=1", "defer=1 descriptors=1 peel=1")
-    ring, peeled = "defer=1 descriptors=1 ring=1", "defer=1 descriptors=1 peel=1 ring=2"
+    plain = (
+        "partial_reduction_sinking=1",
+        "descriptors=1",
+        "descriptors=1 partial_reduction_sinking=1",
+    )
+    causal = ("loop_splitting=1", "descriptors=1 loop_splitting=1 partial_reduction_sinking=1")
+    ring, peeled = (
+        "descriptors=1 partial_reduction_sinking=1 tma_pipeline=1",
+        "descriptors=1 loop_splitting=1 partial_reduction_sinking=1 tma_pipeline=2",
+    )
     sizes: dict[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {
-        (6, 3, 1000, 1000, 64): ((*plain, "defer=1 peel=1"), causal),
+        (6, 3, 1000, 1000, 64): ((*plain, "loop_splitting=1 partial_reduction_sinking=1"), causal),
         (32, 8, 77, 777, 80): ((), (*plain[2:], peeled)),
-        (4, 1, 1, 513, 64): (("defer=1",), ("defer=1 peel=1",)),
+        (4, 1, 1, 513, 64): (
+            ("partial_reduction_sinking=1",),
+            ("loop_splitting=1 partial_reduction_sinking=1",),
+        ),
     }
     for size, of_each in sizes.items():
         for is_causal, chosen in zip((False, True), of_each):
@@ -287,13 +320,13 @@ def put_attention() -> None:
             put("sdpa", name, sdpa.kernel, tensors, *chosen, values=ATTENTION, **constants)
     put(
         "sdpa", "sdpa of very many queries", sdpa.kernel, attention(6, 3, 2**18, 1000, 64),
-        "defer=1 descriptors=1 ring=1", values=ATTENTION, is_causal=False,
+        "descriptors=1 partial_reduction_sinking=1 tma_pipeline=1", values=ATTENTION, is_causal=False,
     )  # fmt: skip
     for dtype in ("bfloat16", "float32", "float8_e5m2"):
-        chosen = () if dtype != "bfloat16" else ("defer=1 descriptors=1",)
+        chosen = () if dtype != "bfloat16" else ("descriptors=1 partial_reduction_sinking=1",)
         tensors = attention(6, 3, 200, 300, 64, dtype)
         put(
-            "sdpa", f"sdpa of {dtype}", sdpa.kernel, tensors, *chosen, "defer=1 peel=1",
+            "sdpa", f"sdpa of {dtype}", sdpa.kernel, tensors, *chosen, "loop_splitting=1 partial_reduction_sinking=1",
             values=ATTENTION, is_causal=True,
         )  # fmt: skip
     query = tensor(2, 6, 200, 64, strides=(76800, 64, 384, 1))
@@ -308,7 +341,7 @@ def put_attention() -> None:
     put("sdpa", "sdpa of 6 heads for 4", sdpa.kernel, odd, values=ATTENTION, is_causal=False)
     looped = attention(4, 2, 128, 200, 64)
     put(
-        "sdpa", "looped", PRODUCTS["looped"], looped, "descriptors=1 ring=1",
+        "sdpa", "looped", PRODUCTS["looped"], looped, "descriptors=1 tma_pipeline=1",
         values=ATTENTION, is_causal=True,
     )  # fmt: skip
 
@@ -320,52 +353,82 @@ def put_elements() -> None:
     """Vectors: where they end, what they hold, how they lie."""
     for size in (0, 1, 1000, 1024, 1031, LIMIT + 1031, 2**33):
         names = ("input", "other", "output")
-        chosen = ("programs=2", "hints=0") if size in (1031, LIMIT + 1031) else ()
-        chosen += ("overlap=1",) if size == 1024 else ()
+        chosen = (
+            ("program_coarsening=2", "eviction_policy=0") if size in (1031, LIMIT + 1031) else ()
+        )
+        chosen += ("dependent_launch=1",) if size == 1024 else ()
         vectors = dict.fromkeys(names, tensor(size))
         put("elements", f"add {size}", add.kernel, vectors, *chosen, BLOCK_SIZE=1024)
     mixed = {
         "input": tensor(1000, dtype="float32"), "other": tensor(1000, dtype="bfloat16", alignment=2),
         "output": tensor(1000, dtype="float64"),
     }  # fmt: skip
-    put("elements", "add of mixed types", add.kernel, mixed, "programs=2", BLOCK_SIZE=128)
+    put("elements", "add of mixed types", add.kernel, mixed, "program_coarsening=2", BLOCK_SIZE=128)
     lengths = {"input": tensor(299), "other": tensor(300), "output": tensor(301)}
     put("elements", "add of different sizes", add.kernel, lengths, BLOCK_SIZE=128)
     apart = {
         "input": tensor(1000, strides=(3,)), "other": tensor(1000, strides=(0,)),
         "output": tensor(1000, strides=(2,), alignment=4),
     }  # fmt: skip
-    put("elements", "add of elements apart", add.kernel, apart, "programs=4", BLOCK_SIZE=128)
+    put(
+        "elements",
+        "add of elements apart",
+        add.kernel,
+        apart,
+        "program_coarsening=4",
+        BLOCK_SIZE=128,
+    )
     far = dict.fromkeys(("input", "other", "output"), tensor(70000, strides=(32771,)))
-    put("elements", "add of elements far apart", add.kernel, far, "hints=0", BLOCK_SIZE=1024)
+    put(
+        "elements",
+        "add of elements far apart",
+        add.kernel,
+        far,
+        "eviction_policy=0",
+        BLOCK_SIZE=1024,
+    )
     odd = dict.fromkeys(("input", "other", "output"), tensor(1000))
-    put("elements", "add in odd tiles", add.kernel, odd, "programs=2", BLOCK_SIZE=100)
+    put("elements", "add in odd tiles", add.kernel, odd, "program_coarsening=2", BLOCK_SIZE=100)
     put("elements", "add in a huge tile", add.kernel, odd, BLOCK_SIZE=2**21)
     many = dict.fromkeys(("input", "other", "output"), tensor(2**40))
     put("elements", "add of too many programs", add.kernel, many, BLOCK_SIZE=256)
     for dtype in ("float8_e4m3", "float8_e5m2", "int8", "bool", "int64"):
         pair = dict.fromkeys(("input", "output"), tensor(1000, dtype=dtype))
-        put("elements", f"copy of {dtype}", KERNELS["copy"], pair, "programs=2", BLOCK=64)
+        put("elements", f"copy of {dtype}", KERNELS["copy"], pair, "program_coarsening=2", BLOCK=64)
         if "int" not in dtype:
             put("elements", f"copy or 7 of {dtype}", KERNELS["copy or 7"], pair, BLOCK=64)
     vector = dict.fromkeys(("input", "output"), tensor(1000))
     for alignment in (1, 2, 4, 8):
         pair = {"input": tensor(1000, alignment=alignment), "output": tensor(1000)}
         put("elements", f"silu from {alignment} bytes", silu.kernel, pair, BLOCK_SIZE=256)
-    put("elements", "dropout", dropout.kernel, vector, "hints=0",
+    put("elements", "dropout", dropout.kernel, vector, "eviction_policy=0",
         scalars={"seed": "int32"}, BLOCK_SIZE=256)  # fmt: skip
     put("elements", "dropout of much", dropout.kernel,
-        dict.fromkeys(("input", "output"), tensor(LIMIT + 5)), "overlap=1",
+        dict.fromkeys(("input", "output"), tensor(LIMIT + 5)), "dependent_launch=1",
         scalars={"seed": "int64", "p": "bool"}, BLOCK_SIZE=1024)  # fmt: skip
     for size in (1000, 16777216):
         names = ("input", "gate", "output")
-        chosen = ("programs=2",) if size > 1000 else ("hints=0",)
+        chosen = ("program_coarsening=2",) if size > 1000 else ("eviction_policy=0",)
         vectors = dict.fromkeys(names, tensor(size, dtype="bfloat16"))
         put("elements", f"swiglu {size}", swiglu.kernel, vectors, *chosen, BLOCK_SIZE=1024)
     sums = {"input": tensor(1000), "output": tensor(16)}
-    put("elements", "sums of blocks", KERNELS["sums of blocks"], sums, "programs=4", BLOCK=64)
+    put(
+        "elements",
+        "sums of blocks",
+        KERNELS["sums of blocks"],
+        sums,
+        "program_coarsening=4",
+        BLOCK=64,
+    )
     single = KERNELS["halves of elements"]
-    put("elements", "halves of elements", single, vector, "programs=8", "hints=0")
+    put(
+        "elements",
+        "halves of elements",
+        single,
+        vector,
+        "program_coarsening=8",
+        "eviction_policy=0",
+    )
     put_turns()
 
 
@@ -386,13 +449,13 @@ def put_matrices() -> None:
         kernel = KERNELS[name]
         output = {"double padded": tensor(103, 73), "double turned": tensor(70, 100)}
         tensors = changed(pair, output=output.get(name, pair["output"]))
-        put("matrices", name, kernel, tensors, "programs=2", ROWS=16, COLUMNS=32)
+        put("matrices", name, kernel, tensors, "program_coarsening=2", ROWS=16, COLUMNS=32)
     plain = KERNELS["double"]
     part = changed(pair, input=tensor(100, 70, strides=(144, 1)))
     put("matrices", "double a part", plain, part, ROWS=32, COLUMNS=32)
-    put("matrices", "double much", plain, far, "overlap=1", ROWS=32, COLUMNS=64)
-    put("matrices", "double rows of 12", plain, pair, "programs=2", ROWS=12, COLUMNS=20)
-    put("matrices", "double odd blocks", KERNELS["double odd blocks"], pair, "programs=2")
+    put("matrices", "double much", plain, far, "dependent_launch=1", ROWS=32, COLUMNS=64)
+    put("matrices", "double rows of 12", plain, pair, "program_coarsening=2", ROWS=12, COLUMNS=20)
+    put("matrices", "double odd blocks", KERNELS["double odd blocks"], pair, "program_coarsening=2")
     for name in ("double flattened", "double turned and flattened"):
         for label, input in (
             (" of a view", tensor(5, 7, 9, strides=(1000, 20, 2))),
@@ -411,7 +474,7 @@ def put_loops() -> None:
     for width, size in ((16, 50), (12, 48)):
         tensors = {"input": tensor(3, size, dtype="float32"), "output": tensor(3, dtype="float32")}
         for name in ("largest", "after the first"):
-            chosen = ("peel=1",) if size == 50 else ()
+            chosen = ("loop_splitting=1",) if size == 50 else ()
             put(
                 "matrices",
                 f"{name} {size} by {width}",
@@ -423,11 +486,18 @@ def put_loops() -> None:
     for size, width in ((23, 8), (64, 16)):
         pair = dict.fromkeys(("input", "output"), tensor(size, size, dtype="float32"))
         for name in ("banded", "below"):
-            put("matrices", f"{name} {size} by {width}", KERNELS[name], pair, "peel=1", WIDTH=width)
+            put(
+                "matrices",
+                f"{name} {size} by {width}",
+                KERNELS[name],
+                pair,
+                "loop_splitting=1",
+                WIDTH=width,
+            )
     for blocks in (3, 20):
         tensors = {"input": tensor(5, 8 * blocks), "output": tensor(5, 8, dtype="float32")}
         for name in ("sum of pieces", "moments"):
-            chosen = ("split=3", "ahead=1") if blocks == 20 else ()
+            chosen = ("split_k=3", "register_prefetch=1") if blocks == 20 else ()
             put("matrices", f"{name} {blocks}", KERNELS[name], tensors, *chosen, BLOCK=8)
 
 
@@ -435,22 +505,31 @@ def put_rows() -> None:
     """Rows: one a program, or several."""
     for shape in ((32, 1000), (33, 1), (0, 16), (16, 0), (70000, 40000)):
         pair = dict.fromkeys(("input", "output"), tensor(*shape))
-        chosen = ("programs=2", "hints=0") if shape[1] == 1000 else ()
+        chosen = ("program_coarsening=2", "eviction_policy=0") if shape[1] == 1000 else ()
         put("rows", f"softmax {shape}", softmax.kernel, pair, *chosen)
         put("rows", f"rms {shape}", rms_norm.kernel, pair, *chosen)
     strided = {"input": tensor(32, 1000, strides=(2001, 2)), "output": tensor(32, 1000)}
-    put("rows", "softmax of a view", softmax.kernel, strided, "programs=2", "overlap=1")
+    put(
+        "rows",
+        "softmax of a view",
+        softmax.kernel,
+        strided,
+        "program_coarsening=2",
+        "dependent_launch=1",
+    )
     columns = {"input": tensor(32, 1000, strides=(1, 32)), "output": tensor(32, 1000)}
-    put("rows", "softmax of columns", softmax.kernel, columns, "programs=4")
+    put("rows", "softmax of columns", softmax.kernel, columns, "program_coarsening=4")
     typed = {
         "input": tensor(32, 500, dtype="float8_e5m2"),
         "output": tensor(32, 500, dtype="float32"),
     }
-    put("rows", "softmax of float8", softmax.kernel, typed, "programs=2")
+    put("rows", "softmax of float8", softmax.kernel, typed, "program_coarsening=2")
     for rows, columns_ in ((32, 1000), (4096, 4096)):
         matrix = tensor(rows, columns_, dtype="bfloat16")
         vector = tensor(columns_, dtype="bfloat16")
-        chosen = ("programs=2", "hints=0") if rows == 32 else ("overlap=1",)
+        chosen = (
+            ("program_coarsening=2", "eviction_policy=0") if rows == 32 else ("dependent_launch=1",)
+        )
         names = {"input": matrix, "weight": vector, "output": matrix}
         label = f"({rows}, {columns_})"
         put("rows", f"fused rms {label}", fused_rms_norm.kernel, names, *chosen)
@@ -459,15 +538,22 @@ def put_rows() -> None:
         biased = {**names, "bias": vector}
         put("rows", f"layer norm {label}", layer_norm.kernel, biased, *chosen)
     pair = dict.fromkeys(("input", "output"), tensor(33, 16, dtype="float32"))
-    put("rows", "standardize", KERNELS["standardize"], pair, "programs=8", "programs=4 hints=0")
+    put(
+        "rows",
+        "standardize",
+        KERNELS["standardize"],
+        pair,
+        "program_coarsening=8",
+        "eviction_policy=0 program_coarsening=4",
+    )
     values = tensor(2048, 9000)
     results = {"values": values, "sums": tensor(2048, 1), "differences": values}
     name = "sums and differences"
-    put("rows", name, KERNELS[name], results, "programs=2")
+    put("rows", name, KERNELS[name], results, "program_coarsening=2")
     batch = {"input": tensor(7, 9, 5), "scale": tensor(5), "output": tensor(7, 3, 5)}
-    put("rows", "scaled sums", KERNELS["scaled sums"], batch, "programs=2")
+    put("rows", "scaled sums", KERNELS["scaled sums"], batch, "program_coarsening=2")
     outer = {"left": tensor(17, 9), "right": tensor(17, 5), "output": tensor(17, 9, 5)}
-    put("rows", "outer product", KERNELS["outer product"], outer, "programs=4")
+    put("rows", "outer product", KERNELS["outer product"], outer, "program_coarsening=4")
 
 
 def put_ropes() -> None:
@@ -476,10 +562,16 @@ def put_ropes() -> None:
     heads = tensor(2, 17, 6, 64)
     placed = {"input": heads, "sin_table": tables, "cos_table": tables}
     tensors = {**placed, "output": heads}
-    put("rope", "rope of 6", rope.kernel, tensors, "hints=0")
-    put("rope", "rope halves of 6", rope.halves_kernel, tensors, "programs=2")
-    put("rope", "rope in place of 6", rope_in_place.kernel, placed, "overlap=1")
-    put("rope", "rope halves in place of 6", rope_in_place.halves_kernel, placed, "programs=2")
+    put("rope", "rope of 6", rope.kernel, tensors, "eviction_policy=0")
+    put("rope", "rope halves of 6", rope.halves_kernel, tensors, "program_coarsening=2")
+    put("rope", "rope in place of 6", rope_in_place.kernel, placed, "dependent_launch=1")
+    put(
+        "rope",
+        "rope halves in place of 6",
+        rope_in_place.halves_kernel,
+        placed,
+        "program_coarsening=2",
+    )
     view = tensor(2, 17, 5, 64, strides=(20000, 1000, 200, 2))
     placed = {"input": view, "sin_table": tables, "cos_table": tables}
     for label, kernel in (
@@ -487,10 +579,10 @@ def put_ropes() -> None:
         ("one head", KERNELS["one head"]),
         ("one head, halves", KERNELS["one head, halves"]),
     ):
-        put("rope", f"{label} of a view", kernel, placed, "programs=4")
+        put("rope", f"{label} of a view", kernel, placed, "program_coarsening=4")
     whole = {**placed, "input": tensor(2, 17, 5, 64, dtype="bfloat16")}
     for name in ("one head", "one head, halves"):
-        put("rope", name, KERNELS[name], whole, "programs=8")
+        put("rope", name, KERNELS[name], whole, "program_coarsening=8")
     odd = {"input": tensor(2, 17, 5, 63), "sin_table": tables, "cos_table": tables}
     put("rope", "rope in place of 63 elements", rope_in_place.kernel, odd)
 
@@ -507,7 +599,7 @@ def put_sequences() -> None:
             "z": tensor(3, 1, dtype="float32"),
         }
         for name, kernel in JAGGED.items():
-            chosen = ("peel=1",) if name == "bounded" and length != 8 else ()
+            chosen = ("loop_splitting=1",) if name == "bounded" and length != 8 else ()
             put("jagged", name + label, kernel, tensors, *chosen)
     constants = {"BLOCK_SIZE_L": 16, "BLOCK_SIZE_D": 64}
     for value in (0.0, -1.5):
@@ -520,7 +612,7 @@ def put_sequences() -> None:
             input = tensor(3, length, width, strides=(0, width, 1), dtype=dtype)
             tensors = {"input": input, "output": tensor(3, length, width, dtype=dtype)}
             name = f"jagged to padded {value} {length}x{width} of {dtype}"
-            put("jagged", name, kernel, tensors, "hints=0", **constants)
+            put("jagged", name, kernel, tensors, "eviction_policy=0", **constants)
 
 
 def put_language() -> None:

@@ -35,14 +35,14 @@ from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
 from tests.examples.checking import check
 
-# No kernel runs before one here that it could wait for (`overlap`).
+# No kernel runs before one here that it could wait for (`dependent_launch`).
 tl.extra.cuda.gdc_wait = lambda: None
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)
 
 #: What is off here whatever is fixed: rings are emitted in Gluon, which has no interpreter.
-_LEFT_OUT = {"ring": 0}
+_LEFT_OUT = {"tma_pipeline": 0}
 
 _TORCH_DTYPES = {
     "float16": torch.float16,

@@ -21,11 +21,11 @@ CASES = [
 @pytest.mark.parametrize(
     "options",
     [
-        "peel=0,defer=0,descriptors=0",
-        "peel=1,defer=0,descriptors=0",
-        "peel=0,defer=1,descriptors=0",
-        "peel=0,defer=0,descriptors=1",
-        "peel=1,defer=1,descriptors=1",
+        "loop_splitting=0,partial_reduction_sinking=0,descriptors=0",
+        "loop_splitting=1,partial_reduction_sinking=0,descriptors=0",
+        "loop_splitting=0,partial_reduction_sinking=1,descriptors=0",
+        "loop_splitting=0,partial_reduction_sinking=0,descriptors=1",
+        "loop_splitting=1,partial_reduction_sinking=1,descriptors=1",
     ],
 )
 @pytest.mark.parametrize(("module", "case"), CASES)

@@ -17,7 +17,7 @@ KERNELS = [module.kernel for module in (add, conv2d, rms_norm, rope, silu, softm
 
 def fix(monkeypatch: pytest.MonkeyPatch, value: int) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"overlap={value}")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"dependent_launch={value}")
     for kernel in KERNELS:
         kernel.forget_launches()
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.fixes_options("its tests fix those that they are about"
 @pytest.fixture(params=[1, 2, 16, 64], ids="{} programs".format, autouse=True)
 def programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"programs={request.param}")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"program_coarsening={request.param}")
     return request.param
 
 

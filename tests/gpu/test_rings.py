@@ -24,7 +24,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     if torch.cuda.get_device_capability() != (9, 0) or not versions.has_gluon():
         pytest.skip("needs Hopper and Triton 3.6's Gluon")
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"ring={request.param}")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"tma_pipeline={request.param}")
     return request.param
 
 

@@ -52,7 +52,7 @@ def test_a_tensor_s_device_counts_in_each_call() -> None:
 
 
 @pytest.mark.fixes_options("it fixes some")
-@pytest.mark.parametrize("options", ["split=3", "descriptors=1", "descriptors=1,persistent=1"])
+@pytest.mark.parametrize("options", ["split_k=3", "descriptors=1", "descriptors=1,persistent=1"])
 def test_workspaces_and_descriptors_are_of_the_tensors_device(
     options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

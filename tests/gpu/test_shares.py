@@ -12,7 +12,7 @@ from tests.triton import shares_cases  # noqa: E402
 pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
 
 
-@pytest.fixture(params=["split=2", "split=7", "split=16"], autouse=True)
+@pytest.fixture(params=["split_k=2", "split_k=7", "split_k=16"], autouse=True)
 def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
     return request.param
@@ -22,7 +22,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 @pytest.mark.parametrize("shape", [(64, 700, 80), (33, 1000, 17), (1, 4096, 300)], ids=str)
 @pytest.mark.parametrize("name", shares_cases.SHARED)
 def test_all_that_is_shared_is_stored_once(name, shape, value, parts, monkeypatch) -> None:
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"{parts},shares={value}")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"{parts},cooperative_reduction={value}")
     shares_cases.KERNELS[name].forget_launches()
     for seed in range(3):
         shares_cases.run(name, shape, "cuda", seed)
@@ -34,7 +34,7 @@ def test_the_last_alone_gives_the_same_bits(name, parts, monkeypatch) -> None:
     x, y = (torch.randn(shape, device="cuda").half() for shape in ((100, 3000), (3000, 90)))
     found = []
     for value in (0, 1, 2):
-        monkeypatch.setenv("NINETOOTHED_OPTIONS", f"{parts},shares={value}")
+        monkeypatch.setenv("NINETOOTHED_OPTIONS", f"{parts},cooperative_reduction={value}")
         kernel.forget_launches()
         found.append(torch.full((100, 90), torch.nan, dtype=torch.float16, device="cuda"))
         kernel(x, y, 0.5, found[-1])

@@ -20,10 +20,16 @@ pytestmark = pytest.mark.fixes_options("its tests fix those that they are about"
 BLOCKS = (64, 64, 32)
 
 
-OPTIONS = ["split=2", "split=5,shares=0", "split=5,shares=1", "split=3,shares=2", "split=3,ahead=1"]
+OPTIONS = [
+    "split_k=2",
+    "split_k=5,cooperative_reduction=0",
+    "split_k=5,cooperative_reduction=1",
+    "split_k=3,cooperative_reduction=2",
+    "split_k=3,register_prefetch=1",
+]
 
 
-@pytest.fixture(params=[*OPTIONS, "ahead=1"], autouse=True)
+@pytest.fixture(params=[*OPTIONS, "register_prefetch=1"], autouse=True)
 def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
     monkeypatch.setenv("NINETOOTHED_OPTIONS", request.param)

@@ -319,7 +319,7 @@ def a_recipe_is_what_a_launch_hands_over() -> None:
 
 def what_is_more_than_one_launch_has_no_recipe() -> None:
     call, config = matrices()
-    options = replace(config, options=(("split", 2),))
+    options = replace(config, options=(("split_k", 2),))
     planner = Planner(mm.kernel.definition, call)
     candidate = planner._candidate(options)
     assert candidate.specialized.workspace

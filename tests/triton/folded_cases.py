@@ -1,4 +1,4 @@
-"""Convolutions, whose windows are loaded folded; run in Triton's interpreter with ``ahead`` fixed."""
+"""Convolutions, whose windows are loaded folded; run in Triton's interpreter with ``register_prefetch`` fixed."""
 
 from __future__ import annotations
 

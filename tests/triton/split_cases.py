@@ -1,4 +1,4 @@
-"""Kernels whose loops only add, and others; run in Triton's interpreter with ``split`` fixed."""
+"""Kernels whose loops only add, and others; run in Triton's interpreter with ``split_k`` fixed."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def loop_of(*call, **options):
 
 
 def test_only_the_windows_are_loaded_before_the_loop():
-    before, loop = loop_of(*CONVOLUTION, ahead=1)
+    before, loop = loop_of(*CONVOLUTION, register_prefetch=1)
 
     assert [line for line in before if "tl.load(" in line] == [
         "input_ahead = unfold_tile(tl.load(input_ptr + input_offset + input_offset_1), 0)"
@@ -95,7 +95,7 @@ def test_only_the_windows_are_loaded_before_the_loop():
 
 
 def test_a_part_begins_with_its_own_first_round():
-    before, loop = loop_of(*CONVOLUTION, ahead=1, split=7)
+    before, loop = loop_of(*CONVOLUTION, register_prefetch=1, split_k=7)
 
     assert "input_selected = num_k * part // 7" in before
     assert "last_k = num_k * (part + 1) // 7 - 1" in before
@@ -108,7 +108,7 @@ def test_without_the_option_nothing_is():
 
 
 def test_the_loads_come_before_the_product_in_machine_code(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "ahead=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "register_prefetch=1")
     tensors = (torch.empty(shape, dtype=torch.float16) for shape in CONVOLUTION[1:])
     compiled = TEN["conv2d"].compile(
         *tensors, target=("cuda", 90), configuration=BLOCKS, num_warps=4, num_stages=3
@@ -118,6 +118,6 @@ def test_the_loads_come_before_the_product_in_machine_code(monkeypatch):
     assert compiled.asm["ptx"].count("ld.global.b16") == 2 * 32
 
 
-@pytest.mark.parametrize("options", ["ahead=1", "ahead=1,split=3"])
+@pytest.mark.parametrize("options", ["register_prefetch=1", "register_prefetch=1,split_k=3"])
 def test_the_sums_are_the_same(options):
     assert failures("tests.triton.split_cases", options) == {}

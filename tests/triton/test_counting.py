@@ -213,7 +213,7 @@ def changed(name: str, value: int, chosen: Config = TILES):
 
 
 def test_parts_share_a_reduction() -> None:
-    plain, split = changed("split", 4)
+    plain, split = changed("split_k", 4)
     assert split.programs == 4 * plain.programs and split.iterations == plain.iterations / 4
     assert split.products[0].times == plain.products[0].times / 4
     # The sums are written by all, and read by the last to arrive while nobody else works.
@@ -238,7 +238,7 @@ def test_a_persistent_grid_is_told() -> None:
 
 def test_tiles_that_are_loaded_ahead_are_not_waited_for() -> None:
     call = product(511, 511, 511)
-    ahead = facts(mm.kernel, call, replace(TILES, options=(("ahead", 1),)))
+    ahead = facts(mm.kernel, call, replace(TILES, options=(("register_prefetch", 1),)))
     plain = facts(mm.kernel, call, TILES)
     assert plain.is_waiting and not ahead.is_waiting and ahead.registers > plain.registers
 
@@ -246,13 +246,13 @@ def test_tiles_that_are_loaded_ahead_are_not_waited_for() -> None:
 def test_several_elements_of_the_grid_are_one_program() -> None:
     call = call_of(input=tensor(4096, 64), output=tensor(4096, 64))
     plain = facts(softmax.kernel, call, config())
-    joined = facts(softmax.kernel, call, replace(config(), options=(("programs", 8),)))
+    joined = facts(softmax.kernel, call, replace(config(), options=(("program_coarsening", 8),)))
     assert joined.programs == plain.programs / 8
     assert joined.bytes_moved == 8 * plain.bytes_moved and joined.registers > plain.registers
 
 
 def test_an_option_without_an_effect_is_ranked_beside_the_plain_configuration() -> None:
-    plain, hinted = changed("hints", 0)
+    plain, hinted = changed("eviction_policy", 0)
     assert hinted == plain
 
 

@@ -40,7 +40,7 @@ def test_of_the_ten_only_attention_has_such_a_sum():
 
 
 def test_the_loop_carries_partial_sums():
-    text = emit(generic(sdpa.kernel.definition, defer=1)).text
+    text = emit(generic(sdpa.kernel.definition, partial_reduction_sinking=1)).text
 
     assert "total_parts = total_parts * as_column(correction) + partial_sums(weights)" in text
     assert "    total = tl.sum(total_parts, axis=1)\n" in text
@@ -56,7 +56,7 @@ def test_the_program_is_not_changed():
 
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_threads_exchange_one_reduction_in_a_round(is_causal, monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "defer=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "partial_reduction_sinking=1")
     tensor = torch.empty(1, 2, 1024, 64, dtype=torch.float16)
     compiled = sdpa.kernel.compile(
         *(tensor, tensor, tensor, 1.0, is_causal, tensor),
@@ -75,7 +75,7 @@ def test_threads_exchange_one_reduction_in_a_round(is_causal, monkeypatch):
 
 @pytest.mark.parametrize("target", [("cuda", 80), ("cuda", 100)], ids=str)
 def test_other_matrix_units(target, monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "defer=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "partial_reduction_sinking=1")
     tensor = torch.empty(1, 2, 64, 16, dtype=torch.float16)
     compiled = sdpa.kernel.compile(tensor, tensor, tensor, 1.0, True, tensor, target=target)
 
@@ -84,6 +84,6 @@ def test_other_matrix_units(target, monkeypatch):
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_results(value):
-    found = failures("tests.triton.deferred_sums_cases", f"defer={value}")
+    found = failures("tests.triton.deferred_sums_cases", f"partial_reduction_sinking={value}")
 
     assert not found, "\n".join(f"{case}: {error}" for case, error in found.items())

@@ -28,7 +28,7 @@ def half(shape):
 
 
 def config(**blocks: int) -> Config:
-    return Config(tuple({**BLOCKS, **blocks}.items()), 8, 3, (("ahead", 1),))
+    return Config(tuple({**BLOCKS, **blocks}.items()), 8, 3, (("register_prefetch", 1),))
 
 
 def folds(kernel, *tensors, **blocks):
@@ -92,7 +92,7 @@ def test_other_tiles_are_loaded_as_they_were():
 
 
 def test_eight_elements_are_written_to_shared_memory_at_once(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "ahead=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "register_prefetch=1")
     compiled = TEN["conv2d"].compile(
         *map(half, CONVOLUTION),
         target=("cuda", 90),
@@ -109,6 +109,6 @@ def test_eight_elements_are_written_to_shared_memory_at_once(monkeypatch):
     assert not re.search(r"st\.shared\.b16", compiled.asm["ptx"])
 
 
-@pytest.mark.parametrize("options", ["ahead=1", "ahead=1,split=2"])
+@pytest.mark.parametrize("options", ["register_prefetch=1", "register_prefetch=1,split_k=2"])
 def test_the_sums_are_the_same(options):
     assert failures("tests.triton.folded_cases", options) == {}

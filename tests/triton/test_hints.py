@@ -38,4 +38,4 @@ def test_loads_carry_the_hint():
 
 
 def test_hints_can_be_left_out():
-    assert "eviction_policy" not in emit(generic(TEN["add"].definition, hints=0)).text
+    assert "eviction_policy" not in emit(generic(TEN["add"].definition, eviction_policy=0)).text

@@ -37,13 +37,15 @@ def text(size: int, **how) -> str:
     return sum_of(size, **how)[0].emitted.text
 
 
-@pytest.mark.parametrize("options", [(), (("programs", 4),)], ids=["plain", "joined"])
+@pytest.mark.parametrize("options", [(), (("program_coarsening", 4),)], ids=["plain", "joined"])
 def test_full_programs_move_sixteen_bytes_at_a_time_whatever_the_size(options) -> None:
     specialized, config = sum_of(100_003, options)
     ptx = compiled_for(add.kernel.definition, specialized, Target.parse(("cuda", 90)), config).asm[
         "ptx"
     ]
-    assert len(re.findall(r"ld\.global.*\.v4\.b32", ptx)) == 2 * dict(options).get("programs", 1)
+    assert len(re.findall(r"ld\.global.*\.v4\.b32", ptx)) == 2 * dict(options).get(
+        "program_coarsening", 1
+    )
     full, other = specialized.emitted.text.split("else:")
     assert QUESTION in full and "mask=" not in full and other.count("mask=") == 3
 
@@ -74,6 +76,6 @@ def test_what_a_loop_or_a_whole_row_does_is_not_written_twice() -> None:
     assert QUESTION not in specialize(mm.kernel.definition, call, config).emitted.text
 
 
-@pytest.mark.parametrize("options", ["programs=1", "programs=4"])
+@pytest.mark.parametrize("options", ["program_coarsening=1", "program_coarsening=4"])
 def test_cases(options: str) -> None:
     assert failures(interior_cases.__name__, options) == {}

@@ -40,28 +40,28 @@ def test_the_plain_translation_is_tried_first():
 
 
 def test_an_option_is_tried_where_it_applies():
-    assert (("group", 1),) in tried("mm")
+    assert (("swizzle", 1),) in tried("mm")
     assert tried("add") == [()]
 
 
 def test_the_environment_fixes_an_option(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "group=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "swizzle=1")
 
-    assert tried("mm") == [(("group", 1),)]
+    assert tried("mm") == [(("swizzle", 1),)]
     assert tried("add") == [()]
 
 
 def test_the_environment_may_fix_what_is_right_and_not_worth_trying(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=4")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "program_coarsening=4")
 
-    assert tried("add") == [(("programs", 4),)]
+    assert tried("add") == [(("program_coarsening", 4),)]
 
 
-@pytest.mark.parametrize("text", ["groups=1", "group", "group=on"])
+@pytest.mark.parametrize("text", ["swizzles=1", "swizzle", "swizzle=on"])
 def test_what_is_no_option_is_an_error(monkeypatch, text):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", text)
 
-    with pytest.raises(NineToothedError, match="NINETOOTHED_OPTIONS.*group"):
+    with pytest.raises(NineToothedError, match="NINETOOTHED_OPTIONS.*swizzle"):
         tried("mm")
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_option_is_an_error(monkeypatch, text):
     ("device", "text", "values"),
     [
         (Target("cuda", 90, 32), "", {1}),
-        (Target("cuda", 90, 32), "defer=0", {0}),
+        (Target("cuda", 90, 32), "partial_reduction_sinking=0", {0}),
         (Target("hip", "gfx942", 64), "", {0}),
         (None, "", {0}),
     ],
@@ -83,4 +83,4 @@ def test_an_option_that_always_pays_is_on_where_it_is_served(monkeypatch, device
         kernel.definition, call, environment_of(kernel.definition, call, config), device
     )
 
-    assert {dict(chosen).get("defer", 0) for chosen in found} == values
+    assert {dict(chosen).get("partial_reduction_sinking", 0) for chosen in found} == values

@@ -51,7 +51,7 @@ def test_where_the_device_is_not_known_it_is_not():
 
 @pytest.mark.parametrize("name", TEN)
 def test_to_wait_is_the_first_that_a_program_does(name):
-    emitted = emit(generic(TEN[name].definition, overlap=1))
+    emitted = emit(generic(TEN[name].definition, dependent_launch=1))
     text = emitted.text
 
     assert emitted.waits
@@ -80,7 +80,7 @@ def test_other_devices_launch_as_ever(target):
 
 
 def test_a_kernel_that_does_not_wait_is_not_launched_so(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "overlap=0")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "dependent_launch=0")
     found = compiled()
 
     assert not found.metadata.launch_pdl

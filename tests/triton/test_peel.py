@@ -18,7 +18,7 @@ from tests.triton.interpreted import failures  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
-PEELED = (("peel", 1),)
+PEELED = (("loop_splitting", 1),)
 TILES = {
     "mm": (("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64), ("BLOCK_SIZE_K", 32)),
     "sdpa": (("BLOCK_SIZE_M", 128), ("BLOCK_SIZE_N", 64)),
@@ -42,7 +42,7 @@ def source(kernel, call, chosen=PEELED):
 def tried(kernel, call):
     environment = environment_of(kernel.definition, call, Config(TILES[kernel.name], 4, 3))
     return {
-        dict(chosen).get("peel", 0)
+        dict(chosen).get("loop_splitting", 0)
         for chosen in choices.choices(kernel.definition, call, environment)
     }
 
@@ -123,7 +123,7 @@ def test_the_sides_of_a_comparison_have_lanes_of_their_own():
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_both_parts_compile(target, is_causal, monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "peel=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "loop_splitting=1")
     tensor = torch.empty(1, 2, 1000, 16, dtype=torch.float16)
     compiled = sdpa.kernel.compile(
         tensor,
@@ -141,6 +141,6 @@ def test_both_parts_compile(target, is_causal, monkeypatch):
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_results(value):
-    found = failures("tests.triton.peel_cases", f"peel={value}")
+    found = failures("tests.triton.peel_cases", f"loop_splitting={value}")
 
     assert not found, "\n".join(f"{case}: {error}" for case, error in found.items())

@@ -329,7 +329,7 @@ def test_results_say_what_they_are_about(machine: Machine) -> None:
 def test_fixed_options_are_tuned_apart(machine: Machine, monkeypatch) -> None:
     call = product(512, 512, 512)
     first = Planner(mm.kernel.definition, call)._results_key
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "group=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "swizzle=1")
     assert Planner(mm.kernel.definition, call)._results_key != first
 
 

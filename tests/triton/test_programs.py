@@ -52,7 +52,7 @@ def choices(kernel, call):
 
 def joined(kernel, call, count):
     """What a kernel is for a call with so many programs in one."""
-    return specialize(kernel.definition, call, Config((), 4, 3, (("programs", count),)))
+    return specialize(kernel.definition, call, Config((), 4, 3, (("program_coarsening", count),)))
 
 
 def made(application, *tensors, arrangement=rows):
@@ -90,12 +90,12 @@ def test_enough_programs_remain():
 
 
 def test_what_no_program_could_hold_is_not_joined_by_force(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "programs=16")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "program_coarsening=16")
     short, long = (softmax.kernel.call_of(half(64, n), half(64, n)) for n in (2048, 4096))
 
     assert tried(
         softmax.kernel.definition, short, environment_of(softmax.kernel.definition, short, None)
-    ) == [(("programs", 16),)]
+    ) == [(("program_coarsening", 16),)]
     assert tried(
         softmax.kernel.definition, long, environment_of(softmax.kernel.definition, long, None)
     ) == [()]
@@ -233,7 +233,7 @@ def test_it_compiles(name, target):
     else:
         kernel, constants = TEN[name], () if name == "softmax" else (1e-6,)
         call = kernel.call_of(tensor, *constants, tensor)
-    config = Config((), 4, 3, (("programs", 16),))
+    config = Config((), 4, 3, (("program_coarsening", 16),))
 
     assert compiled_for(
         kernel.definition, joined(kernel, call, 16), Target.parse(target), config
@@ -241,7 +241,7 @@ def test_it_compiles(name, target):
 
 
 def test_tiny_tiles_are_moved_in_wide_accesses():
-    config = Config((), 4, 3, (("programs", 16),))
+    config = Config((), 4, 3, (("program_coarsening", 16),))
     specialized = joined(ROPE[True], rope_call(), 16)
     ptx = compiled_for(ROPE[True], specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
 
@@ -254,14 +254,14 @@ def test_tiny_tiles_are_moved_in_wide_accesses():
 
 @pytest.mark.parametrize("count", [1, 2, 16, 64])
 def test_every_element_is_right(count):
-    assert failures("tests.triton.programs_cases", f"programs={count}") == {}
+    assert failures("tests.triton.programs_cases", f"program_coarsening={count}") == {}
 
 
 def test_every_example_is_right():
     done = subprocess.run(
         [sys.executable, "-m", "tests.examples.interpreter", "specialised"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "NINETOOTHED_OPTIONS": "programs=4"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NINETOOTHED_OPTIONS": "program_coarsening=4"},
         capture_output=True,
         text=True,
         check=False,

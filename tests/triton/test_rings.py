@@ -60,7 +60,7 @@ def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
         device,
         given or {},
     )
-    return {dict(chosen).get("ring", 0) for chosen in found}
+    return {dict(chosen).get("tma_pipeline", 0) for chosen in found}
 
 
 def specialized(kernel, call, rows=64, columns=64, **options):
@@ -144,14 +144,16 @@ def test_nothing_else_of_the_ten_has_several_products(name):
 
 
 def test_a_person_may_do_without():
-    assert tried(*attention(), given={"ring": 0}) == {0}
-    assert tried(*attention(), given={"ring": 2}) == {2}
+    assert tried(*attention(), given={"tma_pipeline": 0}) == {0}
+    assert tried(*attention(), given={"tma_pipeline": 2}) == {2}
 
 
 def test_four_warps_whatever_was_asked_for():
     kernel, call = attention()
     found = [
-        c for c in configurations(kernel.definition, call, HOPPER) if dict(c.options).get("ring")
+        c
+        for c in configurations(kernel.definition, call, HOPPER)
+        if dict(c.options).get("tma_pipeline")
     ]
 
     assert found and {config.num_warps for config in found} == {GROUP_WARPS}
@@ -165,7 +167,7 @@ def test_the_estimate_knows_which_was_measured_to_be_best(width, blocks):
     kernel, call = attention(queries=1024, keys=1024, width=width, heads=24)
     first, *_ = space_of(kernel.definition, call, H200).ranked
 
-    assert dict(first.options)["ring"] == 1
+    assert dict(first.options)["tma_pipeline"] == 1
     assert (first["BLOCK_SIZE_M"], first["BLOCK_SIZE_N"]) == blocks
 
 
@@ -174,7 +176,9 @@ def test_the_estimate_knows_which_was_measured_to_be_best(width, blocks):
 
 def test_the_text():
     """Where the text changes on purpose: GOLDEN.write_text(the text) here, and look at it."""
-    emitted, _ = specialized(*attention(is_causal=True), ring=2, peel=1, defer=1)
+    emitted, _ = specialized(
+        *attention(is_causal=True), tma_pipeline=2, loop_splitting=1, partial_reduction_sinking=1
+    )
 
     assert emitted.emitted.text == GOLDEN.read_text(encoding="utf-8")
 
@@ -183,14 +187,16 @@ def test_the_same_text_every_time():
     texts = set()
     for _ in range(2):
         kernel = ninetoothed.make(sdpa.arrangement, sdpa.application, sdpa.tensors)
-        emitted, _ = specialized(*attention(kernel, is_causal=True), ring=1, peel=1)
+        emitted, _ = specialized(
+            *attention(kernel, is_causal=True), tma_pipeline=1, loop_splitting=1
+        )
         texts.add(emitted.emitted.text)
 
     assert len(texts) == 1
 
 
 def test_positions_need_no_division():
-    text = specialized(*attention(), ring=1)[0].emitted.text
+    text = specialized(*attention(), tma_pipeline=1)[0].emitted.text
     (found,) = (line for line in text.splitlines() if line.startswith("    program_0 = "))
 
     assert found == "    program_0 = (program.to(gl.int64) * program_0_inverse >> 30).to(gl.int32)"
@@ -198,14 +204,14 @@ def test_positions_need_no_division():
 
 
 def test_positions_are_divided_for_where_there_are_very_many():
-    text = specialized(*attention(queries=2**18), ring=1)[0].emitted.text
+    text = specialized(*attention(queries=2**18), tma_pipeline=1)[0].emitted.text
 
     assert "gl.program_id" in text and "program_0 = program // (" in text
 
 
 def test_other_lengths_and_numbers_of_heads_are_the_same_kernel():
     few, many = (
-        specialized(*attention(heads=heads, queries=queries, keys=1000), ring=1)[0]
+        specialized(*attention(heads=heads, queries=queries, keys=1000), tma_pipeline=1)[0]
         for heads, queries in ((6, 1000), (34, 77 * 8))
     )
 
@@ -213,32 +219,32 @@ def test_other_lengths_and_numbers_of_heads_are_the_same_kernel():
 
 
 def test_a_ring_of_one_needs_no_numbers():
-    text = specialized(*attention(), ring=1)[0].emitted.text
+    text = specialized(*attention(), tma_pipeline=1)[0].emitted.text
 
     assert "key_ring.index(0)" in text and "slot" not in text
-    assert "slot = i % 2" in specialized(*attention(), ring=2)[0].emitted.text
+    assert "slot = i % 2" in specialized(*attention(), tma_pipeline=2)[0].emitted.text
 
 
 def test_a_round_is_asked_for_only_where_there_is_one():
-    text = specialized(*attention(), ring=2)[0].emitted.text
+    text = specialized(*attention(), tma_pipeline=2)[0].emitted.text
 
     assert text.count("pred=coming < num_blocks") == text.count("pred=i + 2 < num_blocks") == 4
 
 
 def test_what_needs_the_weights_too_comes_before_their_product():
-    text = specialized(*attention(), ring=1)[0].emitted.text
+    text = specialized(*attention(), tma_pipeline=1)[0].emitted.text
 
     assert text.index("total_parts = total_parts *") < text.index("accumulator = warpgroup_mma(")
 
 
 def test_positions_are_compared_without_a_register_for_each():
-    text = specialized(*attention(is_causal=True), ring=1, peel=0)[0].emitted.text
+    text = specialized(*attention(is_causal=True), tma_pipeline=1, loop_splitting=0)[0].emitted.text
 
     assert "columns_within(BLOCK_SIZE_M * program_2" in text
 
 
 def test_the_result_is_stored_by_descriptor():
-    found, _ = specialized(*attention(), ring=1)
+    found, _ = specialized(*attention(), tma_pipeline=1)
 
     assert "output_descriptor" in found.described
     assert "tma.async_copy_shared_to_global(" in found.emitted.text
@@ -246,7 +252,9 @@ def test_the_result_is_stored_by_descriptor():
 
 @pytest.mark.parametrize("keys", [1024, 1000])
 def test_a_split_loop_is_one_again(keys):
-    text = specialized(*attention(is_causal=True, keys=keys), ring=1, peel=1)[0].emitted.text
+    text = specialized(*attention(is_causal=True, keys=keys), tma_pipeline=1, loop_splitting=1)[
+        0
+    ].emitted.text
 
     assert text.count("for i in range(") == text.count("if i >= i_whole:") == 1
     assert text.count("key_ring = ") == text.count("gl.where(") == 1
@@ -255,7 +263,7 @@ def test_a_split_loop_is_one_again(keys):
 @pytest.mark.parametrize(("width", "loops"), [(64, 1), (48, 1), (80, 2), (128, 2)])
 def test_a_split_loop_is_one_where_the_sums_are_narrow(width, loops):
     call = attention(is_causal=True, width=width)
-    text = specialized(*call, ring=1, peel=1)[0].emitted.text
+    text = specialized(*call, tma_pipeline=1, loop_splitting=1)[0].emitted.text
 
     assert text.count("for i in range(") == loops
     assert text.count("if i >= i_whole:") == 2 - loops
@@ -275,7 +283,7 @@ def scaled_first(query, key, value, scale, is_causal, output):
 
 def test_a_condition_that_holds_is_a_constant_where_it_has_to_stay():
     kernel, call = attention(made(scaled_first))
-    found, config = specialized(kernel, call, ring=1, peel=1)
+    found, config = specialized(kernel, call, tma_pipeline=1, loop_splitting=1)
     text = found.emitted.text
 
     assert "    if i >= i_whole:\n" in text and "    else:\n" in text
@@ -284,7 +292,7 @@ def test_a_condition_that_holds_is_a_constant_where_it_has_to_stay():
 
 
 def test_what_no_condition_changes_is_not_selected():
-    text = specialized(*attention(keys=1024), ring=1)[0].emitted.text
+    text = specialized(*attention(keys=1024), tma_pipeline=1)[0].emitted.text
 
     assert "is_seen" not in text and "gl.where" not in text
 
@@ -292,7 +300,7 @@ def test_what_no_condition_changes_is_not_selected():
 def test_no_registers_are_kept_in_memory():
     """Two loops with the values of both took 72 bytes of it a thread."""
     kernel, call = attention(is_causal=True, queries=1024, keys=1024)
-    found, config = specialized(kernel, call, 64, 128, ring=1, peel=1)
+    found, config = specialized(kernel, call, 64, 128, tma_pipeline=1, loop_splitting=1)
     machine_code = compiled_for(kernel.definition, found, HOPPER, config).asm["cubin"]
 
     assert found.most_registers == 128 and frame_bytes(machine_code) == 0
@@ -300,7 +308,7 @@ def test_no_registers_are_kept_in_memory():
 
 def test_the_compiler_is_told_how_many_registers_programs_share():
     def most(width, rows, columns):
-        return specialized(*attention(width=width), rows, columns, ring=1)[0].most_registers
+        return specialized(*attention(width=width), rows, columns, tma_pipeline=1)[0].most_registers
 
     assert most(64, 64, 128) == 128
     assert most(128, 64, 64) == 128
@@ -310,7 +318,7 @@ def test_the_compiler_is_told_how_many_registers_programs_share():
 
 
 def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
-    signature = specialized(*attention(width=32), ring=1)[0].signature["key_descriptor"]
+    signature = specialized(*attention(width=32), tma_pipeline=1)[0].signature["key_descriptor"]
 
     assert signature == (
         "tensordesc<fp16[1,1,64,32],"
@@ -324,7 +332,7 @@ def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
 @pytest.mark.parametrize("size", tma_pipeline.SIZES)
 def test_machine_code(is_causal, width, dtype, size):
     kernel, call = attention(width=width, dtype=dtype, is_causal=is_causal, keys=777)
-    found, config = specialized(kernel, call, ring=size, peel=int(is_causal))
+    found, config = specialized(kernel, call, tma_pipeline=size, loop_splitting=int(is_causal))
     compiled = compiled_for(kernel.definition, found, HOPPER, config)
 
     assert "wgmma.mma_async" in compiled.asm["ptx"]
@@ -333,7 +341,7 @@ def test_machine_code(is_causal, width, dtype, size):
 
 
 def test_a_kernel_is_compiled_ahead(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "ring=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "tma_pipeline=1")
     query, key = torch.empty(1, 2, 200, 64).half(), torch.empty(1, 2, 300, 64).half()
     blocks = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64}
     compiled = TEN["sdpa"].compile(
@@ -484,7 +492,7 @@ def names_things_as_we_do(query, key, value, scale, is_causal, output):
 def test_names_of_the_user_are_not_taken():
     kernel, query = made(names_things_as_we_do), torch.empty(1, 2, 128, 64, dtype=torch.float16)
     call = kernel.call_of(query, query, query, 0.125, False, torch.empty_like(query))
-    specialized_, config = specialized(kernel, call, ring=1)
+    specialized_, config = specialized(kernel, call, tma_pipeline=1)
 
     assert "output_buffer_1 = gl.allocate_shared_memory" in specialized_.emitted.text
     assert compiled_for(kernel.definition, specialized_, HOPPER, config).asm["cubin"]

@@ -57,7 +57,7 @@ def arguments(*lengths, dtype=torch.float32):
     return x, torch.empty(len(lengths), max(lengths), dtype=dtype), torch.empty(len(lengths), 1)
 
 
-@pytest.mark.parametrize("options", [(), (("peel", 1),)], ids=str)
+@pytest.mark.parametrize("options", [(), (("loop_splitting", 1),)], ids=str)
 def test_a_comparison_with_a_length_is_made_though_it_holds_of_the_longest(options):
     kernel = made(seen)
     specialized = specialize(
@@ -74,7 +74,9 @@ def test_a_comparison_with_a_length_is_made_though_it_holds_of_the_longest(optio
 def test_the_loop_that_ends_with_a_sequence_is_split_where_its_tiles_are_whole():
     kernel = made(bounded)
     call = kernel.call_of(*arguments(9, 3))
-    text = specialize(kernel.definition, call, Config((), 4, 3, (("peel", 1),))).emitted.text
+    text = specialize(
+        kernel.definition, call, Config((), 4, 3, (("loop_splitting", 1),))
+    ).emitted.text
 
     assert "k_end = tl.cdiv(x_length, 4)" in text
     assert text.count("[None, :] < x_length") == text.count("for k in") == 2

@@ -95,11 +95,11 @@ def test_nothing_is_shared_where_programs_run_one_after_another():
 
 
 def test_it_is_on_where_all_programs_run_at_once(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=7,ahead=1")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split_k=7,register_prefetch=1")
     kernel, call = convolution()
     found = {
         n: {
-            dict(chosen).get("shares", 0)
+            dict(chosen).get("cooperative_reduction", 0)
             for chosen in choices(
                 kernel.definition,
                 call,
@@ -114,10 +114,10 @@ def test_it_is_on_where_all_programs_run_at_once(monkeypatch):
 
 
 def test_nothing_is_shared_where_tiles_come_by_descriptor(monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=2")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split_k=2")
     found = {
         k: {
-            dict(chosen).get("shares", 0)
+            dict(chosen).get("cooperative_reduction", 0)
             for chosen in choices(
                 kernel.definition,
                 call,
@@ -138,17 +138,21 @@ def test_it_goes_with_parts_alone():
     environment = environment_of(kernel.definition, call, config(64, 64, 64))
     target = Target("cuda", 90, 32)
 
-    assert are_right(kernel.definition, call, environment, target, (("shares", 2), ("split", 5)))
-    assert are_right(kernel.definition, call, environment, target, (("split", 5),))
-    assert not are_right(kernel.definition, call, environment, target, (("shares", 1),))
-    assert defaults()["shares"] == 0
+    assert are_right(
+        kernel.definition, call, environment, target, (("cooperative_reduction", 2), ("split_k", 5))
+    )
+    assert are_right(kernel.definition, call, environment, target, (("split_k", 5),))
+    assert not are_right(
+        kernel.definition, call, environment, target, (("cooperative_reduction", 1),)
+    )
+    assert defaults()["cooperative_reduction"] == 0
 
 
 @pytest.mark.parametrize("value", [1, 2])
 def test_a_piece_is_stored_where_it_is_this_part_s(value):
     kernel, call = convolution()
     emitted = specialize(
-        kernel.definition, call, config(64, 256, 64, split=7, shares=value)
+        kernel.definition, call, config(64, 256, 64, split_k=7, cooperative_reduction=value)
     ).emitted
     lines = emitted.text.splitlines()
     place = lines.index("        if mine >> share % 7 & 1:")
@@ -164,7 +168,7 @@ def test_a_piece_is_stored_where_it_is_this_part_s(value):
 @pytest.mark.parametrize("value", [1, 2])
 @pytest.mark.parametrize("name", ["conv2d", "bmm"])
 def test_shares_are_compiled(name, value, monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"split=5,shares={value}")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", f"split_k=5,cooperative_reduction={value}")
     shapes = {
         "conv2d": [(2, 64, 14, 14), (64, 64, 3, 3), (2, 64, 12, 12)],
         "bmm": [(2, 100, 500), (2, 500, 100), (2, 100, 100)],
@@ -188,14 +192,16 @@ def test_offsets_past_32_bits_are_compiled():
     kernel, near = product(64, 500, 64)
     far = replace(near.arguments["output"], strides=(2**26, 1))
     call = replace(near, arguments={**near.arguments, "output": far})
-    chosen = config(64, 64, 64, split=5, shares=1)
+    chosen = config(64, 64, 64, split_k=5, cooperative_reduction=1)
     specialized = specialize(kernel.definition, call, chosen)
 
     assert "tl.cast(share, tl.int64)" in specialized.emitted.text
     assert compiled_for(kernel.definition, specialized, Target("cuda", 90, 32), chosen)
 
 
-@pytest.mark.parametrize("options", ["split=2,shares=1", "split=5,shares=2"])
+@pytest.mark.parametrize(
+    "options", ["split_k=2,cooperative_reduction=1", "split_k=5,cooperative_reduction=2"]
+)
 def test_one_that_has_waited_in_vain_leaves_its_share_to_the_last(options):
     """In the interpreter one program runs after the other."""
     assert failures("tests.triton.shares_cases", options) == {}
@@ -203,7 +209,7 @@ def test_one_that_has_waited_in_vain_leaves_its_share_to_the_last(options):
 
 @pytest.mark.parametrize("value", [1, 2])
 def test_the_ten_kernels_give_the_same(value):
-    assert failures("tests.triton.split_cases", f"split=5,shares={value}") == {}
+    assert failures("tests.triton.split_cases", f"split_k=5,cooperative_reduction={value}") == {}
 
 
 # Who does what, whenever they come.

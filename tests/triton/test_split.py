@@ -84,7 +84,7 @@ def test_nothing_is_tried_where_the_device_is_not_known():
 
 def test_the_grid_has_a_program_for_each_part():
     kernel, call = convolution()
-    whole, parts = (specialize(kernel.definition, call, config(**o)) for o in ({}, {"split": 7}))
+    whole, parts = (specialize(kernel.definition, call, config(**o)) for o in ({}, {"split_k": 7}))
 
     assert (whole.num_programs, parts.num_programs) == (36, 7 * 36)
     assert (whole.workspace, parts.workspace) == (0, 7 * 36 * 64 * 128 * 4)
@@ -92,7 +92,7 @@ def test_the_grid_has_a_program_for_each_part():
 
 def test_what_stands_after_the_loop_is_done_once():
     kernel, call = convolution()
-    lines = specialize(kernel.definition, call, config(split=7)).emitted.text.splitlines()
+    lines = specialize(kernel.definition, call, config(split_k=7)).emitted.text.splitlines()
     place = lines.index("    if is_last_part(arrivals_ptr + tile, 7):")
 
     assert "    for k in range(num_k * part // 7, num_k * (part + 1) // 7):" in lines[:place]
@@ -103,13 +103,13 @@ def test_what_stands_after_the_loop_is_done_once():
 def test_one_part_is_the_plain_translation():
     kernel, call = convolution()
 
-    assert defaults()["split"] == 1
+    assert defaults()["split_k"] == 1
     assert "part" not in specialize(kernel.definition, call, config()).emitted.text
 
 
 @pytest.mark.parametrize("name", ["conv2d", "addmm", "bmm"])
 def test_parts_are_compiled(name, monkeypatch):
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=5")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split_k=5")
     shapes = {
         "conv2d": [(2, 64, 14, 14), (64, 64, 3, 3), (2, 64, 12, 12)],
         "bmm": [(2, 100, 500), (2, 500, 100), (2, 100, 100)],
@@ -127,19 +127,19 @@ def test_parts_are_compiled(name, monkeypatch):
 
 @pytest.mark.parametrize("parts", [2, 5])
 def test_the_parts_together_give_the_same(parts):
-    assert failures("tests.triton.split_cases", f"split={parts}") == {}
+    assert failures("tests.triton.split_cases", f"split_k={parts}") == {}
 
 
 def test_parts_and_descriptors_do_not_go_together(monkeypatch):
     """Nor do they where a person asks for parts and the other is tried."""
-    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split=2,overlap=0")
+    monkeypatch.setenv("NINETOOTHED_OPTIONS", "split_k=2,dependent_launch=0")
     kernel, call = product(4096, 4096, 4096)
     target = Target("cuda", 90, 32)
     found = choices(
         kernel.definition, call, environment_of(kernel.definition, call, config()), target
     )
 
-    assert found and all(dict(chosen) == {"split": 2} for chosen in found)
+    assert found and all(dict(chosen) == {"split_k": 2} for chosen in found)
 
 
 def test_parts_that_were_found_for_another_call_are_right_for_this_one():
@@ -147,7 +147,7 @@ def test_parts_that_were_found_for_another_call_are_right_for_this_one():
     environment = environment_of(kernel.definition, call, config())
     target = Target("cuda", 90, 32)
 
-    assert are_right(kernel.definition, call, environment, target, (("split", 5),))
+    assert are_right(kernel.definition, call, environment, target, (("split_k", 5),))
     assert not are_right(
-        kernel.definition, call, environment, target, (("persistent", 1), ("split", 5))
+        kernel.definition, call, environment, target, (("persistent", 1), ("split_k", 5))
     )

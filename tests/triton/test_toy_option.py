@@ -53,7 +53,7 @@ class Barriers(Option):
     name = "barriers"
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
-        return (1, 2) if chosen["hints"] else ()
+        return (1, 2) if chosen["eviction_policy"] else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, rewrites=(*lowered.rewrites, Waiting(value)))
@@ -79,7 +79,7 @@ def test_it_is_searched() -> None:
 
     assert set(tried) == {0, 1, 2}
     assert {dict(each.options).get("barriers", 0) for each in ranked} == {0, 1, 2}
-    assert are_right(KERNEL, CALL, environment, H200, (("barriers", 2), ("overlap", 1)))
+    assert are_right(KERNEL, CALL, environment, H200, (("barriers", 2), ("dependent_launch", 1)))
 
 
 def test_a_person_may_fix_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_of_an_option():
 def test_every_test_runs_with_every_value(tmp_path, workers):
     (tmp_path / "test_some.py").write_text(TESTS)
     plugins = ["-p", "tests.each_option", "-p", "tests.conftest", "-p", "no:cacheprovider"]
-    values = ["--each-option", "hints=1,programs=4"]
+    values = ["--each-option", "eviction_policy=1,program_coarsening=4"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--tb=no", "-rN", "-c", ROOT / "pyproject.toml"]
         + [*plugins, *values, *workers, tmp_path / "test_some.py"],
@@ -63,9 +63,12 @@ def test_every_test_runs_with_every_value(tmp_path, workers):
     told = dict(line for line in lines if len(line) == 2)
 
     assert done.returncode == 1, done.stdout + done.stderr
-    assert told["hints=1"] == "3 passed, taken in 2 of 2 choices"
-    assert told["programs=4"] == "2 passed, 1 FAILED, taken in 2 of 2 choices"
-    assert "[mm-programs=4]: AssertionError: mm got [(('programs', 4),)]" in done.stdout
+    assert told["eviction_policy=1"] == "3 passed, taken in 2 of 2 choices"
+    assert told["program_coarsening=4"] == "2 passed, 1 FAILED, taken in 2 of 2 choices"
+    assert (
+        "[mm-program_coarsening=4]: AssertionError: mm got [(('program_coarsening', 4),)]"
+        in done.stdout
+    )
     assert "\n1 skipped: not where options are fixed: it is about one\n" in done.stdout
 
 

@@ -21,7 +21,7 @@ SUBJECT = Subject("mm", "NVIDIA H200", "triton 3.6", "input 4096x4096 float16")
 
 
 def config(size: int) -> Config:
-    return Config((("SIZE", size),), 4, 3, (("split", 2),))
+    return Config((("SIZE", size),), 4, 3, (("split_k", 2),))
 
 
 @pytest.fixture
@@ -100,16 +100,25 @@ def test_results_of_two_processes_are_joined(store: Cache) -> None:
     "content",
     [
         b"", b"[]", b"{", b"\xff", b'{"times": 1}', b'{"format": 1, "times": [], "finished": null}',
-        b'{"format": 2, "subject": {}, "times": [[1, 2]], "finished": null, "chosen": null}',
-        b'{"format": 2, "subject": {"x": 1}, "times": [], "finished": null, "chosen": null}',
-        b'{"format": 2, "subject": {}, "times": [], "finished": "well", "chosen": null}',
-        b'{"format": 2, "subject": [], "times": [], "finished": null, "chosen": null}',
+        b'{"format": 3, "subject": {}, "times": [[1, 2]], "finished": null, "chosen": null}',
+        b'{"format": 3, "subject": {"x": 1}, "times": [], "finished": null, "chosen": null}',
+        b'{"format": 3, "subject": {}, "times": [], "finished": "well", "chosen": null}',
+        b'{"format": 3, "subject": [], "times": [], "finished": null, "chosen": null}',
     ],
 )  # fmt: skip
 def test_results_that_make_no_sense_are_a_miss(store: Cache, content: bytes) -> None:
     store.put("key", content)
     results = Results("key", store=store)
     assert results.times == {} and results.finished is None and results.best() is None
+
+
+def test_an_entry_of_an_earlier_format_is_a_miss(store: Cache) -> None:
+    finished(store)
+    entry = json.loads(store.get("key"))
+    store.put("key", json.dumps({**entry, "format": entry["format"] - 1}).encode())
+    assert Results("key", store=store).times == {}
+    results = finished(store)
+    assert Results("key", store=store).times == results.times
 
 
 def test_one_of_several_searches_and_the_others_read_what_it_found(store: Cache) -> None:
@@ -218,7 +227,7 @@ def test_the_results_of_one_device_can_be_chosen(store: Cache, tmp_path: Path) -
         ("{", "holds no tuning results"),
         ('{"times": []}', "holds no tuning results"),
         ('{"format": ["ninetoothed-tuning", 1], "entries": {}}', "format ninetoothed-tuning 1"),
-        ('{"format": ["ninetoothed-tuning", 2], "entries": {"k": {}}}', "is damaged"),
+        ('{"format": ["ninetoothed-tuning", 3], "entries": {"k": {}}}', "is damaged"),
     ],
 )
 def test_a_file_that_holds_no_results_is_an_error(tmp_path: Path, text, message, store) -> None:
@@ -231,9 +240,9 @@ def test_a_file_that_holds_no_results_is_an_error(tmp_path: Path, text, message,
 
 
 def _entry(**changes):
-    config = changes.pop("config", [[["SIZE", 64]], 4, 3, [["split", 2]]])
+    config = changes.pop("config", [[["SIZE", 64]], 4, 3, [["split_k", 2]]])
     entry = {
-        "format": 2,
+        "format": 3,
         "subject": {"kernel": "mm", "device": "NVIDIA H200"},
         "times": [[config, 1.0]],
         "finished": None,
@@ -261,7 +270,7 @@ def _entry(**changes):
 )
 def test_what_no_search_can_have_found_is_not_taken_in(changes, store, tmp_path) -> None:
     file = tmp_path / "results.json"
-    content = {"format": ["ninetoothed-tuning", 2], "entries": {"key": _entry(**changes)}}
+    content = {"format": ["ninetoothed-tuning", 3], "entries": {"key": _entry(**changes)}}
     file.write_text(json.dumps(content))
     with pytest.raises(NineToothedError, match="says what cannot be"):
         import_results(file, store)
@@ -270,6 +279,6 @@ def test_what_no_search_can_have_found_is_not_taken_in(changes, store, tmp_path)
 
 def test_what_a_search_can_have_found_is_taken_in(store, tmp_path) -> None:
     file = tmp_path / "results.json"
-    content = {"format": ["ninetoothed-tuning", 2], "entries": {"key": _entry()}}
+    content = {"format": ["ninetoothed-tuning", 3], "entries": {"key": _entry()}}
     file.write_text(json.dumps(content))
     assert import_results(file, store) == 1

@@ -1,4 +1,4 @@
-"""Functions that kernels emitted in Gluon call (`gluon`).
+"""Functions that kernels emitted in Gluon call.
 
 A row of a product lies in four threads, which hold eight columns in a row together, then the next
 eight. What a function here does with these eighths costs no exchange between threads, and no register

@@ -1,9 +1,9 @@
 """Functions that emitted kernels call, in Triton's language.
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
-kind of reduction in its place. Others are for divisions that round down, for small quotients (`quotients`), for gathered tiles
-(`folded`), for reductions in several parts (`split`, `shares`) and for sums that are completed after a
-loop (`deferred_sums`).
+kind of reduction in its place. Others are for divisions that round down, for small quotients
+(`magic_division`), for gathered tiles (`folded_gather`), for reductions in several parts (`split_k`,
+`cooperative_reduction`) and for sums that are completed after a loop (`partial_reduction_sinking`).
 """
 
 from __future__ import annotations

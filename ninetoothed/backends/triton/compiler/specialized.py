@@ -26,7 +26,7 @@ class Specialized:
         integers: the values of the sizes and strides among the run-time parameters.
         num_programs: of the grid.
         described: what the descriptors among the parameters are made of.
-        workspace: bytes that all programs together need for the sums of parts (`split`).
+        workspace: bytes that all programs together need for the sums of parts (`split_k`).
         most_registers: that a thread may have; None where the compiler decides.
         is_persistent: whether there need be no more programs than the device holds at a time.
     """

@@ -1,6 +1,6 @@
 """Shares of a tile: the parts of one reduction wait for one another, and each completes a piece.
 
-Where all programs run at once, the parts of an element of the grid (`split`) end at the same time, and
+Where all programs run at once, the parts of an element of the grid (`split_k`) end at the same time, and
 all but the last to arrive would go home while that one adds what each of them left. Here each waits until
 all have arrived, adds the parts' sums of its own piece of the tile, first to last, and does for that piece
 what follows the loop. A part waits for a bounded time: one that has waited in vain says so and goes, and
@@ -279,7 +279,7 @@ class CooperativeReduction(Option):
     """Whether the parts wait for one another and share what follows the loop, 1 + the dimension along
     which."""
 
-    name = "shares"
+    name = "cooperative_reduction"
     is_always_on = True
 
     def serves(self, device: Device) -> bool:
@@ -290,10 +290,10 @@ class CooperativeReduction(Option):
         if is_capable(case.device, _HAS_DESCRIPTORS) and loaded <= dict(case.known(boxes)).keys():
             # Where all tiles may come by descriptor, a loop need not be cut to be as quick.
             return ()
-        return choices(case.kernel, case.environment, chosen["split"], case.multiprocessors)
+        return choices(case.kernel, case.environment, chosen["split_k"], case.multiprocessors)
 
     def is_right(self, case: Case, chosen: Chosen, value: int) -> bool:
-        return is_possible(case.kernel, case.environment, chosen["split"], value)
+        return is_possible(case.kernel, case.environment, chosen["split_k"], value)
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         rewrites = tuple(
@@ -304,7 +304,7 @@ class CooperativeReduction(Option):
 
     def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
         """All load the sums of a piece; `split_k` says the rest."""
-        parts = dict(config.options)["split"]
+        parts = dict(config.options)["split_k"]
         sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
         pieces = count_of(parts)
         fits = facts.programs * parts <= resident_programs(facts) * facts.limits.multiprocessors

@@ -34,7 +34,7 @@ _FIRST_CAPABILITY = 90
 class DependentLaunch(Option):
     """Whether programs wait for the kernel before, instead of the device."""
 
-    name = "overlap"
+    name = "dependent_launch"
     is_always_on = True
 
     def serves(self, device: Device) -> bool:

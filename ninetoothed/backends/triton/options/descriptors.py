@@ -54,10 +54,12 @@ class Descriptors(Option):
         return is_capable(device, _FIRST_CAPABILITY)
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
-        if not chosen.differs_only_in("peel", "defer", "hints"):
+        if not chosen.differs_only_in(
+            "loop_splitting", "partial_reduction_sinking", "eviction_policy"
+        ):
             return ()
         # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
-        if chosen["peel"] and not compares(case.kernel, case.facts, case.call.constants):
+        if chosen["loop_splitting"] and not compares(case.kernel, case.facts, case.call.constants):
             return ()
         return (1,) if case.known(boxes) else ()
 

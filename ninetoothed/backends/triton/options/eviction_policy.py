@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class EvictionPolicy(Option):
     """Whether loads say what the second-level cache should keep; on, unless fixed."""
 
-    name = "hints"
+    name = "eviction_policy"
     default = 1
     is_generic = True
 

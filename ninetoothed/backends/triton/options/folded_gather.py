@@ -72,7 +72,7 @@ def _adjacent(access: Access, environment: Mapping[Symbol, int], dim: int) -> in
 class FoldedGather(Option):
     """Done to the tiles that a loop loads one round ahead."""
 
-    name = "folded"
+    name = "folded_gather"
     default = 1
     is_offered = False
 

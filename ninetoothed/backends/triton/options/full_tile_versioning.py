@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class FullTileVersioning(Option):
     """Done wherever there are several programs and masks take accesses apart."""
 
-    name = "full tiles"
+    name = "full_tile_versioning"
     default = 1
     is_offered = False
     phase = 2

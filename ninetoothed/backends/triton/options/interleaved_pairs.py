@@ -224,7 +224,7 @@ class Joining:
 class InterleavedPairs(Option):
     """Done wherever tiles take turns; not in a reduction in parts, which takes the program as it is."""
 
-    name = "pairs"
+    name = "interleaved_pairs"
     default = 1
     is_offered = False
 

@@ -62,7 +62,7 @@ class Marking:
 class LoopSplitting(Option):
     """Whether loops are split where masks and comparisons begin to matter."""
 
-    name = "peel"
+    name = "loop_splitting"
     phase = 2
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:

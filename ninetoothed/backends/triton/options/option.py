@@ -62,7 +62,10 @@ class Chosen(Mapping[str, int]):
     @property
     def has_plain_loop(self) -> bool:
         """Whether nothing that is chosen changes a loop or where its loads stand."""
-        return not any(self._values[name] for name in ("peel", "defer", "descriptors"))
+        return not any(
+            self._values[name]
+            for name in ("loop_splitting", "partial_reduction_sinking", "descriptors")
+        )
 
 
 @dataclass(frozen=True)

@@ -284,7 +284,7 @@ class Sinking:
 class PartialReductionSinking(Option):
     """Whether sums that a loop carries are completed after it."""
 
-    name = "defer"
+    name = "partial_reduction_sinking"
     is_always_on = True
 
     def serves(self, device: Device) -> bool:

@@ -64,7 +64,7 @@ class Persistent(Option):
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         is_described = chosen["descriptors"] == 1
-        if not is_described or not chosen.differs_only_in("descriptors", "hints"):
+        if not is_described or not chosen.differs_only_in("descriptors", "eviction_policy"):
             return ()
         if math.prod(case.grid) <= case.multiprocessors:
             # Nobody has a second element to go on with.

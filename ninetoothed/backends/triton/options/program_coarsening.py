@@ -1,9 +1,9 @@
 """Several elements of the grid for one program: where tiles are tiny, starting programs takes longest.
 
 A device starts so many programs a second and no more: one that moves a few hundred bytes is over
-before the next one begins. ``programs`` neighbours along one dimension of the grid are handled as
+before the next one begins. So many neighbours along one dimension of the grid are handled as
 one: their tiles are the rows of one tile, their accesses have one more lane, and the application is
-lifted over it (`lifting`). The joined kernel is a kernel like another to all that follows. On an
+batched over it (`ir.batching`). The coarsened kernel is a kernel like another to all that follows. On an
 H200 softmax of rows of 256 takes 2.3 times as long without; elsewhere the search finds out (2026-11-22).
 """
 
@@ -216,7 +216,7 @@ def _put(entries: Sequence[Any], place: int, entry: Any) -> tuple[Any, ...]:
 class ProgramCoarsening(Option):
     """Elements of the grid that one program handles."""
 
-    name = "programs"
+    name = "program_coarsening"
     default = 1
     off = 1
     phase = 0

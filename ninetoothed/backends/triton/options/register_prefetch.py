@@ -172,7 +172,7 @@ class Prefetching:
 class RegisterPrefetch(Option):
     """Whether a loop's tiles that the compiler cannot load ahead are."""
 
-    name = "ahead"
+    name = "register_prefetch"
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         return (1,) if chosen.has_plain_loop and case.known(is_worth_it) else ()

@@ -3,9 +3,9 @@
 A loop that only adds to accumulators may be cut into parts, each done by a program of its own. A part
 keeps its sums in the workspace, in float32, and counts itself as arrived; the one that arrives last
 adds the parts, always in the same order, and does what follows the loop. Nobody waits for anybody
-(with `shares` they do, for a while), so that it does not matter which programs run together, and the
-same arguments give the same bits. On an H200 conv2d takes 3.4 times as long without, a product
-of few rows 1.25 times (2026-11-22).
+(with `cooperative_reduction` they do, for a while), so that it does not matter which programs run
+together, and the same arguments give the same bits. On an H200 conv2d takes 3.4 times as long without,
+a product of few rows 1.25 times (2026-11-22).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def is_possible(kernel: Definition, environment: Mapping[Symbol, int], parts: in
 class SplitK(Option):
     """How many programs share the reduction of one element of the grid."""
 
-    name = "split"
+    name = "split_k"
     default = 1
     off = 1
 
@@ -92,7 +92,7 @@ class SplitK(Option):
         """Each part does its share, and writes its sums; the last one reads all."""
         sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
         end = _ARRIVAL + value * sums / _SUMMED
-        if dict(config.options).get("shares"):
+        if dict(config.options).get("cooperative_reduction"):
             # What comes of it then is told there.
             end = 0.0
         return replace(

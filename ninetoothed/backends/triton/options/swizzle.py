@@ -32,7 +32,7 @@ _GROUP, _GROUP_OF_PERSISTENT = 8, 4
 class Swizzle(Option):
     """Rows of tiles in a group of programs, where programs are grouped."""
 
-    name = "group"
+    name = "swizzle"
     default = _GROUP
     off = 1
     is_generic = True

@@ -4,7 +4,7 @@ Triton decides where the copies of a pipelined loop are begun and waited for. Wh
 products, as attention's, other places are better: each tile is asked for right after the product that
 read its buffer, two rounds before, and is waited for right before the product that reads it; and
 addresses, masks and the buffers' numbers take fewer registers, so that another program fits beside.
-Triton has no way to say so; Gluon, its own lower language, has (`gluon`).
+Triton has no way to say so; Gluon, its own lower language, has.
 
 It is offered where every part of a program is understood and the matrix unit takes all that is
 multiplied; what a program needs follows from its text, which nothing here writes. Attention gained
@@ -271,7 +271,7 @@ class Deciding:
 class TmaPipeline(Option):
     """Buffers of each ring that programs load a loop's tiles to themselves."""
 
-    name = "ring"
+    name = "tma_pipeline"
     num_warps = GROUP_WARPS
 
     def serves(self, device: Device) -> bool:

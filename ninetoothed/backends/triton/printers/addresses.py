@@ -95,7 +95,7 @@ class Addresses:
         return self._loaded(self._of(tile), tile)
 
     def _load_folded(self, tile: TileRef) -> ast.expr:
-        """The value of a gathered tile (`folded`)."""
+        """The value of a gathered tile (`folded_gather`)."""
         self._emission.library |= {"fold_neighbours", "fold_runs", "unfold_tile"}
         loaded = self._loaded(self._of_folded(tile), tile)
         dim = ast.Constant(self._folds[tile.parameter])
@@ -152,7 +152,7 @@ class Addresses:
         return corner
 
     def load_pair(self, tile: TileRef, pair: Pair) -> ast.expr:
-        """The values of two tiles that take turns (`interleave`), as a tuple."""
+        """The values of two tiles that take turns (`interleaved_pairs`), as a tuple."""
         positions = self._of_pair(tile.parameter, pair)
         loaded = self._emission.named(f"{tile.parameter}_pair", self._loaded(positions, tile))
         shape = ast.Tuple([*self._widths(pair.tile_shape), ast.Constant(2)], ast.Load())
@@ -183,7 +183,7 @@ class Addresses:
         return self._stored(self._of(tile), tile, value)
 
     def store_pair(self, tile: TileRef, pair: Pair, values: Sequence[ast.expr]) -> ast.stmt:
-        """Stores two values to two tiles that take turns (`interleave`)."""
+        """Stores two values to two tiles that take turns (`interleaved_pairs`)."""
         positions = self._of_pair(tile.parameter, pair)
         dtype = element_type(self._emission.pointer(tile.parameter))
         shape = ast.Tuple(self._widths(pair.tile_shape), ast.Load())
@@ -197,7 +197,7 @@ class Addresses:
         return self._stored(positions, tile, language("interleave", *whole))
 
     def store_piece(self, tile: TileRef, piece: Piece, value: ast.expr) -> ast.stmt:
-        """Stores a value to a piece of a tile (`shares`)."""
+        """Stores a value to a piece of a tile (`cooperative_reduction`)."""
         parameter = self._emission.kernel.program.parameter(tile.parameter)
         positions = Positions(self._emission, parameter, piece.access, self._prologue, piece=piece)
         return self._stored(positions, tile, value)

@@ -32,7 +32,7 @@ class KernelParameter:
         name: its name there.
         kind: ``"pointer"``, ``"offsets"`` (of a jagged tensor), ``"descriptor"``, ``"scalar"``,
             ``"symbol"`` or ``"constexpr"``; ``"arrivals"`` or ``"partials"``, pointers into the
-            workspace (`split`).
+            workspace (`split_k`).
         parameter: the application's parameter, or None for a symbol.
         symbol: the symbol whose value it has, or what is computed from symbols' values, or None.
     """
@@ -158,7 +158,7 @@ class Emission:
         return self._use(parameter, kind, parameter, is_constexpr=kind == "constexpr")
 
     def workspace(self, what: str) -> ast.expr:
-        """A pointer into the workspace: ``"arrivals"`` or ``"partials"`` (`split`)."""
+        """A pointer into the workspace: ``"arrivals"`` or ``"partials"`` (`split_k`)."""
         return self._use(f"{what}_ptr", what)
 
     def tree(self, expression: Any, record: bool = True) -> ast.expr:
@@ -196,7 +196,7 @@ class Emission:
         return all(leaf in self._constexpr for leaf in expression.leaves())
 
     def inverse(self, wanted: str, value: Symbol) -> ast.expr:
-        """A value that is computed from sizes before the launch, under such a name (`order`)."""
+        """A value that is computed from sizes before the launch, under such a name (`program_order`)."""
         return self._use(wanted, "symbol", symbol=value)
 
     def position(self, expression: Symbol) -> ast.expr:

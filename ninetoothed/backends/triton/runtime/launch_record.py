@@ -57,7 +57,7 @@ class Recipe:
         grid: programs.
         threads: of a program.
         shared_memory: bytes of a program.
-        is_dependent: whether it may begin before the launch ahead of it has ended (`overlap`).
+        is_dependent: whether it may begin before the launch ahead of it has ended (`dependent_launch`).
         parameters: the kernel's, in order; bytes are what never changes.
     """
 

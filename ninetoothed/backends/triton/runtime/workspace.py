@@ -1,4 +1,4 @@
-"""Memory of ours on a device, for what the programs of one launch tell each other (`split`).
+"""Memory of ours on a device, for what the programs of one launch tell each other (`split_k`).
 
 A stream's launches run one after the other, so they share one workspace: counters, which are 0 between
 launches, and after them room for sums. It is made when a stream first needs it and kept as long as the

@@ -34,13 +34,13 @@ class CallFacts:
         holding: conditions, as (parameter, position in its access), that hold for every lane.
         unit_strides: the strides that are 1.
         adjacent: the strides that are worth writing as the next dimension's size times its stride.
-        bounds: dividends that have no more than so many bits (`quotients`).
+        bounds: dividends that have no more than so many bits (`magic_division`).
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         wide: whether some offset or index needs 64 bits.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
-        ratios: divisors that are quotients of sizes, with their values (`ratios`).
+        ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
     """
