@@ -74,9 +74,9 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(op, ast.MatMult):
             raise self.error(node, "`@` is not supported: use `ntl.dot`.")
         if isinstance(left, Group) or isinstance(right, Group):
-            joined = self._joined(left, op, right)
-            if joined is not None:
-                return joined
+            concatenated = self._concatenated(left, op, right)
+            if concatenated is not None:
+                return concatenated
         if isinstance(left, Known) and isinstance(right, Known):
             one, other = literal(left.object), literal(right.object)
             return self.computed(lambda: _BINARY[type(op)](one, other), node)
@@ -92,7 +92,7 @@ class OperatorFrame(ExpressionFrame):
             )
         return Runtime(self.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), node))
 
-    def _joined(self, left: Value, op: ast.operator, right: Value) -> Group | None:
+    def _concatenated(self, left: Value, op: ast.operator, right: Value) -> Group | None:
         """Tuples added, or repeated."""
         if isinstance(op, ast.Add) and isinstance(left, Group) and isinstance(right, Group):
             return Group(left.items + right.items)

@@ -141,7 +141,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Facts:
+class CostFeatures:
     """What one configuration of a kernel does. An option changes what it changes of these.
 
     Attributes:
@@ -190,91 +190,95 @@ class Facts:
     share: float = 1.0
 
 
-def resident_programs(facts: Facts) -> int:
+def resident_programs(features: CostFeatures) -> int:
     """How many programs one multiprocessor holds at a time; 0 where not even one fits."""
-    limits = facts.limits
-    if facts.shared_bytes > limits.shared_memory_per_block:
+    limits = features.limits
+    if features.shared_bytes > limits.shared_memory_per_block:
         return 0
-    if facts.threads > limits.threads_per_block:
+    if features.threads > limits.threads_per_block:
         return 0
-    registers = min(facts.registers, _most_registers(facts)) * facts.threads
+    registers = min(features.registers, _most_registers(features)) * features.threads
     return int(
         min(
             _MOST_PROGRAMS,
-            limits.threads_per_multiprocessor // facts.threads,
+            limits.threads_per_multiprocessor // features.threads,
             limits.registers_per_multiprocessor // max(registers, 1),
             # The driver keeps a kilobyte of each program's shared memory for itself.
-            limits.shared_memory_per_multiprocessor // max(facts.shared_bytes + 1024, 1),
+            limits.shared_memory_per_multiprocessor // max(features.shared_bytes + 1024, 1),
         )
     )
 
 
-def estimate(facts: Facts, constants: Constants = CONSTANTS) -> float:
+def estimate(features: CostFeatures, constants: Constants = CONSTANTS) -> float:
     """The seconds that a launch should take; infinity where a program does not fit the device."""
-    limits = facts.limits
-    resident = resident_programs(facts)
+    limits = features.limits
+    resident = resident_programs(features)
     if resident == 0:
         return math.inf
-    if facts.programs == 0:
+    if features.programs == 0:
         return 0.0
     clock = constants.clock * (limits.clock_hz or _ASSUMED_CLOCK)
     bandwidth = _ACHIEVED_BANDWIDTH * (limits.memory_bandwidth or _ASSUMED_BANDWIDTH)
-    busy, life = _program(facts, constants)
+    busy, life = _program(features, constants)
 
     def wave(count: int) -> float:
         return _together(constants.hiding, life, count * busy)
 
-    waves, rest = divmod(facts.programs, resident * limits.multiprocessors)
+    waves, rest = divmod(features.programs, resident * limits.multiprocessors)
     clocks = waves * wave(resident)
-    if facts.is_persistent:
+    if features.is_persistent:
         # One begins while the one before it ends; the multiprocessors' shares differ by one.
-        share = math.ceil(facts.programs / limits.multiprocessors)
+        share = math.ceil(features.programs / limits.multiprocessors)
         alone = life - constants.start
         clocks = constants.start + share * _together(constants.hiding, alone, busy)
     elif rest:
         clocks += wave(math.ceil(rest / limits.multiprocessors))
-    moved = facts.distinct_bytes or facts.programs * facts.bytes_moved
+    moved = features.distinct_bytes or features.programs * features.bytes_moved
     work = _together(constants.overlap, clocks / clock, moved / bandwidth)
-    return facts.launches * constants.launch + facts.share * work * _spilling(facts, constants)
+    return features.launches * constants.launch + features.share * work * _spilling(
+        features, constants
+    )
 
 
-def _program(facts: Facts, constants: Constants) -> tuple[float, float]:
+def _program(features: CostFeatures, constants: Constants) -> tuple[float, float]:
     """The clocks that one program keeps a multiprocessor busy, and those from its start to its end
     where it is alone."""
     tensor, shared, alone = 0.0, 0.0, 0.0
-    for product in facts.products:
-        clocks, read = _product(facts, product, constants)
+    for product in features.products:
+        clocks, read = _product(features, product, constants)
         tensor += clocks
         shared += read / constants.shared_bytes
         # Fewer than four warps reach fewer than four of the multiprocessor's tensor cores.
-        alone += clocks * max(1.0, 128 / facts.threads)
-    issued = facts.flops + facts.accesses * constants.access + facts.copies * constants.copy
-    issue = issued / 128 + facts.special / 16
-    cache = facts.bytes_moved / constants.cache_bytes
+        alone += clocks * max(1.0, 128 / features.threads)
+    issued = (
+        features.flops + features.accesses * constants.access + features.copies * constants.copy
+    )
+    issue = issued / 128 + features.special / 16
+    cache = features.bytes_moved / constants.cache_bytes
     busy = _together(constants.overlap, tensor, shared, issue, cache) + constants.program
     work = _together(constants.overlap, max(alone, shared), cache)
-    work += constants.exposed * issue * max(1.0, 256 / facts.threads)
-    step = work / facts.iterations + constants.step * (facts.iterations > 1)
-    if facts.stages > 1:
+    work += constants.exposed * issue * max(1.0, 256 / features.threads)
+    step = work / features.iterations + constants.step * (features.iterations > 1)
+    if features.stages > 1:
         # A round's loads take their time after the latency; so many rounds ahead they are begun.
-        ahead = (constants.latency + cache / facts.iterations) / (facts.stages - 1)
-        if facts.programs <= facts.limits.multiprocessors:
+        ahead = (constants.latency + cache / features.iterations) / (features.stages - 1)
+        if features.programs <= features.limits.multiprocessors:
             # No other program works while this one waits.
             step = _together(constants.waiting, step, ahead)
         else:
             step = max(step, ahead)
-    if facts.is_waiting:
+    if features.is_waiting:
         step += constants.latency
-    life = constants.start + facts.iterations * step + facts.reductions * constants.reduction
+    life = constants.start + features.iterations * step + features.reductions * constants.reduction
     return busy, life
 
 
-def _product(facts: Facts, product: Product, constants: Constants) -> tuple[float, float]:
+def _product(features: CostFeatures, product: Product, constants: Constants) -> tuple[float, float]:
     """The clocks of the tensor cores, and the bytes read from shared memory."""
-    arch = facts.limits.arch
+    arch = features.limits.arch
     rate: float = _DOT_RATES.get(arch, _UNKNOWN_DOT_RATE) if isinstance(arch, int) else 2048
     rows, columns, inner = product.rows, product.columns, product.inner
-    warps = max(facts.threads // facts.limits.warp_size, 1)
+    warps = max(features.threads // features.limits.warp_size, 1)
     width = product.bits / 8
     if product.bits >= 32:
         # float32 operands in IEEE precision run on the ordinary lanes.
@@ -305,10 +309,10 @@ def _together(power: float, *clocks: float) -> float:
     return float(longest * sum((each / longest) ** power for each in clocks) ** (1 / power))
 
 
-def _most_registers(facts: Facts) -> float:
-    return min(_MOST_REGISTERS, facts.limits.registers_per_block / facts.threads)
+def _most_registers(features: CostFeatures) -> float:
+    return min(_MOST_REGISTERS, features.limits.registers_per_block / features.threads)
 
 
-def _spilling(facts: Facts, constants: Constants) -> float:
+def _spilling(features: CostFeatures, constants: Constants) -> float:
     """How much longer everything takes because registers are kept in memory."""
-    return 1 + constants.spill * max(facts.registers / _most_registers(facts) - 1, 0)
+    return 1 + constants.spill * max(features.registers / _most_registers(features) - 1, 0)

@@ -276,7 +276,7 @@ def all_failed(name: str, failures: Mapping[Config, str]) -> CompilationError:
     )
 
 
-class Purse:
+class Budget:
     """The seconds that this process has spent on searches nobody asked for."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from ninetoothed.backends.triton.compiler.compile import Target, compile_source 
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
-from ninetoothed.backends.triton.runtime.launch_record import Described, recipe_of  # noqa: E402
+from ninetoothed.backends.triton.runtime.launch_record import Described, launch_record_of  # noqa: E402
 from ninetoothed.errors import DeviceError  # noqa: E402
 from ninetoothed.language import dtypes  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
@@ -302,14 +302,14 @@ def a_recipe_is_what_a_launch_hands_over() -> None:
     with runtime("cuda").device(0):
         candidate.run(99, *addresses)
     launch, handed_over = launched(), values(*sizes)
-    recipe = recipe_of(candidate.specialized, candidate.launchable, planner._value_names())
-    assert recipe is not None and recipe.is_of_addresses
-    assert (recipe.name, recipe.function) == (mm.kernel.name, launch.function)
-    assert (recipe.grid, recipe.threads) == (launch.grid[0], launch.block[0])
-    assert (recipe.shared_memory, recipe.is_dependent) == (launch.shared, False)
+    record = launch_record_of(candidate.specialized, candidate.launchable, planner._value_names())
+    assert record is not None and record.is_of_addresses
+    assert (record.name, record.function) == (mm.kernel.name, launch.function)
+    assert (record.grid, record.threads) == (launch.grid[0], launch.block[0])
+    assert (record.shared_memory, record.is_dependent) == (launch.shared, False)
     made = [
         part.make(addresses[part.place]) if isinstance(part, Described) else part
-        for part in recipe.parameters
+        for part in record.parameters
     ]
     assert len(made) == len(candidate.launchable.signature) + 2
     assert {len(part) for part in made[::5][:3]} == {128}
@@ -324,7 +324,7 @@ def what_is_more_than_one_launch_has_no_recipe() -> None:
     candidate = planner._candidate(options)
     assert candidate.specialized.workspace
     names = planner._value_names()
-    assert recipe_of(candidate.specialized, candidate.launchable, names) is None
+    assert launch_record_of(candidate.specialized, candidate.launchable, names) is None
 
 
 def scratch_memory_is_given_and_taken_back() -> None:

@@ -136,18 +136,18 @@ def test_a_constant_condition_counts_one_side() -> None:
         assert counted(kernel, call, config()).special == special
 
 
-# Facts.
+# Cost features.
 
 
-def facts(kernel, call: Call, chosen: Config):
-    return Estimator(kernel.definition, call, H200).facts(chosen)
+def features(kernel, call: Call, chosen: Config):
+    return Estimator(kernel.definition, call, H200).features(chosen)
 
 
 def test_wide_rows_are_copied_ahead_and_odd_ones_are_not() -> None:
-    wide = facts(mm.kernel, product(512, 512, 512), TILES)
+    wide = features(mm.kernel, product(512, 512, 512), TILES)
     assert wide.stages == 3 and not wide.is_waiting
     assert wide.copies == 16 * (128 * 32 + 32 * 64) / 8 and wide.accesses == 128 * 64 / 8
-    odd = facts(mm.kernel, product(511, 511, 511), TILES)
+    odd = features(mm.kernel, product(511, 511, 511), TILES)
     assert odd.stages == 1 and odd.is_waiting and odd.copies == 0
     assert odd.accesses == 16 * (128 * 32 + 32 * 64) + 128 * 64
     assert odd.registers > wide.registers and odd.shared_bytes < wide.shared_bytes
@@ -155,30 +155,30 @@ def test_wide_rows_are_copied_ahead_and_odd_ones_are_not() -> None:
 
 def test_unaligned_tensors_are_loaded_an_element_at_a_time() -> None:
     call = call_of({"BLOCK_SIZE": 1024}, input=tensor(4096), output=tensor(4096))
-    aligned = facts(silu.kernel, call, config())
+    aligned = features(silu.kernel, call, config())
     unaligned = tensor(4096, aligned=False)
     call = call_of({"BLOCK_SIZE": 1024}, input=unaligned, output=unaligned)
-    assert facts(silu.kernel, call, config()).accesses == 8 * aligned.accesses
+    assert features(silu.kernel, call, config()).accesses == 8 * aligned.accesses
 
 
 def test_sequences_that_begin_anywhere_are_estimated() -> None:
     constants = {"BLOCK_SIZE_L": 16, "BLOCK_SIZE_D": 64}
     call = call_of(constants, input=tensor(3, 20, 64), output=tensor(3, 20, 64))
-    estimated = facts(jagged_to_padded.kernel, call, config())
+    estimated = features(jagged_to_padded.kernel, call, config())
     assert estimated.accesses == 2 * 16 * 64 / 8
 
 
 def test_a_thread_loads_no_more_than_it_holds() -> None:
     call = call_of({"BLOCK_SIZE": 256}, input=tensor(4096), output=tensor(4096))
-    assert facts(silu.kernel, call, config(warps=8)).accesses == 2 * 256
-    assert facts(silu.kernel, call, config(warps=1)).accesses == 2 * 256 / 8
+    assert features(silu.kernel, call, config(warps=8)).accesses == 2 * 256
+    assert features(silu.kernel, call, config(warps=1)).accesses == 2 * 256 / 8
 
 
 def test_windows_are_gathered() -> None:
     call = call_of(
         input=tensor(4, 64, 14, 14), other=tensor(64, 64, 3, 3), output=tensor(4, 64, 12, 12)
     )
-    found = facts(conv2d.kernel, call, TILES)
+    found = features(conv2d.kernel, call, TILES)
     assert found.is_waiting and found.products[0].rows == 128
     assert found.programs == 5
 
@@ -191,7 +191,7 @@ def test_a_tensor_that_is_read_and_written_is_touched_twice() -> None:
         x = x + 1  # noqa: F841
 
     kernel = ninetoothed.make(arrangement, application, (Tensor(1),))
-    assert facts(kernel, call_of(x=tensor(64)), config()).distinct_bytes == 2 * 64 * 2
+    assert features(kernel, call_of(x=tensor(64)), config()).distinct_bytes == 2 * 64 * 2
 
 
 def test_what_is_broadcast_is_touched_once() -> None:
@@ -200,7 +200,7 @@ def test_what_is_broadcast_is_touched_once() -> None:
         other=tensor(512, 512),
         output=tensor(512, 512),
     )
-    assert facts(mm.kernel, call, TILES).distinct_bytes == 2 * (512 + 2 * 512 * 512)
+    assert features(mm.kernel, call, TILES).distinct_bytes == 2 * (512 + 2 * 512 * 512)
 
 
 # Options.
@@ -208,8 +208,8 @@ def test_what_is_broadcast_is_touched_once() -> None:
 
 def changed(name: str, value: int, chosen: Config = TILES):
     call = product(512, 512, 512)
-    plain = facts(mm.kernel, call, chosen)
-    return plain, facts(mm.kernel, call, replace(chosen, options=((name, value),)))
+    plain = features(mm.kernel, call, chosen)
+    return plain, features(mm.kernel, call, replace(chosen, options=((name, value),)))
 
 
 def test_parts_share_a_reduction() -> None:
@@ -224,8 +224,8 @@ def test_parts_share_a_reduction() -> None:
 def test_descriptors_save_instructions_and_registers() -> None:
     plain, described = changed("descriptors", 1)
     assert described.copies < plain.copies and described.registers < plain.registers
-    odd = facts(mm.kernel, product(511, 511, 511), TILES)
-    described = facts(
+    odd = features(mm.kernel, product(511, 511, 511), TILES)
+    described = features(
         mm.kernel, product(511, 511, 511), replace(TILES, options=(("descriptors", 1),))
     )
     assert odd.is_waiting and not described.is_waiting and described.stages == 3
@@ -238,17 +238,19 @@ def test_a_persistent_grid_is_told() -> None:
 
 def test_tiles_that_are_loaded_ahead_are_not_waited_for() -> None:
     call = product(511, 511, 511)
-    ahead = facts(mm.kernel, call, replace(TILES, options=(("register_prefetch", 1),)))
-    plain = facts(mm.kernel, call, TILES)
+    ahead = features(mm.kernel, call, replace(TILES, options=(("register_prefetch", 1),)))
+    plain = features(mm.kernel, call, TILES)
     assert plain.is_waiting and not ahead.is_waiting and ahead.registers > plain.registers
 
 
 def test_several_elements_of_the_grid_are_one_program() -> None:
     call = call_of(input=tensor(4096, 64), output=tensor(4096, 64))
-    plain = facts(softmax.kernel, call, config())
-    joined = facts(softmax.kernel, call, replace(config(), options=(("program_coarsening", 8),)))
-    assert joined.programs == plain.programs / 8
-    assert joined.bytes_moved == 8 * plain.bytes_moved and joined.registers > plain.registers
+    plain = features(softmax.kernel, call, config())
+    coarsened = features(
+        softmax.kernel, call, replace(config(), options=(("program_coarsening", 8),))
+    )
+    assert coarsened.programs == plain.programs / 8
+    assert coarsened.bytes_moved == 8 * plain.bytes_moved and coarsened.registers > plain.registers
 
 
 def test_an_option_without_an_effect_is_ranked_beside_the_plain_configuration() -> None:
@@ -257,5 +259,5 @@ def test_an_option_without_an_effect_is_ranked_beside_the_plain_configuration() 
 
 
 def test_copies_that_a_mask_may_leave_out_cost_more() -> None:
-    whole, odd = (facts(mm.kernel, product(*3 * (size,)), TILES) for size in (512, 520))
+    whole, odd = (features(mm.kernel, product(*3 * (size,)), TILES) for size in (512, 520))
     assert odd.copies / odd.bytes_moved > 4 * whole.copies / whole.bytes_moved

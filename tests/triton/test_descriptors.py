@@ -93,7 +93,7 @@ def test_indices_are_32_bits_where_offsets_are_64():
     known = box_analysis.boxes(
         kernel.definition, call, environment_of(kernel.definition, call, config)
     )
-    text = emit(Lowered(kernel.definition, CallFacts(wide=True), boxes=known, group=8)).text
+    text = emit(Lowered(kernel.definition, CallFacts(wide=True), boxes=known, group_size=8)).text
 
     assert ".to(tl.int64)" in text and "tl.cast(BLOCK_SIZE_M * program_0, tl.int32)" in text
 

@@ -23,7 +23,7 @@ from ninetoothed.errors import CompilationError, DeviceError
 from ninetoothed.language import dtypes
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.results import Results, entries
-from ninetoothed.tuning.search import Purse
+from ninetoothed.tuning.search import Budget
 from ninetoothed.tuning.space import Config
 from tests.unit.machines import H200
 
@@ -68,7 +68,7 @@ class Machine:
         monkeypatch.setattr(planning.driver, "is_capturing", lambda *_: self.capturing)
         monkeypatch.setattr(planning, "runtime", lambda backend: self)
         monkeypatch.setattr(benchmark, "runtime", lambda backend: self)
-        monkeypatch.setattr(planning, "_PURSE", Purse())
+        monkeypatch.setattr(planning, "_BUDGET", Budget())
         monkeypatch.setattr(Planner, "_candidate", self._candidate)
         monkeypatch.setattr(benchmark.driver, "measure", self._measure)
 
@@ -333,7 +333,7 @@ def test_fixed_options_are_tuned_apart(machine: Machine, monkeypatch) -> None:
     assert Planner(mm.kernel.definition, call)._results_key != first
 
 
-# What the trials overwrite.
+# What launches that are timed overwrite.
 
 
 def in_place(call: Call) -> tuple[int, ...]:

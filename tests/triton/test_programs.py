@@ -50,7 +50,7 @@ def choices(kernel, call):
     )
 
 
-def joined(kernel, call, count):
+def coarsened(kernel, call, count):
     """What a kernel is for a call with so many programs in one."""
     return specialize(kernel.definition, call, Config((), 4, 3, (("program_coarsening", count),)))
 
@@ -59,9 +59,9 @@ def made(application, *tensors, arrangement=rows):
     return ninetoothed.make(arrangement, application, tensors, kernel_name="made")
 
 
-def lifted(kernel):
+def batched(kernel):
     return [
-        program_coarsening._lifted(kernel.definition, dim) is not None
+        program_coarsening._batched(kernel.definition, dim) is not None
         for dim in range(len(kernel.definition.grid))
     ]
 
@@ -118,7 +118,7 @@ def test_what_the_tuner_chooses_is_not_multiplied():
 
 def test_the_innermost_dimension_that_is_long_enough_is_joined():
     call = ROPE[True].call_of(half(4, 4096, 6, 64), half(4096, 32), half(4096, 32))
-    along_positions, along_heads = (joined(ROPE[True], call, count) for count in (16, 4))
+    along_positions, along_heads = (coarsened(ROPE[True], call, count) for count in (16, 4))
 
     assert along_positions.num_programs == 4 * 256 * 6
     assert along_heads.num_programs == 4 * 4096 * 2
@@ -126,17 +126,17 @@ def test_the_innermost_dimension_that_is_long_enough_is_joined():
 
 @pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "conv2d", "sdpa"])
 def test_products_are_left(name):
-    assert not any(lifted(TEN[name]))
+    assert not any(batched(TEN[name]))
 
 
 @pytest.mark.parametrize("name", ["add", "silu", "softmax", "rms_norm", "rope"])
 def test_memory_bound_kernels_can_be_joined(name):
-    assert lifted(TEN[name])[0]
+    assert batched(TEN[name])[0]
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_so_can_the_cases(name):
-    assert lifted(KERNELS[name])[0]
+    assert batched(KERNELS[name])[0]
 
 
 def test_other_kernels_are_left():
@@ -160,10 +160,10 @@ def test_other_kernels_are_left():
         output = input + output.offsets(1)  # noqa: F841
 
     for application in (loops, branches, scans, looks_around, knows_where):
-        assert not any(lifted(made(application, Tensor(2), Tensor(2)))), application.__name__
+        assert not any(batched(made(application, Tensor(2), Tensor(2)))), application.__name__
     # Random numbers follow the offsets; sequences begin where memory says.
-    assert not any(lifted(dropout.kernel))
-    assert not any(lifted(jagged_to_padded.kernel))
+    assert not any(batched(dropout.kernel))
+    assert not any(batched(jagged_to_padded.kernel))
 
 
 def test_a_tile_that_is_the_same_for_all_programs_is_not_stored_by_several():
@@ -175,14 +175,16 @@ def test_a_tile_that_is_the_same_for_all_programs_is_not_stored_by_several():
 
     kernel = made(application, Tensor(2), Tensor(2), arrangement=arrangement)
 
-    assert lifted(kernel) == [False, False]
+    assert batched(kernel) == [False, False]
 
 
 # What is emitted.
 
 
 def test_a_joined_kernel_reads_like_another():
-    lines = [line.strip() for line in joined(ROPE[True], rope_call(), 16).emitted.text.splitlines()]
+    lines = [
+        line.strip() for line in coarsened(ROPE[True], rope_call(), 16).emitted.text.splitlines()
+    ]
 
     assert "input_index_2 = program_2 * 16 + tl.arange(0, 16)[:, None]" in lines
     assert any(
@@ -199,7 +201,7 @@ def test_a_joined_kernel_reads_like_another():
 
 
 def test_a_rest_is_masked():
-    text = joined(ROPE[True], rope_call(heads=47), 16).emitted.text
+    text = coarsened(ROPE[True], rope_call(heads=47), 16).emitted.text
 
     assert text.count("mask=input_index_2 < input_size_2") == 2
 
@@ -207,7 +209,7 @@ def test_a_rest_is_masked():
 def test_a_reduction_leaves_the_rows_apart():
     matrix = half(4096, 256)
     call = rms_norm.kernel.call_of(matrix, 1e-6, matrix)
-    text = joined(rms_norm.kernel, call, 4).emitted.text
+    text = coarsened(rms_norm.kernel, call, 4).emitted.text
 
     assert "tl.sum(tl.sum(row * row, axis=2), axis=1) / input_size_1" in text
     assert "row * tl.rsqrt(mean_square + eps)[:, None, None]" in text
@@ -216,12 +218,14 @@ def test_a_reduction_leaves_the_rows_apart():
 def test_one_program_is_the_plain_kernel():
     call = rope_call()
 
-    assert joined(ROPE[True], call, 1) == specialize(ROPE[True].definition, call, Config((), 4, 3))
+    assert coarsened(ROPE[True], call, 1) == specialize(
+        ROPE[True].definition, call, Config((), 4, 3)
+    )
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS.values(), *ROPE.values()], ids=lambda k: k.name)
 def test_the_joined_program_is_well_formed(kernel):
-    verify(program_coarsening._joined(kernel.definition, 0, 8).program)
+    verify(program_coarsening._coarsened(kernel.definition, 0, 8).program)
 
 
 @pytest.mark.parametrize("target", [("cuda", 90), ("hip", "gfx942")], ids=str)
@@ -236,13 +240,13 @@ def test_it_compiles(name, target):
     config = Config((), 4, 3, (("program_coarsening", 16),))
 
     assert compiled_for(
-        kernel.definition, joined(kernel, call, 16), Target.parse(target), config
+        kernel.definition, coarsened(kernel, call, 16), Target.parse(target), config
     ).asm["ttgir"]
 
 
 def test_tiny_tiles_are_moved_in_wide_accesses():
     config = Config((), 4, 3, (("program_coarsening", 16),))
-    specialized = joined(ROPE[True], rope_call(), 16)
+    specialized = coarsened(ROPE[True], rope_call(), 16)
     ptx = compiled_for(ROPE[True], specialized, Target.parse(("cuda", 90)), config).asm["ptx"]
 
     assert len(re.findall(r"ld\.global\S*\.v4\.b32", ptx)) == 1

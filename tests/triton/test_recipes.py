@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from ninetoothed.backends.triton.runtime.launch_record import Described, Given, Recipe, packed
+from ninetoothed.backends.triton.runtime.launch_record import Described, Given, LaunchRecord, packed
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_what_is_too_large_for_a_float_is_infinite():
     [((Given(0, "*fp16"), bytes(4)), False), ((Described(0, lambda address: bytes(128)),), True)],
 )
 def test_a_recipe_with_a_descriptor_is_of_addresses(parameters, expected):
-    assert Recipe("name", 1, 1, 128, 0, False, parameters).is_of_addresses is expected
+    assert LaunchRecord("name", 1, 1, 128, 0, False, parameters).is_of_addresses is expected

@@ -17,7 +17,7 @@ from ninetoothed.backends.triton.planning.space import space_of
 from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.program.nodes import LanguageRef, Store, clone
 from ninetoothed.program.program import Program
-from ninetoothed.tuning.estimate import Facts
+from ninetoothed.tuning.estimate import CostFeatures
 from ninetoothed.tuning.space import Config
 from tests.corpus.package import call_of, tensor
 from tests.golden.kernels import TEN
@@ -58,8 +58,10 @@ class Barriers(Option):
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, rewrites=(*lowered.rewrites, Waiting(value)))
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: object) -> Facts:
-        return replace(facts, reductions=facts.reductions + 1000 * value)
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: object
+    ) -> CostFeatures:
+        return replace(features, reductions=features.reductions + 1000 * value)
 
 
 @pytest.fixture(autouse=True)

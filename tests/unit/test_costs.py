@@ -7,15 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from ninetoothed.tuning.estimate import DeviceLimits, Facts, Product, estimate, resident_programs
+from ninetoothed.tuning.estimate import (
+    CostFeatures,
+    DeviceLimits,
+    Product,
+    estimate,
+    resident_programs,
+)
 from tests.unit.machines import H200
 
 
-def product(size: int, m: int, n: int, k: int, warps: int, stages: int) -> Facts:
+def product(size: int, m: int, n: int, k: int, warps: int, stages: int) -> CostFeatures:
     """A product of square float16 matrices, a tile of m × n a program."""
     threads = 32 * warps
     step = (m + n) * k * 2
-    return Facts(
+    return CostFeatures(
         limits=H200,
         programs=math.ceil(size / m) * math.ceil(size / n),
         bytes_moved=(m + n) * size * 2 + m * n * 2,
@@ -31,9 +37,9 @@ def product(size: int, m: int, n: int, k: int, warps: int, stages: int) -> Facts
     )
 
 
-def elementwise(elements: int, block: int, warps: int) -> Facts:
+def elementwise(elements: int, block: int, warps: int) -> CostFeatures:
     threads = 32 * warps
-    return Facts(
+    return CostFeatures(
         limits=H200,
         programs=math.ceil(elements / block),
         bytes_moved=block * 6,
@@ -79,8 +85,8 @@ def test_a_wave_that_is_begun_is_paid_for() -> None:
 
 
 def test_a_persistent_grid_shares_out_its_programs() -> None:
-    facts = product(4096, 128, 256, 64, 8, 3)
-    assert estimate(replace(facts, is_persistent=True)) < estimate(facts)
+    features = product(4096, 128, 256, 64, 8, 3)
+    assert estimate(replace(features, is_persistent=True)) < estimate(features)
 
 
 def test_tiny_blocks_cost_more_than_the_memory_does() -> None:
@@ -89,11 +95,11 @@ def test_tiny_blocks_cost_more_than_the_memory_does() -> None:
 
 def test_what_does_not_fit_costs_infinitely() -> None:
     assert estimate(product(4096, 256, 256, 128, 8, 4)) == math.inf
-    assert estimate(Facts(H200, programs=1, bytes_moved=1, threads=2048)) == math.inf
+    assert estimate(CostFeatures(H200, programs=1, bytes_moved=1, threads=2048)) == math.inf
 
 
 def test_registers_that_do_not_fit_cost_time() -> None:
-    kept = Facts(H200, programs=1000, bytes_moved=1e5, registers=200)
+    kept = CostFeatures(H200, programs=1000, bytes_moved=1e5, registers=200)
     spilled = replace(kept, registers=300)
     assert estimate(spilled) > 1.15 * estimate(kept)
     # Sixteen warps have 128 registers a thread.
@@ -102,8 +108,8 @@ def test_registers_that_do_not_fit_cost_time() -> None:
 
 
 def test_residency_is_limited_by_what_runs_out_first() -> None:
-    def resident(**facts: int) -> int:
-        return resident_programs(Facts(H200, programs=1, bytes_moved=0, **facts))
+    def resident(**features: int) -> int:
+        return resident_programs(CostFeatures(H200, programs=1, bytes_moved=0, **features))
 
     assert resident(threads=32, registers=16) == 32
     assert resident(threads=256, registers=32) == 8
@@ -130,13 +136,13 @@ def test_loads_that_are_not_begun_ahead_are_waited_for() -> None:
 
 
 def test_no_program_costs_nothing() -> None:
-    assert estimate(Facts(H200, programs=0, bytes_moved=1e6)) == 0.0
+    assert estimate(CostFeatures(H200, programs=0, bytes_moved=1e6)) == 0.0
 
 
 def test_narrow_operands_multiply_faster_and_wide_ones_slower() -> None:
     def cost(bits: int) -> float:
         products = (Product(128, 128, 64, 1000, bits),)
-        return estimate(Facts(H200, programs=1320, bytes_moved=1, products=products))
+        return estimate(CostFeatures(H200, programs=1320, bytes_moved=1, products=products))
 
     assert cost(8) < 0.7 * cost(16) and cost(32) > 8 * cost(16)
 
@@ -144,5 +150,5 @@ def test_narrow_operands_multiply_faster_and_wide_ones_slower() -> None:
 def test_a_device_that_does_not_tell_its_rates_can_be_estimated() -> None:
     silent = DeviceLimits("?", "hip", "gfx942", 64, 304, 65536, 65536)
     products = (Product(64, 64, 64, 10),)
-    assert 0 < estimate(Facts(silent, programs=1000, bytes_moved=1e4, products=products)) < 1
+    assert 0 < estimate(CostFeatures(silent, programs=1000, bytes_moved=1e4, products=products)) < 1
     assert silent.capability == (0, 0) and H200.capability == (9, 0)

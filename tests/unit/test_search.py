@@ -15,7 +15,7 @@ from ninetoothed.cache import Cache
 from ninetoothed.errors import CompilationError, DeviceError
 from ninetoothed.tuning import search as search_module
 from ninetoothed.tuning.results import Results
-from ninetoothed.tuning.search import Purse, Search, first_working
+from ninetoothed.tuning.search import Budget, Search, first_working
 from ninetoothed.tuning.space import Config, Effort, Space
 
 FULL = Effort("full", math.inf, sys.maxsize)
@@ -236,12 +236,12 @@ def test_a_search_without_time_tries_one(store: Cache) -> None:
 
 
 def test_a_process_has_so_much_to_spend() -> None:
-    purse = Purse()
-    purse.pay(2.0)
-    assert purse.has(3.0)
-    purse.pay(2.0)
-    assert not purse.has(3.0)
-    assert purse.is_first_refusal() and not purse.is_first_refusal()
+    budget = Budget()
+    budget.pay(2.0)
+    assert budget.has(3.0)
+    budget.pay(2.0)
+    assert not budget.has(3.0)
+    assert budget.is_first_refusal() and not budget.is_first_refusal()
 
 
 # Threads.

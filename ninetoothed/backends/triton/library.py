@@ -249,7 +249,7 @@ def share_of_sum(
     step: tl.constexpr,
     num_parts: tl.constexpr,
 ):
-    """The sum of what all parts kept, first to last, of one of several pieces of a matrix.
+    """The sum of what all parts kept, first to last, of one of several slices of a matrix.
 
     Args:
         like: a matrix of the whole one's shape and type.

@@ -83,7 +83,9 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
             assert box is not None
             tensor = kernel.program.parameter(parameter.parameter or "")
             described[name] = boxes.describe(tensor, box, argument, environment)
-            signature[name] = described[name].signature(argument.dtype, result.ring is not None)
+            signature[name] = described[name].signature(
+                argument.dtype, result.tma_pipeline is not None
+            )
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":

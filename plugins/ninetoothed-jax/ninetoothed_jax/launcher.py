@@ -182,12 +182,12 @@ class _Planned(NamedTuple):
     Attributes:
         run: launches, given the stream and the values.
         values: places among the addresses (True, place), or fixed values (False, value).
-        recipe: what C could launch instead and does not know all of yet.
+        record: what C could launch instead and does not know all of yet.
     """
 
     run: Callable[..., None]
     values: list[tuple[bool, Any]]
-    recipe: Any
+    record: Any
 
 
 @dataclass
@@ -262,7 +262,7 @@ class _Call:
             key = kind, index, alignment
             plan = self.plans.get(key) or self._new_plan(key, invocation)
             plan.run(stream, *[pointers[value] if place else value for place, value in plan.values])
-            if plan.recipe is not None:
+            if plan.record is not None:
                 self._tell(key, plan, pointers)
         except BaseException as error:
             self.error = error
@@ -294,7 +294,7 @@ class _Call:
                 bound = self._arguments(kind, invocation)
                 given, values = described(self.kernel.definition, BUFFERS, bound)
                 plan, _ = self.kernel.new_plan(BUFFERS, given, (invocation.stream, *values))
-                find = plan.details.get("recipe") if kind in _NATIVE else None
+                find = plan.details.get("launch_record") if kind in _NATIVE else None
                 self.plans[key] = _Planned(
                     plan.run, self._values(bound, values), find() if find else None
                 )
@@ -305,12 +305,12 @@ class _Call:
         kind, index, _ = key
         with self.planning:
             is_told = self.told < _MOST_TOLD and _NATIVE[kind].add(
-                self.identity, index, plan.recipe, plan.values, pointers, _UNALIGNED
+                self.identity, index, plan.record, plan.values, pointers, _UNALIGNED
             )
             self.told += is_told
-            if not (is_told and plan.recipe.is_of_addresses):
+            if not (is_told and plan.record.is_of_addresses):
                 # All addresses are told of, or nothing more will be.
-                self.plans[key] = plan._replace(recipe=None)
+                self.plans[key] = plan._replace(record=None)
 
     def _values(self, bound: Mapping[str, Any], values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
         """What a plan is called with: places among the addresses (True, place), or fixed values."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.runtime.device_api import runtime
-from ninetoothed.backends.triton.runtime.launch_record import Described, Recipe, packed
+from ninetoothed.backends.triton.runtime.launch_record import Described, LaunchRecord, packed
 from ninetoothed.cache import Cache, digest
 from ninetoothed.errors import DeviceError
 
@@ -99,7 +99,7 @@ class Native:
         self,
         identity: int,
         index: int,
-        recipe: Recipe,
+        record: LaunchRecord,
         values: Sequence[tuple[bool, Any]],
         addresses: Sequence[int],
         mask: int,
@@ -109,18 +109,18 @@ class Native:
         Args:
             identity: the call's.
             index: the device's.
-            recipe: what is launched.
+            record: what is launched.
             values: what the plan is called with: places among the buffers (True, place), or fixed
                 values (False, value).
             addresses: the buffers', in this execution.
             mask: the bits of an address that the plan depends on. Where a descriptor is made of an
                 address, the launch is for that one alone.
         """
-        if len(addresses) > _MOST_BUFFERS or len(recipe.parameters) > _MOST_PARAMETERS:
+        if len(addresses) > _MOST_BUFFERS or len(record.parameters) > _MOST_PARAMETERS:
             return False
         masks, data = [mask] * len(addresses), bytearray()
         buffers, offsets = [], []
-        for parameter in recipe.parameters:
+        for parameter in record.parameters:
             buffer = -1
             if not isinstance(parameter, bytes):
                 is_buffer, value = values[parameter.place]
@@ -140,15 +140,15 @@ class Native:
             return False
         launch = _Launch(
             identity=identity,
-            function=recipe.function,
-            grid=recipe.grid,
-            threads=recipe.threads,
-            shared_memory=recipe.shared_memory,
-            is_dependent=recipe.is_dependent,
+            function=record.function,
+            grid=record.grid,
+            threads=record.threads,
+            shared_memory=record.shared_memory,
+            is_dependent=record.is_dependent,
             device=index,
             buffer_count=len(addresses),
             parameter_count=len(buffers),
-            name=recipe.name.encode()[:_MOST_NAME],
+            name=record.name.encode()[:_MOST_NAME],
         )
         launch.bytes[: len(data)] = data
         launch.masks[: len(masks)] = masks

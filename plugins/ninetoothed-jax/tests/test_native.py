@@ -27,7 +27,7 @@ if shutil.which("gcc") is None and shutil.which("clang") is None:
 
 import jax.numpy as jnp  # noqa: E402
 
-from ninetoothed.backends.triton.runtime.launch_record import Described, Given, Recipe  # noqa: E402
+from ninetoothed.backends.triton.runtime.launch_record import Described, Given, LaunchRecord  # noqa: E402
 from ninetoothed_jax import ffi, launcher, native  # noqa: E402
 
 STREAM, FUNCTION = 0x7F00_1234_5678, 4711
@@ -55,13 +55,13 @@ class Machine:
         planned: the addresses of each launch from Python.
         launched: what each launch from C was given: (config, function, parameters).
         status: what the driver says of a launch.
-        recipe: of the plan.
+        record: of the plan.
     """
 
     def __init__(self, monkeypatch):
         self.planned, self.launched, self.kept = [], [], []
         self.status = 0
-        self.recipe = Recipe(
+        self.record = LaunchRecord(
             "scale",
             FUNCTION,
             grid=7,
@@ -111,7 +111,8 @@ class Machine:
             if values is None:
                 return original(kernel, call)
             return Plan(
-                lambda stream, *values: self.planned.append(values), {"recipe": lambda: self.recipe}
+                lambda stream, *values: self.planned.append(values),
+                {"launch_record": lambda: self.record},
             )
 
         monkeypatch.setattr(backend, "plan", plan)
@@ -138,7 +139,7 @@ class Machine:
         attributes = list(config.attributes[: config.attribute_count])
         sizes = (
             len(p) if isinstance(p, bytes) else 128 if isinstance(p, Described) else 8
-            for p in self.recipe.parameters
+            for p in self.record.parameters
         )
         given = [ctypes.string_at(parameters[i], size) for i, size in enumerate(sizes)]
         facts = (*config.grid, *config.block, config.shared, config.stream, attributes)
@@ -206,7 +207,7 @@ def test_each_call_has_its_own(machine, x):
 
 
 def test_a_launch_that_may_begin_early_says_so(machine, x):
-    machine.recipe = replace(machine.recipe, is_dependent=True)
+    machine.record = replace(machine.record, is_dependent=True)
     for _ in range(2):
         machine(x)
     ((*_, attributes), _, _) = machine.launched[0]
@@ -228,8 +229,8 @@ class Frames:
 
     def add(self, identity=1, index=3, addresses=(0x1010, 0x2014), grid=1):
         values = [(True, 0), (False, 1.0), (True, 1)]
-        recipe = replace(self.machine.recipe, grid=grid)
-        assert self.native.add(identity, index, recipe, values, addresses, 0xF)
+        record = replace(self.machine.record, grid=grid)
+        assert self.native.add(identity, index, record, values, addresses, 0xF)
 
     def __call__(self, identity=1, index=3, addresses=(0x1010, 0x2014), stage=3):
         """The handler's answer, and the grid that was launched, if one was."""
@@ -316,8 +317,8 @@ def test_a_descriptor_is_of_one_address(machine, x):
         made.append(address)
         return struct.pack("<Q", address) * 16
 
-    described = (struct.pack("<i", 3), Described(0, make), *machine.recipe.parameters[1:])
-    machine.recipe = replace(machine.recipe, parameters=described)
+    described = (struct.pack("<i", 3), Described(0, make), *machine.record.parameters[1:])
+    machine.record = replace(machine.record, parameters=described)
     other = x + 1
     for array in (x, x, other, x, other):
         machine(array)
@@ -335,8 +336,8 @@ def test_a_descriptor_is_of_one_address(machine, x):
 
 def test_after_so_many_addresses_the_rest_is_pythons(machine, monkeypatch):
     monkeypatch.setattr(launcher, "_MOST_TOLD", 2)
-    described = (Described(0, lambda address: bytes(128)), *machine.recipe.parameters[1:])
-    machine.recipe = replace(machine.recipe, parameters=described)
+    described = (Described(0, lambda address: bytes(128)), *machine.record.parameters[1:])
+    machine.record = replace(machine.record, parameters=described)
     arrays = [jnp.full(100, float(number)) for number in range(4)]
     for _ in range(2):
         for array in arrays:
@@ -345,15 +346,15 @@ def test_after_so_many_addresses_the_rest_is_pythons(machine, monkeypatch):
 
 
 def test_what_is_too_much_for_c_stays_pythons(machine, x):
-    many = (*machine.recipe.parameters, *[bytes(8)] * 200)
-    machine.recipe = replace(machine.recipe, parameters=many)
+    many = (*machine.record.parameters, *[bytes(8)] * 200)
+    machine.record = replace(machine.record, parameters=many)
     for _ in range(3):
         machine(x)
     assert len(machine.planned) == 3 and machine.launched == []
 
 
 def test_a_plan_without_a_recipe_stays_pythons(machine, x):
-    machine.recipe = None
+    machine.record = None
     for _ in range(3):
         machine(x)
     assert len(machine.planned) == 3

@@ -226,7 +226,7 @@ class Tensor:
         other = self.plan.other
         fill = self.plan.fill
         marks = masks if other is None else ()
-        mask = _joined(masks)
+        mask = _conjunction(masks)
         if mask is None:
             return Tile(self.memory.array[self.memory.locate(offsets, None, "load")], self.dtype)
         mask = np.broadcast_to(mask, shape)
@@ -237,7 +237,7 @@ class Tensor:
         return Tile(np.where(mask, data, fill)[()], self.dtype, marks)
 
     def _scatter(self, offsets: np.ndarray, masks: tuple[Any, ...], data: Any) -> None:
-        mask = _joined(masks)
+        mask = _conjunction(masks)
         data = np.broadcast_to(data, offsets.shape)
         if mask is not None:
             mask = np.broadcast_to(mask, offsets.shape)
@@ -256,7 +256,7 @@ class Tensor:
         return Tile(data.astype(dtype.numpy)[()], dtype)
 
 
-def _joined(masks: Sequence[Any]) -> Any:
+def _conjunction(masks: Sequence[Any]) -> Any:
     """Where all masks hold; None for everywhere."""
     return functools.reduce(operator.and_, masks) if masks else None
 

@@ -35,7 +35,7 @@ def bytes_at_once(
     argument, source = call.arguments[parameter.name], parameter.source
     itemsize = argument.dtype.itemsize
     access = kernel.arrangement.accesses[parameter.name]
-    offset = offsets.joined(source, access.offset, adjacent & frozenset(source.strides))
+    offset = offsets.collapsed(source, access.offset, adjacent & frozenset(source.strides))
     most = max(argument.alignment // itemsize, 1)
     # What the compiler knows of a row's beginning and of a mask's end is what it is told, unless it
     # knows the number itself.

@@ -1,7 +1,7 @@
 """A Program that does the work of several at a time: every value has one more dimension, in front.
 
 Each statement keeps its place and meaning; what a value was for one program, its rows are for
-several. Only what is understood is lifted: a straight line of element-wise operations, reductions
+several. Only what is understood is batched: a straight line of element-wise operations, reductions
 and accesses.
 """
 
@@ -40,10 +40,10 @@ class _NotLiftable(Exception):
 
 
 class _Value(NamedTuple):
-    """An expression, lifted, and what it was.
+    """An expression, batched, and what it was.
 
     Attributes:
-        tree: the lifted expression.
+        tree: the batched expression.
         rank: the number of dimensions for one program.
         is_lifted: whether the value has the dimension in front; without, it is the same for all.
     """
@@ -53,7 +53,7 @@ class _Value(NamedTuple):
     is_lifted: bool
 
 
-def lifted(
+def batched(
     program: Program, parameters: tuple[Any, ...], followers: Collection[str]
 ) -> Program | None:
     """The program for several at a time, or None where that is not understood.
@@ -62,15 +62,15 @@ def lifted(
         parameters: the parameters of the result, whose tiles have the dimension in front.
         followers: the parameters whose tile is another one for each program.
     """
-    lifting = _Lifting(program, followers)
+    batching = _Batching(program, followers)
     try:
-        body = [_placed(lifting.statement(clone(s)), s) for s in program.body]
+        body = [_placed(batching.statement(clone(s)), s) for s in program.body]
     except _NotLiftable:
         return None
     return dataclasses.replace(program, body=body, parameters=parameters)
 
 
-class _Lifting:
+class _Batching:
     def __init__(self, program: Program, followers: Collection[str]) -> None:
         self._program = program
         self._followers = followers
@@ -98,7 +98,7 @@ class _Lifting:
         return node
 
     def value(self, node: ast.expr) -> _Value:
-        """An expression, lifted; ``node`` is changed in place."""
+        """An expression, batched; ``node`` is changed in place."""
         for kind, lift in _RULES.items():
             if isinstance(node, kind):
                 return lift(self, node)
@@ -229,7 +229,7 @@ class _Lifting:
         return _Value(tree, len(kept) + len(added), value.is_lifted)
 
     def _aligned(self, nodes: Sequence[ast.expr]) -> tuple[list[ast.expr], int, bool]:
-        """Operands of an element-wise operation, their rank, and whether the result is lifted."""
+        """Operands of an element-wise operation, their rank, and whether the result is batched."""
         values = [self.value(node) for node in nodes]
         rank = max((value.rank for value in values), default=0)
         is_lifted = any(value.is_lifted for value in values)
@@ -250,17 +250,17 @@ class _Lifting:
 
 _WHOLE = ast.dump(ast.Slice())
 
-_RULES: dict[Any, Callable[[_Lifting, Any], _Value]] = {
-    _NUMBERS: _Lifting._number,
-    ast.Name: _Lifting._name,
-    Widened: _Lifting._widened,
-    Load: _Lifting._load,
-    ast.BinOp: _Lifting._operator,
-    ast.UnaryOp: _Lifting._sign,
-    ast.Compare: _Lifting._comparison,
-    ast.Call: _Lifting._call,
-    Excluded: _Lifting._excluded,
-    ast.Subscript: _Lifting._subscript,
+_RULES: dict[Any, Callable[[_Batching, Any], _Value]] = {
+    _NUMBERS: _Batching._number,
+    ast.Name: _Batching._name,
+    Widened: _Batching._widened,
+    Load: _Batching._load,
+    ast.BinOp: _Batching._operator,
+    ast.UnaryOp: _Batching._sign,
+    ast.Compare: _Batching._comparison,
+    ast.Call: _Batching._call,
+    Excluded: _Batching._excluded,
+    ast.Subscript: _Batching._subscript,
 }
 
 

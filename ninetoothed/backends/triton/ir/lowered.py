@@ -51,16 +51,16 @@ class FullTiles:
 
 
 @dataclass(frozen=True)
-class Ring:
+class Pipeline:
     """A program in Gluon that loads a loop's tiles to rings of buffers itself.
 
     Attributes:
-        size: buffers of a ring.
+        num_buffers: of each ring.
         constants: the application's constants, where they decide what it does.
         is_one_loop: whether a split loop is written as one.
     """
 
-    size: int
+    num_buffers: int
     constants: tuple[tuple[str, Any], ...] = ()
     is_one_loop: bool = False
 
@@ -76,15 +76,15 @@ class Lowered:
         boxes: the tensors that are moved by descriptor, and how.
         folds: those whose gathered tiles are loaded in four dimensions, each with the dimension of the
             neighbours.
-        last_to_leave: those whose loads ask the second-level cache to keep them.
-        group: rows of tiles in a group of programs; row-major order where it is 1.
+        evict_last: those whose loads ask the second-level cache to keep them.
+        group_size: rows of tiles in a group of programs; row-major order where it is 1.
         by_inverses: whether positions in the grid are found by multiplication.
         parts: programs that share the reduction of one element of the grid.
         is_persistent: whether programs stay and handle one element after another.
         waits: whether a program first waits for the kernel before.
-        fetched: the tensors whose tiles a loop loads one round ahead.
+        prefetched: the tensors whose tiles a loop loads one round ahead.
         full_tiles: what has a body without masks; None where there is one body.
-        ring: buffers of the loop's tiles, in Gluon; None in Triton.
+        tma_pipeline: buffers of the loop's tiles, in Gluon; None in Triton.
     """
 
     kernel: Definition
@@ -92,15 +92,15 @@ class Lowered:
     rewrites: tuple[Rewrite, ...] = ()
     boxes: frozenset[tuple[str, Box]] = frozenset()
     folds: frozenset[tuple[str, int]] = frozenset()
-    last_to_leave: frozenset[str] = frozenset()
-    group: int = 1
+    evict_last: frozenset[str] = frozenset()
+    group_size: int = 1
     by_inverses: bool = False
     parts: int = 1
     is_persistent: bool = False
     waits: bool = False
-    fetched: frozenset[str] = frozenset()
+    prefetched: frozenset[str] = frozenset()
     full_tiles: FullTiles | None = None
-    ring: Ring | None = None
+    tma_pipeline: Pipeline | None = None
 
     @classmethod
     def of(cls, kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> Lowered:

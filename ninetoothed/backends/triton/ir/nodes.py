@@ -40,13 +40,13 @@ class PairStore(Store):
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One of several pieces of a tile, of the same size.
+class TileSlice:
+    """One of several slices of a tile, of the same size.
 
     Attributes:
-        access: where its elements lie; the piece's number is the last selection.
+        access: where its elements lie; the slice's number is the last selection.
         dim: the dimension of the tile that is cut.
-        count: how many pieces there are.
+        count: how many slices there are.
     """
 
     access: Access
@@ -54,10 +54,10 @@ class Piece:
     count: int
 
 
-class PieceStore(Store):
-    """Stores a value to a piece of a tile, whose number is the last of the tile's indices."""
+class SliceStore(Store):
+    """Stores a value to a slice of a tile, whose number is the last of the tile's indices."""
 
-    piece: Piece
+    tile_slice: TileSlice
 
 
 class SplitLoop(ast.For):

@@ -1,8 +1,8 @@
-"""Shares of a tile: the parts of one reduction wait for one another, and each completes a piece.
+"""Slices of a tile: the parts of one reduction wait for one another, and each completes a slice.
 
 Where all programs run at once, the parts of an element of the grid (`split_k`) end at the same time, and
 all but the last to arrive would go home while that one adds what each of them left. Here each waits until
-all have arrived, adds the parts' sums of its own piece of the tile, first to last, and does for that piece
+all have arrived, adds the parts' sums of its own slice of the tile, first to last, and does for that slice
 what follows the loop. A part waits for a bounded time: one that has waited in vain says so and goes, and
 the last to arrive does its share too. So it does not matter which programs run together, nor who does
 what: the same arguments give the same bits.
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.boxes import boxes
-from ninetoothed.backends.triton.ir.nodes import PartPosition, Piece, PieceStore
+from ninetoothed.backends.triton.ir.nodes import PartPosition, SliceStore, TileSlice
 from ninetoothed.backends.triton.ir.parts import Completion, Cut, Cutting, call, counter, elements
 from ninetoothed.backends.triton.options.option import (
     Case,
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered, Names
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.program.program import Program
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
-#: A part has a bit of 32 to itself, and its sums of a piece are loaded before the first is added.
+#: A part has a bit of 32 to itself, and its sums of a slice are loaded before the first is added.
 MOST_PARTS = 16
 
 #: The compute capability from which on tiles come by descriptor.
@@ -96,7 +96,7 @@ def is_possible(
 
 
 def count_of(parts: int) -> int:
-    """How many pieces a tile is cut into; some parts do two."""
+    """How many slices a tile is cut into; some parts do two."""
     return 1 << (parts - 1).bit_length()
 
 
@@ -116,7 +116,7 @@ def _unfitness(
 
 @analysis
 def _shape_of(kernel: Definition) -> tuple[Symbol, ...] | None:
-    """The shape of the tile that may be done in pieces; None where there is none."""
+    """The shape of the tile that may be done in slices; None where there is none."""
     form = reduction_form.form_of(kernel)
     return None if form is None else _shared(kernel, form)
 
@@ -140,7 +140,7 @@ def _shared(kernel: Definition, form: reduction_form.Form) -> tuple[Symbol, ...]
 
 
 def _is_whole(program: Program, tile: TileRef, shape: tuple[Symbol, ...]) -> bool:
-    """Whether a tile has this shape, and is the same in each piece."""
+    """Whether a tile has this shape, and is the same in each slice."""
     sizes = program.parameter(tile.parameter).tile_shape
     is_fixed = all(isinstance(index, ast.Constant) for index in tile.indices)
     return is_fixed and tuple(map(as_symbol, sizes)) == shape
@@ -175,14 +175,14 @@ def _store(program: Program) -> Store:
 
 @dataclass(frozen=True)
 class Slices(Completion):
-    """What follows the loop, piece by piece, for the pieces that are a part's to do."""
+    """What follows the loop, slice by slice, for the slices that are a part's to do."""
 
     dim: int = 0
 
     def __call__(
         self, cut: Cutting, accumulators: Sequence[str], after: list[ast.stmt], loop: ast.For
     ) -> list[ast.stmt]:
-        names, pieces = cut.names, count_of(cut.count)
+        names, slices = cut.names, count_of(cut.count)
         mine, share = names.fresh("mine"), names.fresh("share")
         asked = call("shares_of_part", counter(), PartPosition(what="part"), cut.count)
         # In a loop a name keeps its shape.
@@ -198,8 +198,8 @@ class Slices(Completion):
         body = [*(at(each, loop) for each in sums), *rest]
         through = ast.For(
             target=ast.Name(share, ast.Store()),
-            iter=ast.Call(_name("range"), [ast.Constant(pieces)], []),
-            body=[ast.If(_is_mine(mine, share, cut.count, pieces), body, [])],
+            iter=ast.Call(_name("range"), [ast.Constant(slices)], []),
+            body=[ast.If(_is_mine(mine, share, cut.count, slices), body, [])],
             orelse=[],
         )
         return [assign(mine, asked, loop), through]
@@ -221,14 +221,14 @@ class Slices(Completion):
     def _stored(self, cut: Cutting, store: Store, share: str) -> ast.stmt:
         indices = [*store.tile.indices, _name(share)]
         tile = TileRef(parameter=store.tile.parameter, indices=indices)
-        stored = at(PieceStore(tile=tile, value=store.value), store)
+        stored = at(SliceStore(tile=tile, value=store.value), store)
         access = cut.lowered.kernel.arrangement.accesses[tile.parameter]
-        stored.piece = piece_of(access, self.dim, count_of(cut.count))
+        stored.tile_slice = slice_of(access, self.dim, count_of(cut.count))
         return stored
 
 
 def _rename(body: Sequence[ast.stmt], names: dict[str, str], fresh: Names) -> None:
-    """Puts the names of pieces in the place of those of whole tiles."""
+    """Puts the names of slices in the place of those of whole tiles."""
     for statement in body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         for node in walk(statement):
@@ -244,17 +244,17 @@ def _name(identifier: str) -> ast.expr:
     return ast.Name(identifier, ast.Load())
 
 
-def _is_mine(mine: str, share: str, parts: int, pieces: int) -> ast.expr:
-    """Whether a piece is this part's to do."""
+def _is_mine(mine: str, share: str, parts: int, slices: int) -> ast.expr:
+    """Whether a slice is this part's to do."""
     owner = _name(share)
-    if parts < pieces:
+    if parts < slices:
         owner = ast.BinOp(owner, ast.Mod(), ast.Constant(parts))
     shifted = ast.BinOp(_name(mine), ast.RShift(), owner)
     return ast.BinOp(shifted, ast.BitAnd(), ast.Constant(1))
 
 
-def piece_of(access: Access, dim: int, count: int) -> Piece:
-    """One of ``count`` pieces of a tile along a dimension."""
+def slice_of(access: Access, dim: int, count: int) -> TileSlice:
+    """One of ``count`` slices of a tile along a dimension."""
     lane = access.lanes[dim]
     size = as_symbol(lane.leaf.extent) // count
     share, within = positions("share", (count, size))
@@ -264,7 +264,7 @@ def piece_of(access: Access, dim: int, count: int) -> Piece:
         return as_symbol(simplify(expression.substitute(place)))
 
     lanes = (*access.lanes[:dim], within, *access.lanes[dim + 1 :])
-    piece = Access(
+    found = Access(
         tuple(map(moved, access.indices)),
         tuple(map(moved, access.conditions)),
         moved(access.offset),
@@ -272,7 +272,7 @@ def piece_of(access: Access, dim: int, count: int) -> Piece:
         (*access.selections, share),
         lanes,
     )
-    return Piece(piece, dim, count)
+    return TileSlice(found, dim, count)
 
 
 class CooperativeReduction(Option):
@@ -302,15 +302,20 @@ class CooperativeReduction(Option):
         )
         return replace(lowered, rewrites=rewrites)
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
-        """All load the sums of a piece; `split_k` says the rest."""
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
+        """All load the sums of a slice; `split_k` says the rest."""
         parts = dict(config.options)["split_k"]
-        sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
-        pieces = count_of(parts)
-        fits = facts.programs * parts <= resident_programs(facts) * facts.limits.multiprocessors
+        sums = max((4 * p.rows * p.columns for p in counts.products), default=features.threads * 4)
+        slices = count_of(parts)
+        fits = (
+            features.programs * parts
+            <= resident_programs(features) * features.limits.multiprocessors
+        )
         end = _MEETING if fits else _IN_VAIN
-        end += parts * sums * math.ceil(pieces / parts) / pieces / _SHARED
-        return replace(facts, reductions=facts.reductions + end)
+        end += parts * sums * math.ceil(slices / parts) / slices / _SHARED
+        return replace(features, reductions=features.reductions + end)
 
 
 OPTION = CooperativeReduction()

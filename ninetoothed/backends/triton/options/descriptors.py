@@ -31,7 +31,7 @@ from ninetoothed.backends.triton.specialization import divisors
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: The first compute capability that has the copy engine.
@@ -66,18 +66,20 @@ class Descriptors(Option):
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, boxes=boxes(lowered.kernel, case.call, case.environment))
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """All that products read is loaded ahead, whatever its rows' beginnings are multiples of."""
         copies = sum(counts.loaded.get(name, 0.0) for name in counts.streamed) / divisors.MOST
-        facts = replace(facts, stages=config.num_stages, is_waiting=False)
+        features = replace(features, stages=config.num_stages, is_waiting=False)
         left = _DESCRIBED if len(counts.products) == 1 else _DESCRIBED_AMONG_SEVERAL
         return replace(
-            facts,
+            features,
             copies=copies * left,
-            reductions=facts.reductions + _FETCHED,
-            accesses=min(facts.accesses, sum(counts.stored.values()) / divisors.MOST),
-            registers=registers(counts, facts.threads, 0) - _REGISTERS_SAVED,
-            shared_bytes=shared_bytes(counts, facts.threads, config.num_stages),
+            reductions=features.reductions + _FETCHED,
+            accesses=min(features.accesses, sum(counts.stored.values()) / divisors.MOST),
+            registers=registers(counts, features.threads, 0) - _REGISTERS_SAVED,
+            shared_bytes=shared_bytes(counts, features.threads, config.num_stages),
         )
 
 

@@ -31,7 +31,7 @@ class EvictionPolicy(Option):
         return value in (0, 1)
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, last_to_leave=streamed(lowered.kernel))
+        return replace(lowered, evict_last=streamed(lowered.kernel))
 
 
 OPTION = EvictionPolicy()

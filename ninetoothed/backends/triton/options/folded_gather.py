@@ -77,7 +77,7 @@ class FoldedGather(Option):
     is_offered = False
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, folds=folds(lowered.kernel, lowered.fetched, case.environment))
+        return replace(lowered, folds=folds(lowered.kernel, lowered.prefetched, case.environment))
 
 
 OPTION = FoldedGather()

@@ -3,7 +3,7 @@
 Where one tile of a parameter has the elements at 2 i and another those at 2 i + 1, as the two halves
 of interleaved rotary pairs or of complex numbers do, each alone would step over every other element.
 Together they are contiguous: one load as wide as the hardware has, split in two, and one store of
-both, joined. The two loads, or the two stores, must have nothing between them that could tell. On an H200 rope takes 15 times as long without
+both, paired. The two loads, or the two stores, must have nothing between them that could tell. On an H200 rope takes 15 times as long without
 (2026-11-22).
 """
 
@@ -45,9 +45,9 @@ def run(program: Program, accesses: Mapping[str, Access], facts: CallFacts) -> P
     draft = Draft(program)
     pairs = _Pairs(program, accesses, facts)
     for block in _blocks(draft.body):
-        _join_stores(block, pairs, draft)
+        _pair_stores(block, pairs, draft)
     for block in _blocks(draft.body):
-        _join_loads(block, pairs, draft)
+        _pair_loads(block, pairs, draft)
     return draft.finished() if pairs.found else program
 
 
@@ -111,8 +111,8 @@ def pair_of(
     conditions = tuple(as_symbol(simplify(c.substitute(turns))) for c in access.conditions)
     lanes = (*access.lanes[:-1], both)
     offset = offset_of(source, indices)
-    joined = Access(indices, conditions, offset, access.programs, access.selections, lanes)
-    return Pair(joined, shape)
+    paired = Access(indices, conditions, offset, access.programs, access.selections, lanes)
+    return Pair(paired, shape)
 
 
 def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
@@ -123,7 +123,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
             yield from _blocks(inner)
 
 
-def _join_loads(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
+def _pair_loads(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
     """Joins loads between which no memory is written and no index of theirs changes."""
     waiting: list[tuple[ast.stmt, Site]] = []
     for statement in body:
@@ -168,17 +168,17 @@ def _join(place: ast.stmt, first: Site, second: Site, pair: Pair, draft: Draft) 
         site.put(read(name, site.load))
 
 
-def _join_stores(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
+def _pair_stores(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
     """Joins stores between which memory is neither read nor written."""
     result: list[ast.stmt] = []
     # Where in the result a store stands that the next one may join.
     waiting: int | None = None
     for statement in body:
-        joined = None
+        paired = None
         if isinstance(statement, Store) and waiting is not None:
-            joined = _joined_store(result[waiting:], statement, pairs, draft)
-        if joined is not None:
-            result[waiting:] = joined
+            paired = _paired_store(result[waiting:], statement, pairs, draft)
+        if paired is not None:
+            result[waiting:] = paired
             waiting = None
             continue
         result.append(statement)
@@ -189,10 +189,10 @@ def _join_stores(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
     body[:] = result
 
 
-def _joined_store(
+def _paired_store(
     earlier: list[ast.stmt], last: Store, pairs: _Pairs, draft: Draft
 ) -> list[ast.stmt] | None:
-    """The statements from a store on, with the last one's joined to it; None where no pair."""
+    """The statements from a store on, with the last one's paired to it; None where no pair."""
     store, *between = earlier
     assert isinstance(store, Store)
     if reads_memory(last.value) or not index_names(last.tile).isdisjoint(names_assigned(between)):
@@ -207,9 +207,9 @@ def _joined_store(
             between = [assign(name, value, store), *between]
             store.value = read(name, store)
         both = ast.Tuple([first.value, second.value], ast.Load())
-        joined = at(PairStore(tile=first.tile, value=both), last)
-        joined.pair = pair
-        return [*between, joined]
+        paired = at(PairStore(tile=first.tile, value=both), last)
+        paired.pair = pair
+        return [*between, paired]
     return None
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.program.program import Program
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: What is left of the work on elements where a loop's masks and comparisons are split off.
@@ -73,8 +73,10 @@ class LoopSplitting(Option):
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, rewrites=(*lowered.rewrites, Marking()))
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
-        return replace(facts, flops=facts.flops * _LEFT, accesses=facts.accesses * _LEFT)
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
+        return replace(features, flops=features.flops * _LEFT, accesses=features.accesses * _LEFT)
 
 
 OPTION = LoopSplitting()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.backends.triton.ir.products import Needs
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import DeviceLimits, Facts
+    from ninetoothed.tuning.estimate import CostFeatures, DeviceLimits
     from ninetoothed.tuning.space import Config
 
 #: What a kernel's values are known to be in one call under one configuration's meta symbols.
@@ -154,10 +154,12 @@ class Option:
         """The kernel with it."""
         return lowered
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """What a configuration does with it, from what it does without; by default nothing that the
         model sees: it is ranked beside the same configuration without it, and the search finds out."""
-        return facts
+        return features
 
 
 def is_cuda(device: Device) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 _Shape = tuple[Expression, ...]
@@ -296,9 +296,11 @@ class PartialReductionSinking(Option):
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, rewrites=(*lowered.rewrites, Sinking()))
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """A sum over a product's columns is one operation fewer for each of its elements."""
-        return replace(facts, flops=facts.flops * _LEFT)
+        return replace(features, flops=features.flops * _LEFT)
 
 
 OPTION = PartialReductionSinking()

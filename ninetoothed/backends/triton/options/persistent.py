@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: What tells a program which it is: there would be several answers.
@@ -75,10 +75,12 @@ class Persistent(Option):
         found = halved(lowered.kernel, lowered.boxes, case.environment)
         return replace(lowered, is_persistent=True, boxes=found)
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """Half of the result waits to be stored where the next tiles are being loaded to."""
         waiting = int(sum(counts.stored.values())) // 2
-        return replace(facts, is_persistent=True, shared_bytes=facts.shared_bytes + waiting)
+        return replace(features, is_persistent=True, shared_bytes=features.shared_bytes + waiting)
 
 
 OPTION = Persistent()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.resources import OTHER_REGISTERS_WITHOUT_PRODUCTS
-from ninetoothed.backends.triton.ir.batching import lifted
+from ninetoothed.backends.triton.ir.batching import batched
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.kernels.analysis import analysis
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.metaops import Shape
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: What a program should move, in bytes. On an H200 a program takes 0.62 ns to start, in which 2700
 #: bytes go through memory.
 _ENOUGH_BYTES = 4096
 
-#: The most elements of a joined tile: a program's registers hold no more.
+#: The most elements of a coarsened tile: a program's registers hold no more.
 _MOST_ELEMENTS = 2**15
 
 #: Fewer programs than this leave multiprocessors without work.
@@ -47,7 +47,7 @@ _FEWEST_PROGRAMS = 1024
 
 def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
     """How many to join, the most promising first; nothing where programs are few or large."""
-    if kernel.meta_symbols or not _is_liftable(kernel):
+    if kernel.meta_symbols or not _is_batchable(kernel):
         return ()
     grid = [max(int(as_symbol(size).evaluate(environment)), 0) for size in kernel.grid]
     most = math.prod(grid) // _FEWEST_PROGRAMS
@@ -64,19 +64,19 @@ def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -
 
 
 def is_possible(kernel: Definition, environment: Mapping[Symbol, int], count: int) -> bool:
-    """Whether so many can be joined, be it worth it or not."""
+    """Whether so many can be coarsened, be it worth it or not."""
     grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
     largest = max(math.prod(_tile(p, environment)) for p in kernel.tensor_parameters)
     is_power = count & (count - 1) == 0 < count
     return is_power and count * largest <= _MOST_ELEMENTS and bool(_possible(kernel, grid))
 
 
-def joined(kernel: Definition, count: int, grid: Sequence[int]) -> Definition:
+def coarsened(kernel: Definition, count: int, grid: Sequence[int]) -> Definition:
     """The kernel with so many programs of a grid of this size in one; itself where ``count`` is 1."""
     if count == 1:
         return kernel
     dim = _dimension(kernel, grid, count)
-    return _joined(kernel, dim, count)
+    return _coarsened(kernel, dim, count)
 
 
 def _bytes_moved(
@@ -97,13 +97,13 @@ def _tile(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
     return [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
 
 
-def _is_liftable(kernel: Definition) -> bool:
-    return any(_lifted(kernel, dim) is not None for dim in range(len(kernel.grid)))
+def _is_batchable(kernel: Definition) -> bool:
+    return any(_batched(kernel, dim) is not None for dim in range(len(kernel.grid)))
 
 
 def _possible(kernel: Definition, grid: Sequence[int]) -> list[int]:
-    """The dimensions of the grid along which programs can be joined."""
-    return [d for d, size in enumerate(grid) if size > 1 and _lifted(kernel, d) is not None]
+    """The dimensions of the grid along which programs can be coarsened."""
+    return [d for d, size in enumerate(grid) if size > 1 and _batched(kernel, d) is not None]
 
 
 def _dimension(kernel: Definition, grid: Sequence[int], count: int) -> int:
@@ -114,12 +114,12 @@ def _dimension(kernel: Definition, grid: Sequence[int], count: int) -> int:
 
 
 @analysis
-def _lifted(kernel: Definition, dim: int) -> Program | None:
+def _batched(kernel: Definition, dim: int) -> Program | None:
     """The program for several along a dimension of the grid, with the kernel's own parameters."""
     if any(parameter.source.jagged_dim is not None for parameter in kernel.tensor_parameters):
         return None
     program = kernel.optimized
-    return lifted(program, program.parameters, _followers(kernel, dim))
+    return batched(program, program.parameters, _followers(kernel, dim))
 
 
 def _followers(kernel: Definition, dim: int) -> set[str]:
@@ -133,7 +133,7 @@ def _followers(kernel: Definition, dim: int) -> set[str]:
 
 
 @dataclass(frozen=True)
-class _JoinedParameter(Parameter):
+class _CoarsenedParameter(Parameter):
     """A parameter whose tiles are several programs' in one."""
 
     shapes: tuple[Shape, ...] = ()
@@ -144,9 +144,9 @@ class _JoinedParameter(Parameter):
 
 
 @analysis
-def _joined(kernel: Definition, dim: int, count: int) -> Definition:
+def _coarsened(kernel: Definition, dim: int, count: int) -> Definition:
     """The kernel whose programs are each so many along a dimension of the grid."""
-    program = _lifted(kernel, dim)
+    program = _batched(kernel, dim)
     assert program is not None
     arrangement, followers = kernel.arrangement, _followers(kernel, dim)
     fewer = simplify((as_symbol(kernel.grid[dim]) + (count - 1)) // count)
@@ -180,7 +180,7 @@ def _parameter(parameter: Parameter, dim: int, fewer: Expression, rows: int) -> 
     outer, *middle = parameter.levels[:-1] or parameter.levels
     shapes = (_put(outer, dim, fewer), *middle, (rows, *parameter.tile_shape))
     fields = (parameter.name, parameter.kind, parameter.tensor, parameter.value)
-    return _JoinedParameter(*fields, shapes)
+    return _CoarsenedParameter(*fields, shapes)
 
 
 def _access(
@@ -232,19 +232,21 @@ class ProgramCoarsening(Option):
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel = lowered.kernel
-        several = joined(kernel, value, kernel.verified_grid(case.environment))
+        several = coarsened(kernel, value, kernel.verified_grid(case.environment))
         return Lowered.of(several, case.call, case.environment)
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
-        more = (facts.registers - OTHER_REGISTERS_WITHOUT_PRODUCTS) * (value - 1)
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
+        more = (features.registers - OTHER_REGISTERS_WITHOUT_PRODUCTS) * (value - 1)
         return replace(
-            facts,
-            programs=math.ceil(facts.programs / value),
-            bytes_moved=facts.bytes_moved * value,
-            accesses=facts.accesses * value,
-            flops=facts.flops * value,
-            special=facts.special * value,
-            registers=facts.registers + more,
+            features,
+            programs=math.ceil(features.programs / value),
+            bytes_moved=features.bytes_moved * value,
+            accesses=features.accesses * value,
+            flops=features.flops * value,
+            special=features.special * value,
+            registers=features.registers + more,
         )
 
 

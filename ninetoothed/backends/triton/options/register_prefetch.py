@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.program.program import Program
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: As many stages of a pipeline hide as much of the latency as loading a round ahead does.
@@ -70,7 +70,7 @@ def narrow(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) ->
     )
 
 
-def fetched(
+def prefetched(
     body: list[ast.stmt], parameters: frozenset[str], fresh: Callable[[str], str]
 ) -> list[ast.stmt]:
     """The body with a loop's tiles of some parameters loaded one round ahead.
@@ -165,7 +165,7 @@ class Prefetching:
 
     def __call__(self, program: Program, lowered: Lowered) -> Program:
         names = Names(program, lowered.kernel)
-        body = fetched([clone(s) for s in program.body], self.parameters, names.fresh)
+        body = prefetched([clone(s) for s in program.body], self.parameters, names.fresh)
         return replace(program, body=body, names=frozenset(names.taken))
 
 
@@ -185,13 +185,15 @@ class RegisterPrefetch(Option):
         if not parameters:
             return lowered
         rewrites = (*lowered.rewrites, Prefetching(parameters))
-        return replace(lowered, rewrites=rewrites, fetched=parameters)
+        return replace(lowered, rewrites=rewrites, prefetched=parameters)
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """The next round's tiles are under way to registers while this round's are multiplied."""
-        registers = facts.registers + counts.waited_for / 2 / facts.threads
-        stages = _STAGES_AHEAD if facts.stages == 1 else min(facts.stages, _STAGES_AHEAD)
-        return replace(facts, stages=stages, is_waiting=False, registers=registers)
+        registers = features.registers + counts.waited_for / 2 / features.threads
+        stages = _STAGES_AHEAD if features.stages == 1 else min(features.stages, _STAGES_AHEAD)
+        return replace(features, stages=stages, is_waiting=False, registers=registers)
 
 
 OPTION = RegisterPrefetch()

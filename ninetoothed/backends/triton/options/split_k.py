@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: The largest offset in the workspace, in elements.
@@ -88,26 +88,28 @@ class SplitK(Option):
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, parts=value, rewrites=(Cut(value),))
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """Each part does its share, and writes its sums; the last one reads all."""
-        sums = max((4 * p.rows * p.columns for p in counts.products), default=facts.threads * 4)
+        sums = max((4 * p.rows * p.columns for p in counts.products), default=features.threads * 4)
         end = _ARRIVAL + value * sums / _SUMMED
         if dict(config.options).get("cooperative_reduction"):
             # What comes of it then is told there.
             end = 0.0
         return replace(
-            facts,
-            programs=facts.programs * value,
-            bytes_moved=facts.bytes_moved / value + sums,
+            features,
+            programs=features.programs * value,
+            bytes_moved=features.bytes_moved / value + sums,
             # Stored once and loaded once.
-            distinct_bytes=facts.distinct_bytes + 2 * sums * facts.programs * value,
-            accesses=facts.accesses / value + sums / divisors.MOST,
-            copies=facts.copies / value,
-            flops=facts.flops / value,
-            special=facts.special / value,
-            products=tuple(replace(p, times=p.times / value) for p in facts.products),
-            iterations=max(facts.iterations / value, 1.0),
-            reductions=facts.reductions + end,
+            distinct_bytes=features.distinct_bytes + 2 * sums * features.programs * value,
+            accesses=features.accesses / value + sums / divisors.MOST,
+            copies=features.copies / value,
+            flops=features.flops / value,
+            special=features.special / value,
+            products=tuple(replace(p, times=p.times / value) for p in features.products),
+            iterations=max(features.iterations / value, 1.0),
+            reductions=features.reductions + end,
         )
 
 

@@ -22,7 +22,7 @@ from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: Rows of tiles in a group, where nothing else is chosen; and where programs stay.
@@ -47,11 +47,15 @@ class Swizzle(Option):
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         if not is_grouped(lowered.kernel.arrangement):
             return lowered
-        return replace(lowered, group=value)
+        return replace(lowered, group_size=value)
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """Plain order reads more from memory; only large tensors show it."""
-        return replace(facts, distinct_bytes=facts.distinct_bytes * (2.0 if value == 1 else 1.0))
+        return replace(
+            features, distinct_bytes=features.distinct_bytes * (2.0 if value == 1 else 1.0)
+        )
 
 
 OPTION = Swizzle()

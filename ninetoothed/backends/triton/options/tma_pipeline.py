@@ -24,7 +24,7 @@ from ninetoothed.backends.triton.analysis import boxes as descriptors
 from ninetoothed.backends.triton.analysis import program_order
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers, number
 from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.ir.lowered import Ring
+from ninetoothed.backends.triton.ir.lowered import Pipeline
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.constancy import decided
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.products import Product
     from ninetoothed.backends.triton.specialization.boxes import Box
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import Facts
+    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: The capability whose matrix unit this is written for.
@@ -296,24 +296,26 @@ class TmaPipeline(Option):
             # Quotients by multiplication are functions in Triton.
             facts=replace(lowered.facts, bounds=frozenset()),
             boxes=_boxes(kernel, case.call, environment),
-            ring=Ring(value, constants, is_one_loop(kernel, environment)),
+            tma_pipeline=Pipeline(value, constants, is_one_loop(kernel, environment)),
             by_inverses=is_exact and not lowered.facts.wide,
             rewrites=(*lowered.rewrites, Deciding(constants)),
         )
 
-    def effect(self, facts: Facts, value: int, config: Config, counts: Counts) -> Facts:
+    def cost(
+        self, features: CostFeatures, value: int, config: Config, counts: Counts
+    ) -> CostFeatures:
         """Tiles come by descriptor, in fewer buffers; threads have fewer registers."""
         sizes = [product.rows * product.columns for product in counts.products]
-        facts = replace(
-            facts,
+        features = replace(
+            features,
             stages=value + 1,
             is_waiting=False,
             copies=0.0,
             registers=most_registers(sizes) or _MOST_REGISTERS,
             shared_bytes=sum(counts.held.values()) + value * sum(counts.streamed.values()),
         )
-        missing = max(_PROGRAMS - resident_programs(facts), 0)
-        return replace(facts, share=_LEFT * (1 + _MISSING * missing))
+        missing = max(_PROGRAMS - resident_programs(features), 0)
+        return replace(features, share=_LEFT * (1 + _MISSING * missing))
 
 
 OPTION = TmaPipeline()

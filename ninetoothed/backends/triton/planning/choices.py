@@ -1,6 +1,6 @@
 """Which options are tried for a call, and what a person has fixed of them.
 
-`$NINETOOTHED_OPTIONS` fixes some of them, as in ``NINETOOTHED_OPTIONS=group=1``.
+`$NINETOOTHED_OPTIONS` fixes some of them, as in ``NINETOOTHED_OPTIONS=swizzle=1``.
 """
 
 from __future__ import annotations

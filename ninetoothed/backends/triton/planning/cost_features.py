@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.backends.triton.specialization.call_facts import is_masked
 from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.tuning.estimate import DeviceLimits, Facts, estimate
+from ninetoothed.tuning.estimate import CostFeatures, DeviceLimits, estimate
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -56,7 +56,7 @@ class Estimator:
 
     def seconds(self, config: Config) -> float:
         """How long a launch should take; infinity where it does not fit."""
-        return estimate(self.facts(config))
+        return estimate(self.features(config))
 
     def has_products(self, config: Config) -> bool:
         """Whether a program multiplies tiles."""
@@ -78,12 +78,12 @@ class Estimator:
         is_described = ("descriptors", 1) in config.options
         return is_described or self._is_copied_ahead(counts)
 
-    def facts(self, config: Config) -> Facts:
+    def features(self, config: Config) -> CostFeatures:
         """What the configuration does."""
         counts, programs = self._counted(config)
         threads = config.num_warps * self._limits.warp_size
         stages = config.num_stages if self._is_copied_ahead(counts) else 1
-        facts = Facts(
+        features = CostFeatures(
             self._limits,
             programs=programs,
             bytes_moved=counts.bytes_moved,
@@ -104,8 +104,8 @@ class Estimator:
         )
         known = {option.name: option for option in options.OPTIONS}
         for name, value in config.options:
-            facts = known[name].effect(facts, value, config, counts)
-        return facts
+            features = known[name].cost(features, value, config, counts)
+        return features
 
     def _counted(self, config: Config) -> tuple[Counts, int]:
         if config.values not in self._counts:

@@ -17,10 +17,10 @@ from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.runtime import driver
-from ninetoothed.backends.triton.runtime.benchmark import NoRoomError, Trials
+from ninetoothed.backends.triton.runtime.benchmark import Benchmark, NoRoomError
 from ninetoothed.backends.triton.runtime.descriptor_cache import remembering
 from ninetoothed.backends.triton.runtime.device_api import runtime
-from ninetoothed.backends.triton.runtime.launch_record import programs_of, recipe_of
+from ninetoothed.backends.triton.runtime.launch_record import launch_record_of, programs_of
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.backends.triton.translation import (
@@ -34,7 +34,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import FORMAT, Results, Subject
-from ninetoothed.tuning.search import Purse, Search, first_working
+from ninetoothed.tuning.search import Budget, Search, first_working
 from ninetoothed.tuning.space import Config
 from ninetoothed.tuning.tuned import Tuned
 
@@ -48,7 +48,7 @@ _PATIENCE = 60.0
 _LONG = 20.0
 
 #: What all searches of this process share.
-_PURSE = Purse()
+_BUDGET = Budget()
 
 #: What tells a jagged tensor's offsets from its values.
 _OFFSETS = " offsets"
@@ -101,8 +101,11 @@ class Planner:
                 "config": config,
                 "launchable": candidate.launchable,
                 "constants": candidate.specialized.constants,
-                "recipe": functools.partial(
-                    recipe_of, candidate.specialized, candidate.launchable, self._value_names()
+                "launch_record": functools.partial(
+                    launch_record_of,
+                    candidate.specialized,
+                    candidate.launchable,
+                    self._value_names(),
                 ),
             },
         )
@@ -117,8 +120,8 @@ class Planner:
         results = self._results()
         config = self._searched(results, values, effort)
         if config not in results.times:
-            with self._trials(values).begun() as trials:
-                results.record(config, trials.measure(self._candidate(config).run, _LONG))
+            with self._benchmark(values).begun() as benchmark:
+                results.record(config, benchmark.measure(self._candidate(config).run, _LONG))
         return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
@@ -138,16 +141,16 @@ class Planner:
             warnings.warn(f"{error.message} It runs untuned.", RuntimeWarning, stacklevel=2)
             return known or self._untuned(results)
         finally:
-            _PURSE.pay(time.monotonic() - start)
+            _BUDGET.pay(time.monotonic() - start)
 
     def _may_search(self, values: tuple[Any, ...] | None, effort: tuning.Effort) -> bool:
         if values is None or effort.name == "none":
             return False
         if driver.is_capturing(values[0], self._backend):
             return False
-        if effort.name == "full" or _PURSE.has(allowance := tuning.allowance()):
+        if effort.name == "full" or _BUDGET.has(allowance := tuning.allowance()):
             return True
-        if _PURSE.is_first_refusal():
+        if _BUDGET.is_first_refusal():
             warnings.warn(
                 f"NineToothed has spent {allowance:g} s of this process on tuning and tunes no "
                 f"further; kernel `{self._kernel.name}` and those that follow run untuned. Set "
@@ -165,18 +168,18 @@ class Planner:
             known = results.best(self._applies)
             if known is not None and results.serve(effort.name):
                 return known
-            with self._trials(values).begun() as trials:
+            with self._benchmark(values).begun() as benchmark:
                 return Search(
                     self._kernel.name,
                     space,
                     functools.partial(self._candidate, is_kept=False),
-                    lambda candidate, budget: trials.measure(candidate.run, budget),
+                    lambda candidate, budget: benchmark.measure(candidate.run, budget),
                     results,
                     effort,
                 ).run()
 
-    def _trials(self, values: tuple[Any, ...]) -> Trials:
-        return Trials(self._kernel, self._call, values, self._value_names())
+    def _benchmark(self, values: tuple[Any, ...]) -> Benchmark:
+        return Benchmark(self._kernel, self._call, values, self._value_names())
 
     def _untuned(self, results: Results) -> Config:
         """The first of the ranking that compiles; ranked once for all sizes of a bucket, and kept."""

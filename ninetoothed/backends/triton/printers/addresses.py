@@ -30,7 +30,7 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.nodes import Pair, Piece
+    from ninetoothed.backends.triton.ir.nodes import Pair, TileSlice
     from ninetoothed.backends.triton.printers.emission import Emission
     from ninetoothed.backends.triton.specialization.boxes import Box
 
@@ -75,8 +75,8 @@ class Addresses:
             self._emission.lowered,
             self._emission.fresh,
         )
-        if lowered.group > 1:
-            grouped = program_order.grouped(whole, names, grid, lowered.group, tree, fresh)
+        if lowered.group_size > 1:
+            grouped = program_order.grouped(whole, names, grid, lowered.group_size, tree, fresh)
             return [first, *grouped]
         if lowered.by_inverses:
             inverse = self._emission.inverse
@@ -164,7 +164,7 @@ class Addresses:
         keywords: dict[str, ast.expr] = {}
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
-        if tile.parameter in self._emission.lowered.last_to_leave and not positions.is_pair:
+        if tile.parameter in self._emission.lowered.evict_last and not positions.is_pair:
             keywords["eviction_policy"] = ast.Constant("evict_last")
         return language("load", pointer, **keywords)
 
@@ -196,10 +196,12 @@ class Addresses:
         ]
         return self._stored(positions, tile, language("interleave", *whole))
 
-    def store_piece(self, tile: TileRef, piece: Piece, value: ast.expr) -> ast.stmt:
-        """Stores a value to a piece of a tile (`cooperative_reduction`)."""
+    def store_slice(self, tile: TileRef, tile_slice: TileSlice, value: ast.expr) -> ast.stmt:
+        """Stores a value to a slice of a tile (`cooperative_reduction`)."""
         parameter = self._emission.kernel.program.parameter(tile.parameter)
-        positions = Positions(self._emission, parameter, piece.access, self._prologue, piece=piece)
+        positions = Positions(
+            self._emission, parameter, tile_slice.access, self._prologue, tile_slice=tile_slice
+        )
         return self._stored(positions, tile, value)
 
     def _stored(self, positions: Positions, tile: TileRef, value: ast.expr) -> ast.stmt:
@@ -267,7 +269,7 @@ class Addresses:
         pointer = self._emission.pointer(positions.parameter.name)
         if offset == 0 and not positions.lanes:
             return pointer
-        if self._emission.lowered.fetched and positions.is_advanced:
+        if self._emission.lowered.prefetched and positions.is_advanced:
             # What a loop leaves as it is is added to the pointer before the loop.
             return functools.reduce(sum_of, positions.start_and_advance(tile), pointer)
         if positions.parameter.name in streams.moved(self._emission.kernel):

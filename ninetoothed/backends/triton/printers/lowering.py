@@ -11,7 +11,7 @@ from ninetoothed.backends.triton.ir.nodes import (
     PairLoad,
     PairStore,
     PartPosition,
-    PieceStore,
+    SliceStore,
     SplitLoop,
     Workspace,
 )
@@ -99,7 +99,7 @@ class Lowering(ast.NodeTransformer):
         is_zero = isinstance(start, ast.Constant) and start.value == 0
         if not is_zero or any(interval(count)[0] < 0 for count, _ in full.counts):
             before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
-        if self._emission.lowered.ring:
+        if self._emission.lowered.tma_pipeline:
             self._emission.holding_at_first = full.holding.comparisons
             *inside, one = self._unsplit(_part(loop, start, end))
             self._emission.holding_at_first = frozenset()
@@ -150,9 +150,9 @@ class Lowering(ast.NodeTransformer):
         values = self.visit(node.value).elts
         return at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
 
-    def visit_PieceStore(self, node: PieceStore) -> ast.stmt:
+    def visit_SliceStore(self, node: SliceStore) -> ast.stmt:
         value = self.visit(node.value)
-        return at(self._addresses.store_piece(self._tile(node.tile), node.piece, value), node)
+        return at(self._addresses.store_slice(self._tile(node.tile), node.tile_slice, value), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         if isinstance(node.value, Load) and not isinstance(node.value, PairLoad):
@@ -192,7 +192,7 @@ class Lowering(ast.NodeTransformer):
 
     def visit_Excluded(self, node: Excluded) -> ast.expr:
         value = self.visit(node.value)
-        mask = self._joined(node.masks)
+        mask = self._conjunction(node.masks)
         if mask is None:
             return value
         if node.identity == "zero":
@@ -201,7 +201,7 @@ class Lowering(ast.NodeTransformer):
         self._emission.library.add(function)
         return at(ast.Call(name(function), [value, mask], []), node)
 
-    def _joined(self, masks: list[Mask]) -> ast.expr | None:
+    def _conjunction(self, masks: list[Mask]) -> ast.expr | None:
         """Where all of them hold, by name; None for everywhere."""
         found = [self._addresses.mask(self._tile(m.tile), m.layout) for m in masks]
         needed = [mask for mask in found if mask is not None]
@@ -255,7 +255,7 @@ class Lowering(ast.NodeTransformer):
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
             if isinstance(index, Excluded):
                 # Where it is padding it names no element.
-                real, index = self._joined(index.masks), index.value
+                real, index = self._conjunction(index.masks), index.value
                 conditions += [] if real is None else [real]
             term = self.visit(index)
             if not isinstance(term, (ast.Name, ast.Constant)):

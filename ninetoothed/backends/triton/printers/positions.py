@@ -24,7 +24,7 @@ from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, sequence_length, sequence_of
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.nodes import Piece
+    from ninetoothed.backends.triton.ir.nodes import TileSlice
     from ninetoothed.backends.triton.printers.emission import Emission
     from ninetoothed.tensors.arrange import Parameter
 
@@ -40,7 +40,7 @@ class Positions:
         prologue: list[ast.stmt],
         is_pair: bool = False,
         fold: int | None = None,
-        piece: Piece | None = None,
+        tile_slice: TileSlice | None = None,
     ) -> None:
         self._emission = emission
         self.parameter = parameter
@@ -48,8 +48,8 @@ class Positions:
         self._prologue = prologue
         self.is_pair = is_pair
         self._fold = fold
-        self._piece = piece
-        self._ratios = dict(emission.facts.ratios)
+        self._tile_slice = tile_slice
+        self._size_ratios = dict(emission.facts.size_ratios)
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
         self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
@@ -60,7 +60,7 @@ class Positions:
             for leaf, size in zip(access.lanes, parameter.tile_shape)
             if size == 1 and not (is_pair and leaf is access.lanes[-1])
         }
-        offset = offsets.joined(parameter.source, access.offset, emission.facts.adjacent)
+        offset = offsets.collapsed(parameter.source, access.offset, emission.facts.adjacent)
         self.offset = self.compact(offset)
         self._bits = {self.compact(dividend): bits for dividend, bits in emission.facts.bounds}
         self._terms = [
@@ -178,9 +178,9 @@ class Positions:
             return self._sequence(expression, tile, layout)
         if op == "const":
             return number(operands[0])
-        if expression in self._ratios:
-            return number(self._ratios[expression])
-        if op == "//" and self._ratios.get(operands[1]) == 1:
+        if expression in self._size_ratios:
+            return number(self._size_ratios[expression])
+        if op == "//" and self._size_ratios.get(operands[1]) == 1:
             return self._tree(operands[0], tile, layout)
         if op == "*" and any(operand in self._emission.facts.unit_strides for operand in operands):
             (rest,) = [o for o in operands if o not in self._emission.facts.unit_strides] or [
@@ -227,8 +227,8 @@ class Positions:
     def _width(self, dim: int) -> ast.expr:
         """How many positions a dimension has."""
         width = self._emission.width(self.parameter.tile_shape[dim])
-        if self._piece is not None and dim == self._piece.dim:
-            return ast.BinOp(width, ast.FloorDiv(), ast.Constant(self._piece.count))
+        if self._tile_slice is not None and dim == self._tile_slice.dim:
+            return ast.BinOp(width, ast.FloorDiv(), ast.Constant(self._tile_slice.count))
         return width
 
     def _sequence(

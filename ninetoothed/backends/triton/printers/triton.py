@@ -78,12 +78,12 @@ class _Printer:
         )
         statements = [s for group in body for s in group] or [ast.Pass()]
         needs: Needs | None = None
-        if ring := self._lowered.ring:
+        if pipeline := self._lowered.tma_pipeline:
             used = self._emission.used.values()
             translation = gluon.Translation(
                 [*prologue, *statements],
-                ring.size,
-                ring.is_one_loop,
+                pipeline.num_buffers,
+                pipeline.is_one_loop,
                 {p.name: p.parameter or "" for p in used if p.kind == "descriptor"},
                 self._emission.widths,
                 self._emission.fresh,
@@ -93,8 +93,8 @@ class _Printer:
             self._emission.library = translation.library
         parameters = self._emission.ordered()
         write = self._writer
-        language = "gluon" if self._lowered.ring else "triton"
-        constexpr = "gl.constexpr" if self._lowered.ring else "tl.constexpr"
+        language = "gluon" if self._lowered.tma_pipeline else "triton"
+        constexpr = "gl.constexpr" if self._lowered.tma_pipeline else "tl.constexpr"
         for line in self._header():
             write.line(line)
         for function in helpers:
@@ -164,7 +164,7 @@ class _Printer:
         self._writer.amend(
             ", ".join(ast.unparse(self._emission.tree(size, record=False)) for size in kernel.grid)
         )
-        if self._lowered.ring:
+        if self._lowered.tma_pipeline:
             yield "import triton"
             if self._lowered.waits:
                 yield "import triton.language as tl"

@@ -20,11 +20,11 @@ class NoRoomError(DeviceError):
     """The device has no memory left for what timing a kernel needs."""
 
 
-class Trials:
-    """The trials of one call.
+class Benchmark:
+    """Times launches of one call.
 
     Args:
-        kernel, call: what is tried.
+        kernel, call: what is timed.
         values: what a launch is given, stream first.
         names: of the values after the stream.
     """
@@ -39,7 +39,7 @@ class Trials:
         self._kept: list[tuple[int, int, int]] = []
 
     @contextmanager
-    def begun(self) -> Iterator[Trials]:
+    def begun(self) -> Iterator[Benchmark]:
         """Within, `measure` may be called; at the end the arguments are as they were.
 
         Raises:
@@ -92,7 +92,7 @@ class Trials:
             library.copy(address, copy, size, self._values[0])
 
     def _overwritten(self) -> list[str]:
-        """The tensors that the kernel may both read and write, in one trial or the next."""
+        """The tensors that the kernel may both read and write, in one launch or the next."""
         written = {
             node.tile.parameter if isinstance(node, Store) else node.parameter
             for node in self._kernel.optimized.nodes()

@@ -1,7 +1,7 @@
 """A launch in the driver's own terms, for who launches again without Python.
 
 A plan's ``run`` calls Triton's C launcher from Python. Code that is called by a framework in C can do
-without: a `Recipe` is what the driver is given, with the arguments of a call left open.
+without: a `LaunchRecord` is what the driver is given, with the arguments of a call left open.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class LaunchRecord:
     """One launch of one kernel, which holds for every call of a plan.
 
     Attributes:
@@ -95,8 +95,10 @@ def programs_of(specialized: Specialized, launchable: Launchable) -> int:
     return specialized.num_programs
 
 
-def recipe_of(specialized: Specialized, launchable: Launchable, values: list[str]) -> Recipe | None:
-    """The recipe; None where a launch is more than that, or on another device than NVIDIA's.
+def launch_record_of(
+    specialized: Specialized, launchable: Launchable, values: list[str]
+) -> LaunchRecord | None:
+    """The record; None where a launch is more than that, or on another device than NVIDIA's.
 
     More is: memory that is taken and given back around each launch, and what this project's kernels
     do not use, clusters and grids whose programs wait for one another.
@@ -127,7 +129,7 @@ def recipe_of(specialized: Specialized, launchable: Launchable, values: list[str
             parameters.append(Given(values.index(of or ""), type_))
         else:
             return None
-    return Recipe(
+    return LaunchRecord(
         launchable.name,
         names["function"],
         programs_of(specialized, launchable),

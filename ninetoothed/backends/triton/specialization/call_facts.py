@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.specialization import comparisons, magic_division, offsets
-from ninetoothed.backends.triton.specialization import size_ratios as ratios
+from ninetoothed.backends.triton.specialization import (
+    comparisons,
+    magic_division,
+    offsets,
+    size_ratios,
+)
 from ninetoothed.backends.triton.specialization.selections import Selection, taken, unguarded
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -40,7 +44,7 @@ class CallFacts:
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         wide: whether some offset or index needs 64 bits.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
-        ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
+        size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
     """
@@ -54,7 +58,7 @@ class CallFacts:
     float8: frozenset[str] = frozenset()
     wide: bool = False
     is_long: bool = False
-    ratios: frozenset[tuple[Symbol, int]] = frozenset()
+    size_ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     beyond: frozenset[Selection] = frozenset()
 
@@ -81,7 +85,7 @@ def facts_of(
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
         holding |= {(parameter.name, p) for p in _holding(access, environment, reached)}
         bounds |= set(magic_division.bounded(access, environment, reached))
-        divisors |= set(ratios.known(access, environment))
+        divisors |= set(size_ratios.known(access, environment))
         units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
         for size in parameter.tile_shape:
             symbol = as_symbol(size)
@@ -104,7 +108,7 @@ def facts_of(
         frozenset(empty),
         wide=largest > _LARGEST_INT32,
         is_long=_longest(kernel, environment) > _LARGEST_INT32,
-        ratios=frozenset(divisors),
+        size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(beyond),
     )

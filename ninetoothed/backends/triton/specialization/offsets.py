@@ -1,4 +1,4 @@
-"""Offsets in a form that costs little: joined where memory is, taken apart where lanes are.
+"""Offsets in a form that costs little: dimensions collapsed, and what is of the same lanes together.
 
 A source whose dimensions were merged (`flatten`, `ravel`) is found by quotients and remainders of one
 position. Where those dimensions lie behind one another in memory, the remainders and quotients put
@@ -55,12 +55,12 @@ def _worthwhile(kernel: Definition, name: str, possible: frozenset[Symbol]) -> f
     """As few of a parameter's strides as save as many divisions as all of them do."""
     source = kernel.program.parameter(name).source
     offset = kernel.arrangement.accesses[name].offset
-    fewest = _divisions(joined(source, offset, possible))
+    fewest = _divisions(collapsed(source, offset, possible))
     if fewest >= _divisions(offset):
         return frozenset()
     chosen = possible
     for stride in sorted(possible, key=str):
-        if _divisions(joined(source, offset, chosen - {stride})) == fewest:
+        if _divisions(collapsed(source, offset, chosen - {stride})) == fewest:
             chosen -= {stride}
     return chosen
 
@@ -69,7 +69,7 @@ def _divisions(expression: Symbol) -> int:
     return len({node for node in expression.walk() if node.op in ("//", "%")})
 
 
-def joined(source: Tensor, offset: Symbol, strides: frozenset[Symbol]) -> Symbol:
+def collapsed(source: Tensor, offset: Symbol, strides: frozenset[Symbol]) -> Symbol:
     """The offset where ``strides`` are the next dimension's size times its stride, no size being 0."""
     if not strides:
         return offset

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ninetoothed.backends.triton.printers.gluon.facts import Facts
+from ninetoothed.backends.triton.printers.gluon.known_values import KnownValues
 from ninetoothed.backends.triton.printers.gluon.shapes import (
     ELEMENTWISE,
     REDUCTIONS,
@@ -71,7 +71,7 @@ class Layouts:
         self._used: set[str] = set()
         self.library: set[str] = set()
         self.shapes = Shapes()
-        self._facts = Facts(self.shapes)
+        self._known = KnownValues(self.shapes)
         self._first = ""
         self._is_firm = True
 
@@ -168,7 +168,7 @@ class Layouts:
 
     def _forget(self) -> None:
         self.shapes.forget()
-        self._facts.forget()
+        self._known.forget()
 
     def product(self, name: str, rows: str, columns: str) -> None:
         """Takes note of a product."""
@@ -176,11 +176,11 @@ class Layouts:
         for known, size in zip(self.shapes.of_names([name]).get(name, ()), (rows, columns)):
             self.shapes.note_same(known, size)
         self.shapes.note(name, (rows, columns))
-        self._facts.note_product(name)
+        self._known.note_product(name)
 
     def change(self, names: set[str]) -> None:
         """Takes note that names have other values from here on."""
-        self._facts.change(names)
+        self._known.change(names)
 
     def operand(self, value: ast.expr, columns: str) -> ast.expr:
         """A matrix as the left operand of a product of so many columns."""
@@ -218,10 +218,10 @@ class Layouts:
             if wanted is not None:
                 self._layouts[key] = wanted
         store = ast.Name(target.id, ast.Store())
-        at_first = self._facts.at_first(value)
+        at_first = self._known.at_first(value)
         usual = ast.Assign([store], self.value(value, wanted))
         first = usual if at_first is value else ast.Assign([store], self.value(at_first, wanted))
-        self._facts.note(target.id, value)
+        self._known.note(target.id, value)
         self.shapes.note(target.id, shape)
         return first, usual
 
@@ -244,7 +244,7 @@ class Layouts:
 
     def value(self, value: ast.expr, wanted: Layout | None = None) -> ast.expr:
         """A value, lying as ``wanted``."""
-        value = self._facts.plainer(value)
+        value = self._known.plainer(value)
         shape = self.shapes.of(value)
         if not shape:
             return self._scalar(value)
@@ -271,7 +271,7 @@ class Layouts:
         if isinstance(value, ast.UnaryOp):
             return ast.UnaryOp(value.op, self.value(value.operand, wanted))
         if isinstance(value, ast.Compare):
-            limit = self._facts.limit_of(value)
+            limit = self._known.limit_of(value)
             if limit is not None:
                 sizes = [expression(size) for size in shape]
                 given = [self._scalar(limit), *sizes, self._written(wanted)]
@@ -357,7 +357,7 @@ class Layouts:
 
     def _scalar(self, value: ast.expr) -> ast.expr:
         """A number's expression; tensors within are reduced to numbers."""
-        return _Numbers(self, self._facts).visit(clone(value))
+        return _Numbers(self, self._known).visit(clone(value))
 
 
 def _column_of(layout: Layout | None, axis: int) -> Layout | None:
@@ -370,9 +370,9 @@ def _column_of(layout: Layout | None, axis: int) -> Layout | None:
 class _Numbers(ast.NodeTransformer):
     """Rewrites what gives a number."""
 
-    def __init__(self, layouts: Layouts, facts: Facts) -> None:
+    def __init__(self, layouts: Layouts, known: KnownValues) -> None:
         self._layouts = layouts
-        self._facts = facts
+        self._known = known
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id == "tl":
@@ -384,7 +384,7 @@ class _Numbers(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if called(node) in REDUCTIONS and not isinstance(node.func, ast.Name):
             inner = self._layouts.shapes.of(node.args[0])
-            known = self._facts.extreme(node)
+            known = self._known.extreme(node)
             if known is not None:
                 return self.visit(known)
             if len(inner) == 1:

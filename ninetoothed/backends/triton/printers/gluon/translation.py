@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ninetoothed.backends.triton.ir.marked_loop import MarkedLoop
 from ninetoothed.backends.triton.ir.products import Needs, Product
 from ninetoothed.backends.triton.printers.gluon import rounds
+from ninetoothed.backends.triton.printers.gluon.buffers import Buffers, Tile, allocated
 from ninetoothed.backends.triton.printers.gluon.forms import (
     Dot,
     before_loop,
@@ -24,7 +25,6 @@ from ninetoothed.backends.triton.printers.gluon.forms import (
     without_unused,
 )
 from ninetoothed.backends.triton.printers.gluon.layouts import Layouts
-from ninetoothed.backends.triton.printers.gluon.rings import Rings, Tile, allocated
 from ninetoothed.backends.triton.printers.gluon.rounds import Step
 from ninetoothed.backends.triton.printers.gluon.shapes import Shape
 from ninetoothed.backends.triton.printers.gluon.trees import (
@@ -96,7 +96,7 @@ class Translation:
         self._index = self._loop.target.id
         self._layouts = Layouts(fresh)
         end = bounds_of(self._loop)[1]
-        self._rings = Rings(size, self._index, end, self._layouts, fresh)
+        self._buffers = Buffers(size, self._index, end, self._layouts, fresh)
         #: Of what is stored by descriptor, the name of the memory that it is stored from.
         self._results: dict[str, str] = {}
         self._of_statement: dict[int, Tile] = {}
@@ -128,17 +128,17 @@ class Translation:
         products = tuple(dict.fromkeys(self._found))
         equal = frozenset(self._layouts.shapes.equal)
         self.needs = Needs(products, self._layouts.columns, equal)
-        return [*self._layouts.constants(), *self._rings.memory(), *without_unused(body)]
+        return [*self._layouts.constants(), *self._buffers.allocations(), *without_unused(body)]
 
     # What the program is made of.
 
     def _find_tiles(self) -> None:
         for body, tiles in (
-            (self._before, self._rings.held),
-            (self._loop.body, self._rings.streamed),
+            (self._before, self._buffers.held),
+            (self._loop.body, self._buffers.streamed),
         ):
             tiles += [self._tile(each, call) for each in body for call in self._loads_in(each)]
-        if not self._rings.streamed:
+        if not self._buffers.streamed:
             raise NotPossibleError("a loop that loads nothing by descriptor")
         if any(self._loads_in(statement) for statement in self._after):
             raise NotPossibleError("a tile is loaded by descriptor after the loop")
@@ -170,7 +170,7 @@ class Translation:
 
     def _body(self) -> list[ast.stmt]:
         result = self._straight(self._before)
-        result += self._rings.asked()
+        result += self._buffers.asked()
         known = {self._index, *names_assigned(result)}
         steps = self._rounds()
         after = self._straight(self._after)
@@ -212,7 +212,7 @@ class Translation:
         carried = self._layouts.shapes.of_names(assigned)
         self._layouts.change({self._index, *assigned})
         self._waited.clear()
-        steps = rounds.common(self._rings.begun())
+        steps = rounds.common(self._buffers.begun())
         body = with_products_late(self._loop.body)
         for number, statement in enumerate(body):
             steps += self._statement(statement, body[number + 1 :])
@@ -270,7 +270,7 @@ class Translation:
         steps = "".join(steps_to_tile(statement.value))
         self._layouts.shapes.exclude(name)
         self._views[name] = _View(tile, name, self._shape(tile.parameter))
-        return parse(f"{name} = {self._rings.buffer(tile)}{steps}")
+        return parse(f"{name} = {self._buffers.buffer(tile)}{steps}")
 
     def _shape(self, parameter: str) -> Shape:
         shape = tuple(map(text, self._widths(parameter)))
@@ -312,7 +312,7 @@ class Translation:
         views = [view for view in (left, right) if view is not None and view.tile.is_streamed]
         tiles = list({view.tile.buffers: view.tile for view in views}.values())
         waited = [tile for tile in tiles if tile.buffers not in self._waited]
-        result = [each for tile in waited for each in self._rings.wait(tile)]
+        result = [each for tile in waited for each in self._buffers.wait(tile)]
         self._waited |= {tile.buffers for tile in tiles}
         given = left.text if left else text(self._layouts.operand(dot.left, columns))
         start, keywords = dot.target, "is_async=True"
@@ -334,7 +334,7 @@ class Translation:
         done, self._pending = self._pending[: last + 1], self._pending[last + 1 :]
         names = ", ".join(dict.fromkeys(name for name, _ in done))
         result = [parse(f"{names} = warpgroup_mma_wait({len(self._pending)}, deps=[{names}])")]
-        return [*result, *(self._rings.fetch(tile) for _, tiles in done for tile in tiles)]
+        return [*result, *(self._buffers.fetch(tile) for _, tiles in done for tile in tiles)]
 
     # What is stored.
 

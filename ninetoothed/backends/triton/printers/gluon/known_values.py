@@ -28,7 +28,7 @@ class _Known:
         self.products -= names
 
 
-class Facts:
+class KnownValues:
     """What is known of a kernel's values at one of its statements.
 
     Args:
@@ -179,13 +179,13 @@ class Facts:
 class _Filled(ast.NodeTransformer):
     """Puts what is true for the conditions that choose, where they hold in the first rounds."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, known: KnownValues) -> None:
+        self._known = known
         self.is_changed = False
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        filler = self._facts.filler_of(node.args[0]) if called(node) == "where" else None
+        filler = self._known.filler_of(node.args[0]) if called(node) == "where" else None
         if filler is not None:
             node.args[0] = filler
             self.is_changed = True

@@ -42,7 +42,7 @@ class Tile:
 
 
 @dataclass
-class Rings:
+class Buffers:
     """The statements that fill buffers, wait for them, and say which one is next.
 
     Attributes:
@@ -68,7 +68,7 @@ class Rings:
         if self.size == 1:
             self._slot = "0"
 
-    def memory(self) -> list[ast.stmt]:
+    def allocations(self) -> list[ast.stmt]:
         """Buffers and barriers."""
         lines: list[str] = []
         for tile in (*self.held, *self.streamed):
