@@ -170,7 +170,7 @@ _RIGHT = {
     "softmax (32, 4096)": ("eviction_policy=0", "dependent_launch=1"),
 }
 
-#: The same with blocks of 64 queries, which may be loaded to rings.
+#: The same with blocks of 64 queries, which may be loaded in a TMA pipeline.
 _RINGS = {
     "sdpa False (4, 48, 1024, 64)": ("descriptors=1 tma_pipeline=1",),
     "sdpa False (2, 32, 2048, 128)": (

@@ -301,13 +301,10 @@ def put_attention() -> None:
         "descriptors=1 partial_reduction_sinking=1",
     )
     causal = ("loop_splitting=1", "descriptors=1 loop_splitting=1 partial_reduction_sinking=1")
-    ring, peeled = (
-        "descriptors=1 partial_reduction_sinking=1 tma_pipeline=1",
-        "descriptors=1 loop_splitting=1 partial_reduction_sinking=1 tma_pipeline=2",
-    )
+    split = "descriptors=1 loop_splitting=1 partial_reduction_sinking=1 tma_pipeline=2"
     sizes: dict[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {
         (6, 3, 1000, 1000, 64): ((*plain, "loop_splitting=1 partial_reduction_sinking=1"), causal),
-        (32, 8, 77, 777, 80): ((), (*plain[2:], peeled)),
+        (32, 8, 77, 777, 80): ((), (*plain[2:], split)),
         (4, 1, 1, 513, 64): (
             ("partial_reduction_sinking=1",),
             ("loop_splitting=1 partial_reduction_sinking=1",),

@@ -63,7 +63,7 @@ def test_samples_are_used(frontend):
 
 def test_on_a_gpu_the_driver_is_asked_about_all_addresses(monkeypatch):
     pytest.importorskip("triton", reason="needs Triton, which compiles the question to the driver")
-    from ninetoothed.backends.triton.runtime import memory
+    from ninetoothed.backends.triton.runtime import device_addresses
     from ninetoothed.frontends import paddle as frontend
 
     x, y, other, elsewhere = (ones(8, 4) for _ in range(4))
@@ -85,8 +85,8 @@ def test_on_a_gpu_the_driver_is_asked_about_all_addresses(monkeypatch):
         return 0
 
     driver = types.SimpleNamespace(address_of=lambda name: ctypes.cast(ask, ctypes.c_void_p).value)
-    monkeypatch.setattr(memory, "runtime", lambda backend: driver)
-    memory._connected.cache_clear()
+    monkeypatch.setattr(device_addresses, "runtime", lambda backend: driver)
+    device_addresses._connected.cache_clear()
     keys = dataclasses.replace(frontend._guard_keys(), cuda_index=lambda tensor: 0)
 
     def compare(*tensors):
@@ -102,7 +102,7 @@ def test_on_a_gpu_the_driver_is_asked_about_all_addresses(monkeypatch):
         # What is in nobody's memory is told apart by its place.
         assert paddle_guard._on_device(keys, (x, elsewhere), [0, 1]) is None
     finally:
-        memory._connected.cache_clear()
+        device_addresses._connected.cache_clear()
 
 
 DIFFERENT = {

@@ -291,7 +291,7 @@ def a_persistent_launch_has_what_the_device_holds() -> None:
     assert grids == [256, 12 * 132]
 
 
-def a_recipe_is_what_a_launch_hands_over() -> None:
+def a_record_is_what_a_launch_hands_over() -> None:
     call, config = matrices()
     planner = Planner(mm.kernel.definition, call)
     candidate = planner._candidate(config)
@@ -317,7 +317,7 @@ def a_recipe_is_what_a_launch_hands_over() -> None:
     assert made[-2:] == [bytes(8)] * 2
 
 
-def what_is_more_than_one_launch_has_no_recipe() -> None:
+def what_is_more_than_one_launch_has_no_record() -> None:
     call, config = matrices()
     options = replace(config, options=(("split_k", 2),))
     planner = Planner(mm.kernel.definition, call)
@@ -377,8 +377,8 @@ CLAIMS = [
     a_descriptor_is_made_of_an_address_once,
     a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,
-    a_recipe_is_what_a_launch_hands_over,
-    what_is_more_than_one_launch_has_no_recipe,
+    a_record_is_what_a_launch_hands_over,
+    what_is_more_than_one_launch_has_no_record,
     scratch_memory_is_given_and_taken_back,
     a_capture_is_seen,
     a_measurement_prepares_each_launch_and_leaves_nothing,

@@ -1,4 +1,4 @@
-"""Offsets: joined where dimensions lie behind one another, one sum for what is of the same lanes."""
+"""Offsets: collapsed where dimensions lie behind one another, one sum for what is of the same lanes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from examples import conv2d, mm
 from ninetoothed.backends.triton.specialization.offsets import (
     adjacent,
     by_lanes,
-    joined,
+    collapsed,
     without_remainders,
 )
 from ninetoothed.backends.triton.translation import environment_of
@@ -52,11 +52,11 @@ def test_a_step_within_memory_does_not_matter(strides):
 
 
 @pytest.mark.parametrize("strides", [(9216, 16, 4, 1), (9216, 16, 1, 4)], ids=str)
-def test_dimensions_with_gaps_or_in_another_order_are_not_joined(strides):
+def test_dimensions_with_gaps_or_in_another_order_are_not_collapsed(strides):
     assert strides_found(convolution(strides)) == {"output_stride_2"}
 
 
-def test_nothing_is_joined_where_nothing_was_flattened():
+def test_nothing_is_collapsed_where_nothing_was_flattened():
     x = torch.empty(256, 256, dtype=torch.float16)
     call = mm.kernel.call_of(x, x, x)
 
@@ -64,13 +64,13 @@ def test_nothing_is_joined_where_nothing_was_flattened():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_joined_offset_is_the_same_number(seed):
+def test_a_collapsed_offset_is_the_same_number(seed):
     choose = random.Random(seed)
     for parameter in conv2d.kernel.definition.tensor_parameters:
         source = parameter.source
         access = conv2d.kernel.arrangement.accesses[parameter.name]
         strides = frozenset(stride for stride in source.strides if choose.random() < 0.7)
-        short = joined(source, access.offset, strides)
+        short = collapsed(source, access.offset, strides)
         # An input is larger than its windows.
         values = {
             leaf: choose.randint(9, 20) if leaf in source.shape else choose.randint(1, 8)

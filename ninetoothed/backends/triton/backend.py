@@ -57,7 +57,7 @@ class TritonBackend(Backend):
 
     def on_device(self, index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
         """The driver's answer, for several addresses at once; see `Backend.on_device`."""
-        from ninetoothed.backends.triton.runtime.memory import on_device
+        from ninetoothed.backends.triton.runtime.device_addresses import on_device
 
         return on_device(index, addresses)
 

@@ -353,7 +353,7 @@ def test_what_is_too_much_for_c_stays_pythons(machine, x):
     assert len(machine.planned) == 3 and machine.launched == []
 
 
-def test_a_plan_without_a_recipe_stays_pythons(machine, x):
+def test_a_plan_without_a_record_stays_pythons(machine, x):
     machine.record = None
     for _ in range(3):
         machine(x)

@@ -99,9 +99,9 @@ class _Batching:
 
     def value(self, node: ast.expr) -> _Value:
         """An expression, batched; ``node`` is changed in place."""
-        for kind, lift in _RULES.items():
+        for kind, rule in _RULES.items():
             if isinstance(node, kind):
-                return lift(self, node)
+                return rule(self, node)
         raise _NotLiftable
 
     def _rank_of(self, parameter: str) -> int:

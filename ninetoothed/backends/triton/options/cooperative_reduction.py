@@ -87,7 +87,7 @@ def choices(
 def is_possible(
     kernel: Definition, environment: Mapping[Symbol, int], parts: int, value: int
 ) -> bool:
-    """Whether tiles of so many parts can be shared along a dimension, 1 + its number."""
+    """Whether tiles of so many parts can be sliced along a dimension, 1 + its number."""
     shape = _shape_of(kernel)
     if shape is None or value not in (1, 2) or not 2 <= parts <= MOST_PARTS:
         return False

@@ -124,7 +124,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _pair_loads(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
-    """Joins loads between which no memory is written and no index of theirs changes."""
+    """Pairs loads between which no memory is written and no index of theirs changes."""
     waiting: list[tuple[ast.stmt, Site]] = []
     for statement in body:
         if calls_writer(statement) and not isinstance(statement, Store):
@@ -147,7 +147,7 @@ def _matched(
     pairs: _Pairs,
     draft: Draft,
 ) -> list[tuple[ast.stmt, Site]]:
-    """Joins a load with one that waits for it; the loads that still wait."""
+    """Pairs a load with one that waits for it; the loads that still wait."""
     for old in waiting:
         for first, second in ((old[1], new[1]), (new[1], old[1])):
             pair = pairs.of(first.load.tile, second.load.tile)
@@ -169,9 +169,9 @@ def _join(place: ast.stmt, first: Site, second: Site, pair: Pair, draft: Draft) 
 
 
 def _pair_stores(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
-    """Joins stores between which memory is neither read nor written."""
+    """Pairs stores between which memory is neither read nor written."""
     result: list[ast.stmt] = []
-    # Where in the result a store stands that the next one may join.
+    # Where in the result a store stands that the next one may be paired with.
     waiting: int | None = None
     for statement in body:
         paired = None
@@ -214,7 +214,7 @@ def _paired_store(
 
 
 @dataclass(frozen=True)
-class Joining:
+class Pairing:
     """Puts loads and stores of pairs together."""
 
     def __call__(self, program: Program, lowered: Lowered) -> Program:
@@ -229,7 +229,7 @@ class InterleavedPairs(Option):
     is_offered = False
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, rewrites=(Joining(), *lowered.rewrites))
+        return replace(lowered, rewrites=(Pairing(), *lowered.rewrites))
 
 
 OPTION = InterleavedPairs()

@@ -46,7 +46,7 @@ _FEWEST_PROGRAMS = 1024
 
 
 def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
-    """How many to join, the most promising first; nothing where programs are few or large."""
+    """How many programs to make one of, the most promising first; nothing where programs are few or large."""
     if kernel.meta_symbols or not _is_batchable(kernel):
         return ()
     grid = [max(int(as_symbol(size).evaluate(environment)), 0) for size in kernel.grid]

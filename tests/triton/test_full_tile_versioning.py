@@ -17,7 +17,7 @@ from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.language import dtypes  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
-from tests.triton import interior_cases  # noqa: E402
+from tests.triton import full_tiles_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
@@ -37,7 +37,7 @@ def text(size: int, **how) -> str:
     return sum_of(size, **how)[0].emitted.text
 
 
-@pytest.mark.parametrize("options", [(), (("program_coarsening", 4),)], ids=["plain", "joined"])
+@pytest.mark.parametrize("options", [(), (("program_coarsening", 4),)], ids=["plain", "coarsened"])
 def test_full_programs_move_sixteen_bytes_at_a_time_whatever_the_size(options) -> None:
     specialized, config = sum_of(100_003, options)
     ptx = compiled_for(add.kernel.definition, specialized, Target.parse(("cuda", 90)), config).asm[
@@ -78,4 +78,4 @@ def test_what_a_loop_or_a_whole_row_does_is_not_written_twice() -> None:
 
 @pytest.mark.parametrize("options", ["program_coarsening=1", "program_coarsening=4"])
 def test_cases(options: str) -> None:
-    assert failures(interior_cases.__name__, options) == {}
+    assert failures(full_tiles_cases.__name__, options) == {}

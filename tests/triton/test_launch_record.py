@@ -42,5 +42,5 @@ def test_what_is_too_large_for_a_float_is_infinite():
     "parameters, expected",
     [((Given(0, "*fp16"), bytes(4)), False), ((Described(0, lambda address: bytes(128)),), True)],
 )
-def test_a_recipe_with_a_descriptor_is_of_addresses(parameters, expected):
+def test_a_record_with_a_descriptor_is_of_addresses(parameters, expected):
     assert LaunchRecord("name", 1, 1, 128, 0, False, parameters).is_of_addresses is expected

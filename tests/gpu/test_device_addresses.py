@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from ninetoothed.backends.triton.runtime.memory import on_device  # noqa: E402
+from ninetoothed.backends.triton.runtime.device_addresses import on_device  # noqa: E402
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 from tests.triton.emitted import last_emitted  # noqa: E402
 
-pytestmark = pytest.mark.fixes_options("each of its tests is about rings")
+pytestmark = pytest.mark.fixes_options("each of its tests is about pipelines of tiles")
 
 
 @pytest.fixture(params=tma_pipeline.SIZES, autouse=True)

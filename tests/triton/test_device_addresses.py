@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from ninetoothed.backends.triton.runtime import memory
+from ninetoothed.backends.triton.runtime import device_addresses
 from ninetoothed.errors import DeviceError
 
 pytest.importorskip("triton", reason="needs Triton, which compiles the C functions")
@@ -70,24 +70,24 @@ def driver(monkeypatch):
             name
         ]
     )
-    monkeypatch.setattr(memory, "runtime", lambda backend: found)
-    memory._connected.cache_clear()
+    monkeypatch.setattr(device_addresses, "runtime", lambda backend: found)
+    device_addresses._connected.cache_clear()
     yield found
-    memory._connected.cache_clear()
+    device_addresses._connected.cache_clear()
 
 
 def test_addresses_of_the_device_are_told_from_all_others(driver):
-    are_on = memory.on_device(0, [0x1000, 0x1040])
+    are_on = device_addresses.on_device(0, [0x1000, 0x1040])
     assert are_on(0x1000, 0x1040, 0x1000)
     assert are_on(2**63 + 16)
     assert are_on()
     for other in (0, 0x2000, 0x3000, 0x4000, 0xBAD):
         assert not are_on(0x1000, other, 0x1040)
-    assert memory.on_device(1, [0x2000])(0x2000)
+    assert device_addresses.on_device(1, [0x2000])(0x2000)
 
 
 def test_of_what_was_allocated_at_once_one_address_is_asked_for(driver):
-    are_on = memory.on_device(0, [0x1000])
+    are_on = device_addresses.on_device(0, [0x1000])
     asked.clear()
     assert are_on(0x1040, 0x10BF, 0x1060, 0x1040)
     assert asked == [0x1040]
@@ -105,12 +105,12 @@ def test_of_what_was_allocated_at_once_one_address_is_asked_for(driver):
 
 @pytest.mark.parametrize("address", [0, 0x2000, 0x3000, 0x4000, 0xBAD])
 def test_of_addresses_elsewhere_nothing_is_told(driver, address):
-    assert memory.on_device(0, [0x1000, address]) is None
+    assert device_addresses.on_device(0, [0x1000, address]) is None
 
 
 @pytest.mark.parametrize("wrong", ["text", None, -1, 2**64])
 def test_what_is_no_address_is_an_error(driver, wrong):
-    are_on = memory.on_device(0, [0x1000])
+    are_on = device_addresses.on_device(0, [0x1000])
     with pytest.raises((TypeError, OverflowError)):
         are_on(0x1000, wrong)
 
@@ -119,8 +119,8 @@ def test_without_a_driver_nothing_is_told(driver, monkeypatch):
     def none(backend):
         raise DeviceError("There is no cuda driver on this machine.")
 
-    monkeypatch.setattr(memory, "runtime", none)
-    assert memory.on_device(0, [0x1000]) is None
+    monkeypatch.setattr(device_addresses, "runtime", none)
+    assert device_addresses.on_device(0, [0x1000]) is None
 
 
 @pytest.mark.parametrize("error", [RuntimeError, FileNotFoundError, ImportError])
@@ -128,5 +128,5 @@ def test_without_a_compiler_nothing_is_told(driver, monkeypatch, error):
     def fails():
         raise error("Failed to find C compiler.")
 
-    monkeypatch.setattr(memory, "_module", fails)
-    assert memory.on_device(0, [0x1000]) is None
+    monkeypatch.setattr(device_addresses, "_module", fails)
+    assert device_addresses.on_device(0, [0x1000]) is None

@@ -28,7 +28,7 @@ from ninetoothed.program.verify import verify  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import ROOT, failures  # noqa: E402
-from tests.triton.programs_cases import KERNELS, ROPE, rows  # noqa: E402
+from tests.triton.program_coarsening_cases import KERNELS, ROPE, rows  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -69,7 +69,7 @@ def batched(kernel):
 # Where it is offered.
 
 
-def test_programs_are_joined_until_they_move_enough():
+def test_programs_are_coarsened_until_they_move_enough():
     # 128 bytes are loaded and 128 stored.
     assert choices(ROPE[True], rope_call()) == (32, 16)
 
@@ -89,7 +89,7 @@ def test_enough_programs_remain():
     assert choices(ROPE[True], rope_call(batch=1, length=128)) == (4,)
 
 
-def test_what_no_program_could_hold_is_not_joined_by_force(monkeypatch):
+def test_what_no_program_could_hold_is_not_coarsened_by_force(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "program_coarsening=16")
     short, long = (softmax.kernel.call_of(half(64, n), half(64, n)) for n in (2048, 4096))
 
@@ -116,7 +116,7 @@ def test_what_the_tuner_chooses_is_not_multiplied():
     assert program_coarsening.choices(kernel.definition, call, environment) == ()
 
 
-def test_the_innermost_dimension_that_is_long_enough_is_joined():
+def test_the_innermost_dimension_that_is_long_enough_is_coarsened():
     call = ROPE[True].call_of(half(4, 4096, 6, 64), half(4096, 32), half(4096, 32))
     along_positions, along_heads = (coarsened(ROPE[True], call, count) for count in (16, 4))
 
@@ -130,7 +130,7 @@ def test_products_are_left(name):
 
 
 @pytest.mark.parametrize("name", ["add", "silu", "softmax", "rms_norm", "rope"])
-def test_memory_bound_kernels_can_be_joined(name):
+def test_memory_bound_kernels_can_be_coarsened(name):
     assert batched(TEN[name])[0]
 
 
@@ -181,7 +181,7 @@ def test_a_tile_that_is_the_same_for_all_programs_is_not_stored_by_several():
 # What is emitted.
 
 
-def test_a_joined_kernel_reads_like_another():
+def test_a_coarsened_kernel_reads_like_another():
     lines = [
         line.strip() for line in coarsened(ROPE[True], rope_call(), 16).emitted.text.splitlines()
     ]
@@ -224,7 +224,7 @@ def test_one_program_is_the_plain_kernel():
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS.values(), *ROPE.values()], ids=lambda k: k.name)
-def test_the_joined_program_is_well_formed(kernel):
+def test_the_coarsened_program_is_well_formed(kernel):
     verify(program_coarsening._coarsened(kernel.definition, 0, 8).program)
 
 
@@ -258,7 +258,7 @@ def test_tiny_tiles_are_moved_in_wide_accesses():
 
 @pytest.mark.parametrize("count", [1, 2, 16, 64])
 def test_every_element_is_right(count):
-    assert failures("tests.triton.programs_cases", f"program_coarsening={count}") == {}
+    assert failures("tests.triton.program_coarsening_cases", f"program_coarsening={count}") == {}
 
 
 def test_every_example_is_right():

@@ -11,7 +11,7 @@ pytest.importorskip("triton", reason="needs Triton")
 
 from examples import rope  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
-from tests.triton.interleave_cases import KERNELS  # noqa: E402
+from tests.triton.interleaved_pairs_cases import KERNELS  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 
 
@@ -51,7 +51,7 @@ def test_a_load_in_between_keeps_stores_apart():
     assert accesses(source("read_between"))[1] == 2
 
 
-def test_what_happens_only_sometimes_is_joined_where_both_happen():
+def test_what_happens_only_sometimes_is_paired_where_both_happen():
     text = source("sometimes")
 
     assert text.count("input_pair") == 0
@@ -97,4 +97,4 @@ def test_truth_values_are_pairs_too():
 
 
 def test_results_are_right():
-    assert failures("tests.triton.interleave_cases") == {}
+    assert failures("tests.triton.interleaved_pairs_cases") == {}

@@ -31,7 +31,7 @@ pytestmark = [
 
 HOPPER = Target("cuda", 90, 32)
 
-GOLDEN = Path(__file__).parent / "rings_sdpa.txt"
+GOLDEN = Path(__file__).parent / "tma_pipeline_sdpa.txt"
 
 
 def attention(
