@@ -23,12 +23,13 @@ import triton.language as tl
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.execution.planning import choose_meta
-from ninetoothed.backends.triton.compiler.compile import Target, load
+from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices as choosing
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
 from ninetoothed.tuning.space import Config

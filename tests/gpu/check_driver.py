@@ -21,9 +21,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np  # noqa: E402
 
-from ninetoothed.backends.triton.compiler.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.errors import DeviceError  # noqa: E402
 
 SCALE = """import triton

@@ -16,11 +16,12 @@ for _framework in ("torch", "paddle", "cupy", "jax"):
 
 from examples import mm  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
 from ninetoothed.backends.triton.runtime.launch_record import Described, launch_record_of  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.errors import DeviceError  # noqa: E402
 from ninetoothed.language import dtypes  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402

@@ -9,9 +9,10 @@ import sys
 for _framework in ("torch", "paddle", "cupy", "jax"):
     sys.modules[_framework] = None  # type: ignore[assignment]
 
-from ninetoothed.backends.triton.compiler.compile import Target, compile_source  # noqa: E402
+from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 
 FAKE = ctypes.CDLL(os.environ["TRITON_LIBHIP_PATH"])
 

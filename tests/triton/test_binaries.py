@@ -10,8 +10,8 @@ pytest.importorskip("triton")
 
 from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.binaries import Binaries
-from ninetoothed.backends.triton.compiler.compile import Target
 from ninetoothed.backends.triton.planning.planner import compiled_for
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.cache import Cache
 from ninetoothed.errors import CompilationError

@@ -20,7 +20,8 @@ import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.backends.triton.compiler import compile as compiling
 from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.compiler.compile import Target, as_text, compile_source
+from ninetoothed.backends.triton.compiler.compile import as_text, compile_source
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 
 SOURCE = '''"""A kernel as the emitter writes them."""
@@ -355,7 +356,8 @@ def test_no_framework_is_needed_or_imported() -> None:
         import sys
         for framework in ("torch", "paddle", "jax", "cupy"):
             sys.modules[framework] = None
-        from ninetoothed.backends.triton.compiler.compile import Target, as_text, compile_source
+        from ninetoothed.backends.triton.compiler.compile import as_text, compile_source
+        from ninetoothed.backends.triton.specialization.target import Target
         kernel = compile_source({SOURCE!r}, "add_kernel", {SIGNATURE!r}, {{"BLOCK": 512}},
                                 dict.fromkeys("xy", 16), Target.parse(("cuda", 90)))
         print(as_text(kernel)["cubin"][1:4].decode())

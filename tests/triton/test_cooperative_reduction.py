@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.backends.triton import library  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import cooperative_reduction as shares  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import are_right, choices, defaults  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402

@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options.dependent_launch import OPTION  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import WAIT, emit  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import generic  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.test_descriptors import BLOCKS  # noqa: E402

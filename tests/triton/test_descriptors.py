@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.backends.triton.analysis import boxes as box_analysis  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa: E402
@@ -20,6 +19,7 @@ from ninetoothed.backends.triton.runtime import descriptor_cache  # noqa: E402
 from ninetoothed.backends.triton.runtime.descriptor_cache import remembering  # noqa: E402
 from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.language.dtypes import float16  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402

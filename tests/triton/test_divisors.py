@@ -8,9 +8,9 @@ import pytest
 
 from examples import add, mm, softmax
 from ninetoothed.backends.base import Argument, Call
-from ninetoothed.backends.triton.compiler.compile import Target
 from ninetoothed.backends.triton.planning.planner import compiled_for
 from ninetoothed.backends.triton.specialization import divisors
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel

@@ -11,9 +11,9 @@ pytest.importorskip("triton", reason="needs Triton")
 
 from examples import add, mm, softmax  # noqa: E402
 from ninetoothed.backends.base import Argument, Call  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.compiler.specialized import Specialized  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.language import dtypes  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402

@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("triton")
 
-from ninetoothed.backends.triton.compiler.compile import Target, as_text, compile_source
+from ninetoothed.backends.triton.compiler.compile import as_text, compile_source
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.errors import CompilationError
 
 SOURCE = """import triton

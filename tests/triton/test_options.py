@@ -4,8 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402

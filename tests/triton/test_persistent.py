@@ -11,9 +11,9 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import mm  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import persistent  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402

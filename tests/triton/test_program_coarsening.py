@@ -17,12 +17,12 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import dropout, jagged_to_padded, rms_norm, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor, block_size  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import (  # noqa: E402
     program_coarsening,
 )
 from ninetoothed.backends.triton.planning.choices import choices as tried  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.program.verify import verify  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402

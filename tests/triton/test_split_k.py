@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.backends.triton.analysis.reduction_form import form_of  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import split_k  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import are_right, choices, defaults  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402

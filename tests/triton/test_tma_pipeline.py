@@ -14,11 +14,11 @@ import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
-from ninetoothed.backends.triton.compiler.compile import Target  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.planning.space import configurations, settled, space_of  # noqa: E402
+from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402

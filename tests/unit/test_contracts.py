@@ -1,8 +1,7 @@
-"""The house's order: each contract of `.importlinter` holds, and fails where it is broken; no circles."""
+"""The house's order: each contract of `pyproject.toml` holds, and fails where it is broken; no circles."""
 
 from __future__ import annotations
 
-import configparser
 import fnmatch
 import json
 import os
@@ -10,13 +9,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.unit.import_graph import circles, edges_of, graph_of, without
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-CONFIGURATION = REPOSITORY / ".importlinter"
+CONFIGURATION = REPOSITORY / "pyproject.toml"
 TRITON = "ninetoothed.backends.triton"
 
 #: The public names are loaded when they are asked for: of these imports there are types only.
@@ -106,18 +106,15 @@ def test_a_contract_holds_until_it_is_broken(
 
 
 def test_each_contract_is_broken_once() -> None:
-    sections = _configuration().sections()
-    contracts = {name.rpartition(":")[2] for name in sections if ":" in name}
+    contracts = {contract["id"] for contract in _contracts()}
 
     assert contracts == {contract for contract, *_ in BREACHES}
 
 
 def test_each_module_has_its_place_in_the_order() -> None:
-    layers = _configuration()["importlinter:contract:house"]["layers"]
+    house = next(contract for contract in _contracts() if contract["id"] == "house")
     placed = [
-        name.strip(" ()")
-        for line in layers.split("\n")
-        for name in line.replace("|", ":").split(":")
+        name.strip(" ()") for line in house["layers"] for name in line.replace("|", ":").split(":")
     ]
     graph = graph_of(REPOSITORY / "ninetoothed")
     homeless = [
@@ -162,10 +159,11 @@ def test_a_circle_is_found_however_the_imports_are_written(how: str, tmp_path: P
     assert graph["some.two"] == {"some.three": how == "types"}
 
 
-def _configuration() -> configparser.ConfigParser:
-    parser = configparser.ConfigParser()
-    parser.read(CONFIGURATION, encoding="utf-8")
-    return parser
+def _contracts() -> list[dict[str, Any]]:
+    tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11, which reads TOML")
+    return tomllib.loads(CONFIGURATION.read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
 
 
 def _matches(edge: tuple[str, str], entry: tuple[str, str]) -> bool:

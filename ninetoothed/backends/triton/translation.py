@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import math
-import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.resources import most_registers, number
+from ninetoothed.backends.triton.compiler.constants import constant_of
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case
@@ -19,8 +18,6 @@ from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.language import LanguageFunction
-from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
@@ -75,7 +72,7 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         value = _known_value(parameter, call, environment)
         if parameter.is_constexpr:
             signature[name] = "constexpr"
-            constants[name] = _constant(value)
+            constants[name] = constant_of(value)
             continue
         if parameter.kind == "descriptor":
             argument = call.arguments[parameter.parameter or ""]
@@ -187,23 +184,3 @@ def _type_of(parameter: KernelParameter, call: Call, value: Any) -> str:
         signature = call.scalars[parameter.parameter or ""].signature
         return "u1" if signature == "i1" else signature
     return "i32" if -_LARGEST_INT32 <= value <= _LARGEST_INT32 else "i64"
-
-
-def _constant(value: Any) -> Any:
-    """A compile-time constant as Triton has it: the parser knows enumerations by their values."""
-    if isinstance(value, enum.Enum):
-        return _constant(value.value)
-    if isinstance(value, DType):
-        import triton.language as tl
-
-        return getattr(tl, value.triton_name)
-    if isinstance(value, LanguageFunction):
-        if value.name.startswith("libdevice."):
-            raise ArgumentError(
-                f"{value!r} cannot be a constant on a GPU: Triton has such functions only where its "
-                "source names them. Call it in the application, and hand over what decides whether."
-            )
-        import triton.language as tl
-
-        return operator.attrgetter(value.name)(tl)
-    return value

@@ -18,8 +18,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.compiler.compile import Target
 from ninetoothed.backends.triton.compiler.specialized import Specialized
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.cache import Cache, digest
 
 #: Of what an entry looks like.

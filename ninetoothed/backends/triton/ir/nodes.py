@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.full_iterations import FullIterations
     from ninetoothed.tensors.metaops import Shape
 
+#: The most counters that a launch has in its workspace.
+MOST_COUNTERS = 16384
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -18,9 +18,9 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
-    from ninetoothed.backends.triton.compiler.compile import Target
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.backends.triton.ir.products import Needs
+    from ninetoothed.backends.triton.specialization.target import Target
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import CostFeatures, DeviceLimits
     from ninetoothed.tuning.space import Config
@@ -75,6 +75,7 @@ class Case:
     Attributes:
         lower: the kernel with options chosen, where they are only being chosen.
         needs_of: what a call must fulfil for programs in Gluon; None where they have no translation.
+        has_gluon: whether the installed compiler takes programs in Gluon; by default none is asked.
     """
 
     kernel: Definition
@@ -83,6 +84,7 @@ class Case:
     device: Device = None
     lower: Callable[[Mapping[str, int]], Lowered] | None = None
     needs_of: Callable[[Definition, Lowered], Needs | None] | None = None
+    has_gluon: Callable[[], bool] = bool
 
     @threads.cached_property
     def grid(self) -> tuple[int, ...]:

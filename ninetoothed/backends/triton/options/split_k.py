@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
+from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.ir.parts import Cut
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
-from ninetoothed.backends.triton.runtime.workspace import MOST_COUNTERS
 from ninetoothed.backends.triton.specialization import divisors
 from ninetoothed.symbols.expr import Symbol
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton.analysis import boxes as descriptors
 from ninetoothed.backends.triton.analysis import program_order
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers, number
-from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.ir.lowered import Pipeline
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
 from ninetoothed.kernels.analysis import analysis
@@ -283,7 +282,7 @@ class TmaPipeline(Option):
         assert case.lower is not None
         is_possible = _is_possible(case, case.lower({**chosen, self.name: SIZES[-1]}))
         # Asked last: to tell takes longer than all else here.
-        return SIZES if is_possible and versions.has_gluon() else ()
+        return SIZES if is_possible and case.has_gluon() else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel, environment = lowered.kernel, case.environment

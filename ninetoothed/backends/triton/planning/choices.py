@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton import options
+from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Environment, Option
 from ninetoothed.backends.triton.planning.legality import needs_of
@@ -55,7 +56,7 @@ def choices(
     def lower(chosen: Mapping[str, int]) -> Lowered:
         return decided(plain(), case, chosen)
 
-    case = Case(kernel, call, environment, device, lower, needs_of)
+    case = Case(kernel, call, environment, device, lower, needs_of, lambda: versions.has_gluon())
     found: list[dict[str, int]] = [{}]
     for option in _offered():
         name, extended = option.name, []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import __version__, threads
 from ninetoothed.backends.base import Call, Plan, run_nothing
 from ninetoothed.backends.triton.compiler import binaries, versions
-from ninetoothed.backends.triton.compiler.compile import Target, compile_source
+from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
@@ -23,6 +23,7 @@ from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.backends.triton.runtime.launch_record import launch_record_of, programs_of
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization import divisors
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import (
     environment_of,
     source_of,

@@ -20,7 +20,7 @@ from ninetoothed.tuning.space import Config, Space
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
-    from ninetoothed.backends.triton.compiler.compile import Target
+    from ninetoothed.backends.triton.specialization.target import Target
     from ninetoothed.kernels.definition import Definition
 
 #: So many elements of the largest tile for each thread, where nobody fixed the number of warps and

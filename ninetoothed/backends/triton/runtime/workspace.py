@@ -14,10 +14,10 @@ import functools
 from collections.abc import Callable
 
 from ninetoothed import threads
+from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.runtime.device_api import Runtime, runtime
 
-#: The most counters that a launch may have, and their bytes: what stands before the sums.
-MOST_COUNTERS = 16384
+#: The bytes of the counters: what stands before the sums.
 COUNTER_BYTES = 4 * MOST_COUNTERS
 
 #: So many streams of a device keep a workspace. A framework's pool is smaller: PyTorch's has 32 streams
