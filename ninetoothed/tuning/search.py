@@ -26,8 +26,6 @@ Compiled = TypeVar("Compiled")
 #: A brief measurement that is this much slower than the best is not repeated at length.
 _LOSING = 1.15
 
-#: What gains less than this is no gain.
-_GAIN = 0.995
 
 #: About how many milliseconds the device is kept busy by a brief and by a long measurement, and by
 #: one of the rounds in which the finalists are compared.

@@ -115,27 +115,17 @@ def allowance() -> float:
 # The space.
 
 
-def space(
-    symbols: Iterable[Any],
-    num_warps: int | Sequence[int] | None = None,
-    num_stages: int | Sequence[int] | None = None,
-) -> list[Config]:
-    """All configurations, or the most promising and a spread of the rest where they are many.
+def space(symbols: Iterable[Any]) -> list[Config]:
+    """All values, or the most promising and a spread of the rest where they are many; for one warp.
 
     Args:
         symbols: the meta symbols: ``name``, ``lower_bound``, ``upper_bound``, ``power_of_two``.
-        num_warps: one number, several to choose from, or None for the default ones.
-        num_stages: likewise.
     """
     axes = sorted((symbol.name, candidates(symbol)) for symbol in symbols)
     names = [name for name, _ in axes]
     configs = [
-        Config(tuple(zip(names, values, strict=True)), warps, stages)
-        for *values, warps, stages in itertools.product(
-            *(choices for _, choices in axes),
-            _choices(num_warps, DEFAULT_NUM_WARPS),
-            _choices(num_stages, DEFAULT_NUM_STAGES),
-        )
+        Config(tuple(zip(names, values, strict=True)), 1, 1)
+        for values in itertools.product(*(choices for _, choices in axes))
     ]
     return thin(configs, _LARGEST_SPACE)
 
@@ -258,12 +248,6 @@ _WARPS, _STAGES = "number of warps", "number of stages"
 
 def _coordinates(config: Config) -> dict[str, int]:
     return {**dict(config.values), _WARPS: config.num_warps, _STAGES: config.num_stages}
-
-
-def _choices(given: int | Sequence[int] | None, default: Sequence[int]) -> list[int]:
-    if given is None:
-        return list(default)
-    return [given] if isinstance(given, int) else list(dict.fromkeys(given))
 
 
 def _strangeness(config: Config) -> float:

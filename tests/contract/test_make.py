@@ -14,6 +14,7 @@ import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
 from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError, PluginError
 from tests.contract.kernels import B, arange, empty, tiles, vectors
+from tests.unit.machines import H200
 
 
 def add(x, y, out):
@@ -96,14 +97,15 @@ def test_num_warps_and_num_stages_take_an_int_or_several(fixed):
 def test_what_the_tuner_may_choose_from():
     """`num_warps` and `num_stages` …, `max_num_configs`"""
     pytest.importorskip("triton")
-    from ninetoothed.backends.triton.planning.space import configurations
+    from ninetoothed.backends.triton.planning.space import space_of
 
     def chosen(**options):
         def arrangement(*tensors, BLOCK=block_size(32, 128)):
             return tuple(tensor.tile((BLOCK,)) for tensor in tensors)
 
         kernel = ninetoothed.make(arrangement, add, vectors(3), **options)
-        return configurations(kernel.definition, kernel.call_of(arange(99), arange(99), empty(99)))
+        call = kernel.call_of(arange(99), arange(99), empty(99))
+        return space_of(kernel.definition, call, H200).ranked
 
     fixed = chosen(num_warps=2, num_stages=1)
     assert {(config.num_warps, config.num_stages) for config in fixed} == {(2, 1)}

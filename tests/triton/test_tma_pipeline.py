@@ -17,7 +17,7 @@ from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
-from ninetoothed.backends.triton.planning.space import configurations, settled, space_of  # noqa: E402
+from ninetoothed.backends.triton.planning.space import settled, space_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
@@ -152,7 +152,7 @@ def test_four_warps_whatever_was_asked_for():
     kernel, call = attention()
     found = [
         c
-        for c in configurations(kernel.definition, call, HOPPER)
+        for c in space_of(kernel.definition, call, H200).ranked
         if dict(c.options).get("tma_pipeline")
     ]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis.reduction_form import form_in
+from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.lowered import Names
 from ninetoothed.backends.triton.ir.nodes import LibraryRef, PartPosition, Workspace
 from ninetoothed.program.nodes import at, clone
@@ -30,7 +31,9 @@ class Completion:
         Args:
             accumulators: the names of what the loop adds up.
         """
-        sums = [at(_assign(name, cut.sum_of(accumulators, name)), loop) for name in accumulators]
+        sums = [
+            at(trees.assign(name, cut.sum_of(accumulators, name)), loop) for name in accumulators
+        ]
         last = call("is_last_part", counter(), cut.count)
         return [ast.If(last, [*sums, *after], [])]
 
@@ -69,12 +72,12 @@ class Cutting:
         before, loop, after = body[: form.place], body[form.place], body[form.place + 1 :]
         assert isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)
         rounds = self.names.fresh(f"num_{loop.target.id}")  # type: ignore[attr-defined]
-        first = at(_assign(rounds, loop.iter.args[0]), loop)
+        first = at(trees.assign(rounds, loop.iter.args[0]), loop)
         loop.iter.args = [self._bound(rounds, 0), self._bound(rounds, 1)]
         accumulators = list(form.shapes)
-        own = operation(self.first(), ast.Add(), PartPosition(what="part"))
+        own = ast.BinOp(self.first(), ast.Add(), PartPosition(what="part"))
         keeps = [
-            ast.Expr(call("keep_part", self.room(accumulators, each, own), _name(each)))
+            ast.Expr(call("keep_part", self.room(accumulators, each, own), trees.name(each)))
             for each in accumulators
         ]
         rest = completion(self, accumulators, after, loop)
@@ -84,52 +87,39 @@ class Cutting:
         """The round that this part begins with; with 1, the next one."""
         part: ast.expr = PartPosition(what="part")
         if more:
-            part = operation(part, ast.Add(), ast.Constant(more))
-        whole = operation(_name(rounds), ast.Mult(), part)
-        return operation(whole, ast.FloorDiv(), ast.Constant(self.count))
+            part = ast.BinOp(part, ast.Add(), ast.Constant(more))
+        whole = ast.BinOp(trees.name(rounds), ast.Mult(), part)
+        return ast.BinOp(whole, ast.FloorDiv(), ast.Constant(self.count))
 
     def first(self) -> ast.expr:
         """The number of the first part of the tile among those of all tiles."""
-        return operation(PartPosition(what="tile"), ast.Mult(), ast.Constant(self.count))
+        return ast.BinOp(PartPosition(what="tile"), ast.Mult(), ast.Constant(self.count))
 
     def room(self, accumulators: Sequence[str], name: str, part: ast.expr) -> ast.expr:
         """Where the sums of one accumulator of one part stand."""
-        place = operation(part, ast.Mult(), elements(accumulators))
-        place = operation(Workspace(what="partials"), ast.Add(), place)
+        place = ast.BinOp(part, ast.Mult(), elements(accumulators))
+        place = ast.BinOp(Workspace(what="partials"), ast.Add(), place)
         before = accumulators[: accumulators.index(name)]
-        return operation(place, ast.Add(), elements(before)) if before else place
+        return ast.BinOp(place, ast.Add(), elements(before)) if before else place
 
     def sum_of(self, accumulators: Sequence[str], name: str) -> ast.expr:
         """The sum of all parts of one accumulator."""
         first = self.room(accumulators, name, self.first())
-        return call("sum_of_parts", first, _name(name), elements(accumulators), self.count)
+        return call("sum_of_parts", first, trees.name(name), elements(accumulators), self.count)
 
 
 def counter() -> ast.expr:
     """Where this program's element of the grid is counted at."""
-    return operation(Workspace(what="arrivals"), ast.Add(), PartPosition(what="tile"))
+    return ast.BinOp(Workspace(what="arrivals"), ast.Add(), PartPosition(what="tile"))
 
 
 def elements(names: Sequence[str]) -> ast.expr:
     """How many elements accumulators have together."""
-    sizes: list[ast.expr] = [ast.Attribute(_name(n), "numel", ast.Load()) for n in names]
-    return functools.reduce(lambda left, right: operation(left, ast.Add(), right), sizes)
-
-
-def operation(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
-    """What an operator makes of two values."""
-    return ast.BinOp(left, operator, right)
+    sizes: list[ast.expr] = [ast.Attribute(trees.name(n), "numel", ast.Load()) for n in names]
+    return functools.reduce(lambda left, right: ast.BinOp(left, ast.Add(), right), sizes)
 
 
 def call(function: str, *arguments: ast.expr | int) -> ast.expr:
     """A call of a function of the library."""
     trees = [ast.Constant(a) if isinstance(a, int) else a for a in arguments]
     return ast.Call(LibraryRef(name=function), trees, [])
-
-
-def _assign(name: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
-def _name(identifier: str) -> ast.expr:
-    return ast.Name(identifier, ast.Load())

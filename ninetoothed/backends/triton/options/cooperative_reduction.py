@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.boxes import boxes
+from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.nodes import PartPosition, SliceStore, TileSlice
 from ninetoothed.backends.triton.ir.parts import Completion, Cut, Cutting, call, counter, elements
 from ninetoothed.backends.triton.options.option import (
@@ -198,7 +199,7 @@ class Slices(Completion):
         body = [*(at(each, loop) for each in sums), *rest]
         through = ast.For(
             target=ast.Name(share, ast.Store()),
-            iter=ast.Call(_name("range"), [ast.Constant(slices)], []),
+            iter=ast.Call(trees.name("range"), [ast.Constant(slices)], []),
             body=[ast.If(_is_mine(mine, share, cut.count, slices), body, [])],
             orelse=[],
         )
@@ -210,8 +211,8 @@ class Slices(Completion):
         return call(
             "share_of_sum",
             cut.room(accumulators, whole, cut.first()),
-            _name(whole),
-            _name(share),
+            trees.name(whole),
+            trees.name(share),
             count_of(cut.count),
             self.dim,
             elements(accumulators),
@@ -219,7 +220,7 @@ class Slices(Completion):
         )
 
     def _stored(self, cut: Cutting, store: Store, share: str) -> ast.stmt:
-        indices = [*store.tile.indices, _name(share)]
+        indices = [*store.tile.indices, trees.name(share)]
         tile = TileRef(parameter=store.tile.parameter, indices=indices)
         stored = at(SliceStore(tile=tile, value=store.value), store)
         access = cut.lowered.kernel.arrangement.accesses[tile.parameter]
@@ -240,16 +241,12 @@ def _rename(body: Sequence[ast.stmt], names: dict[str, str], fresh: Names) -> No
             target.id = names[target.id]
 
 
-def _name(identifier: str) -> ast.expr:
-    return ast.Name(identifier, ast.Load())
-
-
 def _is_mine(mine: str, share: str, parts: int, slices: int) -> ast.expr:
     """Whether a slice is this part's to do."""
-    owner = _name(share)
+    owner = trees.name(share)
     if parts < slices:
         owner = ast.BinOp(owner, ast.Mod(), ast.Constant(parts))
-    shifted = ast.BinOp(_name(mine), ast.RShift(), owner)
+    shifted = ast.BinOp(trees.name(mine), ast.RShift(), owner)
     return ast.BinOp(shifted, ast.BitAnd(), ast.Constant(1))
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
+from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.lowered import Names
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors, offsets
@@ -94,21 +95,23 @@ def prefetched(
     last = fresh(f"last_{counter}")
     *given, stop = loop.iter.args
     begin = given[0] if given else ast.Constant(0)
-    before: list[ast.stmt] = [_assign(last, ast.BinOp(clone(stop), ast.Sub(), ast.Constant(1)))]
+    before: list[ast.stmt] = [
+        trees.assign(last, ast.BinOp(clone(stop), ast.Sub(), ast.Constant(1)))
+    ]
     first: list[ast.stmt] = []
     current: dict[str, str] = {}
     following = ast.Call(
         LanguageRef(name="minimum"),
-        [ast.BinOp(_name(counter), ast.Add(), ast.Constant(1)), _name(last)],
+        [ast.BinOp(trees.name(counter), ast.Add(), ast.Constant(1)), trees.name(last)],
         [],
     )
     for key, tile in tiles.items():
         held = fresh(f"{tile.parameter}_ahead")
         current[key] = fresh(f"{tile.parameter}_tile")
-        before.append(_assign(held, _load(tile, counter, begin)))
+        before.append(trees.assign(held, _load(tile, counter, begin)))
         first += [
-            _assign(current[key], _name(held)),
-            _assign(held, _load(tile, counter, following)),
+            trees.assign(current[key], trees.name(held)),
+            trees.assign(held, _load(tile, counter, following)),
         ]
     loop.body = [*first, *(_Replaced(current).visit(statement) for statement in loop.body)]
     return [*body[:place], *(at(node, loop) for node in before), *body[place:]]
@@ -125,7 +128,7 @@ class _Replaced(ast.NodeTransformer):
         if not isinstance(node, Load):
             return node
         known = self._names.get(ast.dump(node.tile))
-        return self.generic_visit(node) if known is None else at(_name(known), node)
+        return self.generic_visit(node) if known is None else at(trees.name(known), node)
 
 
 def _loads(loop: ast.For) -> list[Load]:
@@ -147,14 +150,6 @@ def _load(tile: TileRef, counter: str, index: ast.expr) -> ast.expr:
             return at(clone(index), node) if node.id == counter else node
 
     return at(Load(tile=At().visit(clone(tile))), tile)
-
-
-def _assign(target: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(target, ast.Store())], value)
-
-
-def _name(identifier: str) -> ast.expr:
-    return ast.Name(identifier, ast.Load())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What one configuration of a kernel moves and computes, for the estimate that ranks it.
 
-What an option changes in it, the option tells (`Option.effect`).
+What an option changes in it, the option tells (`Option.cost`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.space import Config
-
-#: The most that one thread loads with one instruction.
-_WIDEST_ACCESS = divisors.MOST
 
 #: How many accesses in a row one of a single element is that lies anywhere, as in a window.
 _GATHERED = 1.8

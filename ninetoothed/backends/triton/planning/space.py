@@ -54,14 +54,6 @@ class _MetaSymbol:
     power_of_two: bool
 
 
-def configurations(
-    kernel: Definition, call: Call, device: DeviceLimits | Target | None = None
-) -> list[Config]:
-    """What may be chosen for a call where no estimate ranks it."""
-    found = _with_options(kernel, call, _plain(kernel, call), device)
-    return tuning.thin(found, kernel.max_num_configs or len(found))
-
-
 def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
     """What may be chosen for a call on a device, ranked.
 
@@ -110,16 +102,13 @@ def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None
     return min(max(warps, 4), 16)
 
 
-def _plain(kernel: Definition, call: Call, estimator: Estimator | None = None) -> list[Config]:
-    """The configurations without options that can be compiled.
-
-    Without an estimator, what is known of a kernel without running it decides.
-    """
+def _plain(kernel: Definition, call: Call, estimator: Estimator) -> list[Config]:
+    """The configurations without options that can be compiled."""
     symbols = [
         _MetaSymbol(kernel.names[s], s.lower_bound or 1, s.upper_bound or 1, s.power_of_two)
         for s in kernel.meta_symbols
     ]
-    bare = tuning.space(symbols, 1, 1)
+    bare = tuning.space(symbols)
     fitting = [config for config in bare if _fits(kernel, call, config)]
     if not fitting:
         # The first says what is too large.
@@ -132,12 +121,10 @@ def _plain(kernel: Definition, call: Call, estimator: Estimator | None = None) -
     ]
 
 
-def _warps(
-    kernel: Definition, call: Call, config: Config, estimator: Estimator | None
-) -> list[int]:
+def _warps(kernel: Definition, call: Call, config: Config, estimator: Estimator) -> list[int]:
     if kernel.num_warps is not None:
         return _several(kernel.num_warps)
-    if estimator is None or estimator.has_products(config):
+    if estimator.has_products(config):
         return list(tuning.DEFAULT_NUM_WARPS)
     largest = _largest_tile(kernel, call, config)
     suited = [
@@ -149,11 +136,9 @@ def _warps(
     return suited or [_NUM_WARPS[-1]]
 
 
-def _stages(kernel: Definition, config: Config, estimator: Estimator | None) -> list[int]:
+def _stages(kernel: Definition, config: Config, estimator: Estimator) -> list[int]:
     if kernel.num_stages is not None:
         return _several(kernel.num_stages)
-    if estimator is None:
-        return list(tuning.DEFAULT_NUM_STAGES)
     if not estimator.has_pipeline(config):
         return [_NUM_STAGES]
     more = _MORE_STAGES if estimator.has_few_small_programs(config) else ()
@@ -165,7 +150,7 @@ def _several(given: Any) -> list[int]:
 
 
 def _with_options(
-    kernel: Definition, call: Call, configs: list[Config], device: DeviceLimits | Target | None
+    kernel: Definition, call: Call, configs: list[Config], device: DeviceLimits
 ) -> list[Config]:
     known: dict[tuple[tuple[str, int], ...], list[tuple[tuple[str, int], ...]]] = {}
     for config in configs:

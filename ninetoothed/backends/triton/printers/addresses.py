@@ -12,10 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis import streams
-from ninetoothed.backends.triton.printers import program_order
-from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
-from ninetoothed.backends.triton.printers.positions import Positions
-from ninetoothed.backends.triton.printers.trees import (
+from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
     element_type,
@@ -25,6 +22,9 @@ from ninetoothed.backends.triton.printers.trees import (
     number,
     sum_of,
 )
+from ninetoothed.backends.triton.printers import program_order
+from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
+from ninetoothed.backends.triton.printers.positions import Positions
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify

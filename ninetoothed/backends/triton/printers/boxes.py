@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ninetoothed.backends.triton.ir.trees import language
 from ninetoothed.backends.triton.specialization.boxes import Box
 
 
@@ -53,9 +54,8 @@ def halves(value: ast.expr, outer: Sequence[ast.expr], half: ast.expr) -> ast.ex
     rank = len(outer)
     order = [*range(rank), rank + 1, rank]
     moved = _shaped("permute", value, [ast.Constant(dim) for dim in order])
-    return ast.Call(ast.Attribute(ast.Name("tl", ast.Load()), "split", ast.Load()), [moved], [])
+    return language("split", moved)
 
 
 def _shaped(function: str, value: ast.expr, shape: Sequence[ast.expr]) -> ast.expr:
-    attribute = ast.Attribute(ast.Name("tl", ast.Load()), function, ast.Load())
-    return ast.Call(attribute, [value, ast.Tuple(list(shape), ast.Load())], [])
+    return language(function, value, ast.Tuple(list(shape), ast.Load()))

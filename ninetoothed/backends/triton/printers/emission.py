@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.lowered import Names
+from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers.parts import Parts
-from ninetoothed.backends.triton.printers.trees import assign, name
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import SymbolValue, Widened

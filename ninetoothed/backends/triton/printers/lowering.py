@@ -15,9 +15,9 @@ from ninetoothed.backends.triton.ir.nodes import (
     SplitLoop,
     Workspace,
 )
+from ninetoothed.backends.triton.ir.trees import all_of, assign, element_type, language, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Scope
-from ninetoothed.backends.triton.printers.trees import all_of, assign, element_type, language, name
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import operations
 from ninetoothed.program.nodes import (

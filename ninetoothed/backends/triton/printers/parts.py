@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.backends.triton.printers.trees import assign, language, name
+from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.symbols.simplify import product
 
 

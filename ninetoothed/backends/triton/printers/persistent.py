@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from ninetoothed.backends.triton.ir.trees import assign, language, name
+
 
 def loop(number: str, total: str, count: ast.expr, body: list[ast.stmt]) -> list[ast.stmt]:
     """The loop over a program's share of the grid.
@@ -14,20 +16,9 @@ def loop(number: str, total: str, count: ast.expr, body: list[ast.stmt]) -> list
         count: how many there are.
         body: what is done for each.
     """
-    rounds = _language(
-        "range", _grid("program_id"), ast.Name(total, ast.Load()), _grid("num_programs")
-    )
-    rounds.keywords.append(ast.keyword("flatten", ast.Constant(True)))
+    first, step = (language(n, ast.Constant(0)) for n in ("program_id", "num_programs"))
+    rounds = language("range", first, name(total), step, flatten=ast.Constant(True))
     return [
-        ast.Assign([ast.Name(total, ast.Store())], count),
+        assign(total, count),
         ast.For(ast.Name(number, ast.Store()), rounds, body, []),
     ]
-
-
-def _grid(function: str) -> ast.Call:
-    return _language(function, ast.Constant(0))
-
-
-def _language(function: str, *arguments: ast.expr) -> ast.Call:
-    attribute = ast.Attribute(ast.Name("tl", ast.Load()), function, ast.Load())
-    return ast.Call(attribute, list(arguments), [])

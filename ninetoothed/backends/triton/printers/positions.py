@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN
-from ninetoothed.backends.triton.printers.trees import (
+from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
     language,

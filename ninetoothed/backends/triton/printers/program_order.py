@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.program_order import INVERSE_BITS
+from ninetoothed.backends.triton.ir import trees
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import product
 
@@ -29,17 +30,17 @@ def plain(
     """
     result = []
     for dim, target in sorted(targets.items()):
-        position: ast.expr = _name(whole)
+        position: ast.expr = trees.name(whole)
         later = product(grid[dim + 1 :])
         if later != 1:
             position = ast.BinOp(position, ast.FloorDiv(), tree(later))
         if dim == 1 and 0 in targets and later != 1 and grid[0] != 1:
             # A remainder would be one more division, after another.
-            before = ast.BinOp(_name(targets[0]), ast.Mult(), tree(grid[dim]))
+            before = ast.BinOp(trees.name(targets[0]), ast.Mult(), tree(grid[dim]))
             position = ast.BinOp(position, ast.Sub(), before)
         elif dim > 0 and product(grid[:dim]) != 1:
             position = ast.BinOp(position, ast.Mod(), tree(grid[dim]))
-        result.append(_assign(target, position))
+        result.append(trees.assign(target, position))
     return result
 
 
@@ -66,7 +67,7 @@ def by_inverses(
         """The program's number among those that differ in the dimensions up to this one."""
         later = product(grid[dim + 1 :])
         if later == 1:
-            return _name(whole)
+            return trees.name(whole)
         if dim not in leading:
             is_position = dim == 0 and 0 in targets
             leading[dim] = targets[0] if is_position else fresh(f"leading_{dim}")
@@ -74,7 +75,7 @@ def by_inverses(
             factor = inverse(name, (as_symbol(later) + _UP) // later)
             quotient = f"({whole}.to(tl.int64) * {_text(factor)} >> {INVERSE_BITS}).to(tl.int32)"
             result.extend(threads.parse(f"{leading[dim]} = {quotient}").body)
-        return _name(leading[dim])
+        return trees.name(leading[dim])
 
     for dim, target in sorted(targets.items()):
         position = leading_up_to(dim)
@@ -82,7 +83,7 @@ def by_inverses(
             before = ast.BinOp(leading_up_to(dim - 1), ast.Mult(), tree(grid[dim]))
             position = ast.BinOp(position, ast.Sub(), before)
         if leading.get(dim) != target:
-            result.append(_assign(target, position))
+            result.append(trees.assign(target, position))
     return result
 
 
@@ -122,11 +123,3 @@ def grouped(
 
 def _text(tree: ast.expr) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def _name(identifier: str) -> ast.expr:
-    return ast.Name(identifier, ast.Load())
-
-
-def _assign(target: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(target, ast.Store())], value)

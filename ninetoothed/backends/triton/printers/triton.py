@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers import persistent
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, KernelParameter
 from ninetoothed.backends.triton.printers.gluon import translation as gluon
 from ninetoothed.backends.triton.printers.lowering import Lowering
-from ninetoothed.backends.triton.printers.trees import assign, name
 from ninetoothed.errors import Location
 from ninetoothed.program.nodes import clone, location
 from ninetoothed.program.printer import with_bare_targets
