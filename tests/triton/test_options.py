@@ -4,6 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
+from ninetoothed.backends.triton.options import OPTIONS  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
@@ -33,6 +34,13 @@ def tried(name):
         call,
         environment_of(kernel.definition, call, Config(tuple(blocks.items()), 4, 3)),
     )
+
+
+def test_an_option_is_called_what_its_file_is():
+    files = {type(option).__module__.rpartition(".")[2]: option.name for option in OPTIONS}
+
+    assert len(files) == len(OPTIONS)
+    assert all(file == name for file, name in files.items())
 
 
 def test_the_plain_translation_is_tried_first():

@@ -1,7 +1,7 @@
 """What an option is: what the generator may do beyond the plain translation of a kernel.
 
 An option is a file of this folder. It says where it applies and which values are worth trying, what it
-decides (`apply`, from a `Lowered` to another), and what it changes in the estimate (`effect`). What is
+decides (`apply`, from a `Lowered` to another), and what it changes in the estimate (`cost`). What is
 applicable joins the space that is searched, so that an option is on where it was measured to pay.
 """
 
