@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -157,7 +158,8 @@ def test_an_option_is_tried_in_all_settings_where_the_tuner_takes_it(
     assert {len(each) for each in result["milliseconds"]["chain"].values()} == {2}
     told = capsys.readouterr().out
     assert "Taken in none of these tasks: split_k." in told
-    assert "| eviction_policy, tuned | " in told and told.count(" stays |") >= 2
+    assert re.search(r"\| eviction_policy, tuned +\| +1 \|", told)
+    assert told.count(" stays |") >= 2
 
 
 def test_a_step_is_tried_where_it_changes_what_is_emitted(machine: Machine, tmp_path: Path) -> None:
