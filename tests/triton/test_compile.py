@@ -20,7 +20,7 @@ import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.backends.triton.compiler import compile as compiling
 from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.compiler.compile import as_text, compile_source
+from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 
@@ -51,7 +51,7 @@ def compiled(source: str = SOURCE, target: Target = HOPPER, divisors=ALIGNED, **
 
 @pytest.mark.parametrize("description", TARGETS, ids=str)
 def test_each_target_gets_its_binary(description) -> None:
-    stages = as_text(compiled(target=Target.parse(description)))
+    stages = compiled(target=Target.parse(description)).asm
 
     text, binary = ("amdgcn", "hsaco") if description[0] == "hip" else ("ptx", "cubin")
     assert "add_kernel" in stages[text] and stages[binary][:4] == b"\x7fELF"
@@ -76,19 +76,19 @@ def test_options_reach_the_compiler() -> None:
 
 
 def test_a_multiplication_and_an_addition_are_fused_whatever_the_release() -> None:
-    assert "fma.rn" in as_text(compiled())["ptx"]
-    assert "fma.rn" not in as_text(compiled(enable_fp_fusion=False))["ptx"]
+    assert "fma.rn" in compiled().asm["ptx"]
+    assert "fma.rn" not in compiled(enable_fp_fusion=False).asm["ptx"]
 
 
 @pytest.mark.parametrize("told, width", [(16, "v4.b32"), (4, "v4.b32"), (2, "v2.b32"), (1, "b32")])
 def test_what_divides_a_size_decides_how_wide_accesses_are(told: int, width: str) -> None:
-    text = as_text(compiled(divisors=ALIGNED | {"n": told}))["ptx"]
+    text = compiled(divisors=ALIGNED | {"n": told}).asm["ptx"]
     assert set(re.findall(r"(?:ld|st)\.global\.(\S+)", text)) == {width}
 
 
 @pytest.mark.parametrize("told, width", [(16, "v4.b32"), (8, "v2.b32"), (4, "b32")])
 def test_what_divides_an_address_decides_how_wide_accesses_are(told: int, width: str) -> None:
-    text = as_text(compiled(divisors={"x": told, "y": told, "n": 16}))["ptx"]
+    text = compiled(divisors={"x": told, "y": told, "n": 16}).asm["ptx"]
     assert set(re.findall(r"(?:ld|st)\.global\.(\S+)", text)) == {width}
 
 
@@ -101,7 +101,7 @@ def test_functions_of_the_user_are_found() -> None:
     )
     source = SOURCE.replace("value * 2.0", "twice(value)")
 
-    assert "add_kernel" in as_text(compiled(source, externs={"twice": double}))["ptx"]
+    assert "add_kernel" in compiled(source, externs={"twice": double}).asm["ptx"]
     with pytest.raises(CompilationError, match="twice is not defined"):
         compiled(source)
 
@@ -112,8 +112,8 @@ def test_the_target_that_the_language_sees_is_the_one_compiled_for() -> None:
         "import triton.language as tl\nfrom triton.language.target_info import is_cuda",
     ).replace("value * 2.0 + 1.0", "value if is_cuda() else value * 0.25")
 
-    assert "arith.mulf" not in as_text(compiled(source))["ttir"]
-    assert "arith.mulf" in as_text(compiled(source, Target.parse(("hip", "gfx942"))))["ttir"]
+    assert "arith.mulf" not in compiled(source).asm["ttir"]
+    assert "arith.mulf" in compiled(source, Target.parse(("hip", "gfx942"))).asm["ttir"]
 
 
 def test_other_threads_keep_their_driver_meanwhile() -> None:
@@ -152,7 +152,7 @@ def test_what_runs_is_the_text_given_and_not_the_file(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text("raise SystemExit('the file was executed')")
 
-    assert "add_kernel" in as_text(compiled(path=path))["ptx"]
+    assert "add_kernel" in compiled(path=path).asm["ptx"]
     assert path.read_text().startswith("raise SystemExit")
 
 
@@ -356,11 +356,11 @@ def test_no_framework_is_needed_or_imported() -> None:
         import sys
         for framework in ("torch", "paddle", "jax", "cupy"):
             sys.modules[framework] = None
-        from ninetoothed.backends.triton.compiler.compile import as_text, compile_source
+        from ninetoothed.backends.triton.compiler.compile import compile_source
         from ninetoothed.backends.triton.specialization.target import Target
         kernel = compile_source({SOURCE!r}, "add_kernel", {SIGNATURE!r}, {{"BLOCK": 512}},
                                 dict.fromkeys("xy", 16), Target.parse(("cuda", 90)))
-        print(as_text(kernel)["cubin"][1:4].decode())
+        print(kernel.asm["cubin"][1:4].decode())
     """
     finished = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],

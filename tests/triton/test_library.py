@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from ninetoothed.backends.triton.compiler.compile import as_text, compile_source
+from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.errors import CompilationError
 
@@ -60,7 +60,7 @@ def ttir(function: str, type_: str) -> str:
         {"x": 16, "y": 16},
         Target.parse(("cuda", 90)),
     )
-    return str(as_text(compiled)["ttir"])
+    return str(compiled.asm["ttir"])
 
 
 @pytest.mark.parametrize(("function", "type_"), CONSTANTS, ids=str)

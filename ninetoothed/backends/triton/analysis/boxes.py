@@ -77,12 +77,6 @@ def box_of(
     return _box(parameter, access, lanes, call.arguments[name], environment)
 
 
-def loaded(kernel: Definition) -> set[str]:
-    """The tensors whose tiles a loop's products read, and that may be boxes in some call."""
-    found = {n.tile.parameter for n in kernel.optimized.nodes() if isinstance(n, Load)}
-    return found & {parameter.name for parameter, _ in _candidates(kernel)}
-
-
 def _halved(parameter: Parameter, box: Box, environment: Mapping[Symbol, int]) -> Box:
     """The box in two halves, where these are worth an instruction and lie as the tile does."""
     kept = [lane for lane in box.lanes if lane is not None]

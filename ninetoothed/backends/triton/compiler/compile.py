@@ -88,12 +88,6 @@ def compile_source(
         raise _refused(error, kernel_name, source, path, target) from error
 
 
-def as_text(compiled: Any) -> Mapping[str, str | bytes]:
-    """What the compiler made at each stage: ``"ttir"``, ``"ttgir"``, ``"llir"``, then ``"ptx"`` and
-    ``"cubin"``, or ``"amdgcn"`` and ``"hsaco"``."""
-    return compiled.asm
-
-
 _loading = threads.lock()
 _loaded: dict[tuple[object, ...], Any] = {}
 
