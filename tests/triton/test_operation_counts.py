@@ -253,7 +253,7 @@ def test_several_elements_of_the_grid_are_one_program() -> None:
     assert coarsened.bytes_moved == 8 * plain.bytes_moved and coarsened.registers > plain.registers
 
 
-def test_an_option_without_an_effect_is_ranked_beside_the_plain_configuration() -> None:
+def test_an_option_without_a_cost_is_ranked_beside_the_plain_configuration() -> None:
     plain, hinted = changed("eviction_policy", 0)
     assert hinted == plain
 

@@ -2,7 +2,7 @@
 
 `rankings.json` holds times of an H200, of the paper's tasks at its sizes and of some others: what the
 estimate ranked high, a spread of the rest, with and without each option. No time is taken here: a
-change to the estimate, to what is counted or to an option's effect shows as another ranking.
+change to the estimate, to what is counted or to an option's cost shows as another ranking.
 """
 
 from __future__ import annotations
