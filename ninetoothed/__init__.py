@@ -13,6 +13,7 @@ from ninetoothed.evaluation import EVALUATOR as _EVALUATOR
 if TYPE_CHECKING:
     from ninetoothed import debugging as debugging
     from ninetoothed import language as language
+    from ninetoothed import visualization as visualization
     from ninetoothed.kernels.operator import like
     from ninetoothed.language.dtypes import (
         bfloat16,
@@ -59,7 +60,7 @@ _HOME = {
     "tune": "launch.tune",
     **dict.fromkeys(_DTYPES, "language.dtypes"),
 }
-_MODULES = ("debugging", "language")
+_MODULES = ("debugging", "language", "visualization")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

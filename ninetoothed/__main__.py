@@ -1,5 +1,5 @@
-"""The command line: ``python -m ninetoothed plugins``, ``doctor``, ``inspect FILE:KERNEL`` and
-``tuning``.
+"""The command line: ``python -m ninetoothed plugins``, ``doctor``, ``inspect FILE:KERNEL``,
+``show FILE:KERNEL`` and ``tuning``.
 
 It ends with status 0, with 1 where something is broken or an error was told, and with 2 where it
 was called wrongly.
@@ -64,8 +64,23 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument(
                 "--frontend", default="torch", help="whose launch function is shown (torch)"
             )
+    _add_show(commands)
     _add_tuning(commands)
     return parser
+
+
+def _add_show(commands: Any) -> None:
+    text = "a page for the browser: which elements each program of a kernel touches"
+    command = commands.add_parser("show", help=text, description=text)
+    command.set_defaults(run=_show)
+    command.add_argument("kernel", metavar="FILE:KERNEL", help="as in examples/mm.py:kernel")
+    command.add_argument(
+        "--sizes",
+        default="",
+        help='as in "input=64x64 other=64x64 output=64x64 BLOCK_SIZE_M=16"; '
+        "small ones are chosen for what is left out",
+    )
+    command.add_argument("--out", metavar="FILE.html", help="by default KERNEL's name with .html")
 
 
 def _add_tuning(commands: Any) -> None:
@@ -171,6 +186,37 @@ def _inspect(options: argparse.Namespace) -> int:
     ):
         print(f"\n== {title}\n\n{text.strip()}")
     return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from ninetoothed.inspection import load_kernel
+    from ninetoothed.visualization import visualize_kernel
+
+    sizes = _parsed_sizes(options.sizes)
+    page = visualize_kernel(load_kernel(options.kernel).definition, sizes)
+    out = options.out or f"{page.title}.html"
+    try:
+        page.save(out)
+    except OSError as error:
+        raise NineToothedError(f"{out} cannot be written: {error.strerror}") from error
+    print(f"{out} written; open it in a browser")
+    return 0
+
+
+def _parsed_sizes(text: str) -> dict[str, Any]:
+    """``x=4x6 BLOCK_SIZE=2`` as a shape or a number for each name."""
+    sizes: dict[str, Any] = {}
+    for entry in text.split():
+        name, _, value = entry.partition("=")
+        parts = value.split("x")
+        if not name or not all(part.isdecimal() for part in parts):
+            raise NineToothedError(
+                f"--sizes has {entry!r}; say NAME=SIZE, as in input=64x64 or BLOCK_SIZE_M=16"
+            )
+        if name in sizes:
+            raise NineToothedError(f"--sizes gives {name!r} twice")
+        sizes[name] = int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
+    return sizes
 
 
 def _list_tuning(options: argparse.Namespace) -> int:

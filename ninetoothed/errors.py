@@ -73,7 +73,7 @@ def caller_location() -> Location | None:
     """
     frame = sys._getframe(1)
     while frame is not None and (
-        frame.f_code.co_filename.startswith((_PACKAGE, "<launch of "))
+        frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ", "<frozen "))
         or frame.f_globals.get("__name__", "").startswith("ninetoothed_")
     ):
         frame = frame.f_back  # type: ignore[assignment]
@@ -142,6 +142,10 @@ class UnwrittenOutputError(NineToothedError, RuntimeError):
 
 class ConflictingStoreError(NineToothedError, RuntimeError):
     """Debug mode: two programs stored to one element."""
+
+
+class MissingPackageError(NineToothedError, ImportError):
+    """An optional package is needed and not installed."""
 
 
 def near(name: str, candidates: Iterable[str]) -> str:

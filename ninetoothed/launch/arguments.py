@@ -204,6 +204,25 @@ def _check_jagged(kernel: Definition, frontend: Frontend, parameter: Parameter, 
             )
 
 
+def sizes_of(kernel: Definition, bound: Mapping[str, Any]) -> dict[Any, Any]:
+    """The shape of each source tensor and the value of each constexpr symbol of a call.
+
+    A tuple may stand for a tensor of that shape.
+    """
+    given: dict[Any, Any] = {symbol: bound[kernel.names[symbol]] for symbol in kernel.symbols}
+    for parameter in kernel.tensor_parameters:
+        value = bound[parameter.name]
+        try:
+            given[parameter.source] = tuple(int(size) for size in getattr(value, "shape", value))
+        except (AttributeError, RuntimeError, TypeError, ValueError):
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{parameter.name}` has no shape of plain numbers, but is "
+                f"of type {type(value).__name__}. Give a tensor, or its shape as a tuple; in a jagged "
+                "dimension, the longest sequence's length."
+            ) from None
+    return given
+
+
 def is_stored(kernel: Definition, parameter: Parameter) -> bool:
     """Whether the program stores to a tensor."""
     return parameter.kind == "tensor" and parameter.name in written(kernel.program)

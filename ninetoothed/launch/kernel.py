@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
@@ -24,6 +24,9 @@ from ninetoothed.launch.generate import generate
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import Arrangement
+
+if TYPE_CHECKING:
+    from ninetoothed.visualization import Page
 
 
 class Kernel:
@@ -172,6 +175,26 @@ class Kernel:
         frontend = self.frontend_of(bound)
         given, _ = described(self.definition, frontend, bound)
         return checked_call(self.definition, frontend, given)
+
+    def visualize(self, *arguments: Any, **keywords: Any) -> Page:
+        """A page that shows which elements each program of a call touches; nothing is run.
+
+        Args:
+            arguments, keywords: as in a call, on any device or none: of a tensor only the shape is
+                read, and a tuple of sizes may stand for it. Meta symbols may be given by name; small
+                values are chosen for the others.
+
+        Raises:
+            ArgumentError: the arguments do not fit.
+            ArrangementError: their sizes do not fit the arrangement.
+        """
+        from ninetoothed.launch.arguments import sizes_of
+        from ninetoothed.visualization import visualize_kernel
+
+        tuned = {self.definition.names[symbol]: symbol for symbol in self.definition.meta_symbols}
+        chosen = {tuned[name]: keywords.pop(name) for name in list(keywords) if name in tuned}
+        bound = self.bind(arguments, keywords)
+        return visualize_kernel(self.definition, {**sizes_of(self.definition, bound), **chosen})
 
     def compile(
         self,

@@ -117,7 +117,7 @@ def arrange(
 def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
     """What the arrangement returns, as a tuple; it is called once."""
     _check_takes(arrangement, tensors)
-    with named(_parameter_names(arrangement, tensors)):
+    with named(parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)
         if isinstance(arranged, Iterator):
             arranged = tuple(arranged)
@@ -150,7 +150,7 @@ def _location(arrangement: Callable[..., Any]) -> Location | None:
     return None if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
-def _parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:
+def parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:
     """What the arrangement calls the tensors it is given; nothing where it does not say."""
     try:
         bound = inspect.signature(arrangement).bind(*tensors).arguments

@@ -72,9 +72,7 @@ def subs(tensor: LevelT, subs: Substitutions) -> LevelT:
     Raises:
         ArrangementError: what is given is no such mapping, or has another number of dimensions.
     """
-    values: dict[Symbol, Expression] = {}
-    for key, value in subs.items():
-        values |= _shape_values(key, value) if isinstance(key, Level) else _value(key, value)
+    values = values_of(subs)
 
     def replaced(expression: Expression) -> Expression:
         return simplify(as_symbol(expression).substitute(values))
@@ -84,6 +82,14 @@ def subs(tensor: LevelT, subs: Substitutions) -> LevelT:
             _check_shape(key, value, replaced)
     old = tensor.source
     return rebuilt(tensor, replaced, old.resized(tuple(map(replaced, old.shape))))
+
+
+def values_of(subs: Substitutions) -> dict[Symbol, Expression]:
+    """What `subs` gives each symbol, those of the tensors' sizes among them; it raises the same."""
+    values: dict[Symbol, Expression] = {}
+    for key, value in subs.items():
+        values |= _shape_values(key, value) if isinstance(key, Level) else _value(key, value)
+    return values
 
 
 def _value(symbol: Any, value: Any) -> dict[Symbol, Expression]:

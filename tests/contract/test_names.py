@@ -11,7 +11,7 @@ import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
 
 #: Issues of their own add these; until then they are absent, not stubs.
-COMING = ("build", "visualization")
+COMING = ("build",)
 
 
 @pytest.mark.parametrize("name", "Tensor Symbol block_size make jit eval subs".split())
@@ -92,3 +92,14 @@ def test_simulate_arrangement_exists():
 )
 def test_signatures(function, parameters):
     assert list(inspect.signature(function).parameters) == parameters.split()
+
+
+def test_visualization_draws_a_tensor_and_an_arrangement():
+    from ninetoothed.visualization import visualize, visualize_arrangement
+
+    assert ninetoothed.visualization.visualize is visualize
+    assert list(inspect.signature(visualize).parameters) == ["tensor", "color", "save_path"]
+    assert list(inspect.signature(visualize_arrangement).parameters)[:2] == [
+        "arrangement",
+        "tensors",
+    ]

@@ -23,6 +23,7 @@ PAGES = [
     "docs/index.md",
     "docs/language.md",
     "docs/plugins.md",
+    "docs/visualization.md",
     "docs/write-a-frontend.md",
 ]
 FENCE = re.compile(r"^```(.*)$")
@@ -117,10 +118,14 @@ def run_page(page: str, file: Path) -> int:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_runs(name: str, tmp_path: Path) -> None:
+def test_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (REPOSITORY / name).read_text()
-    if "import torch" in page:
-        pytest.importorskip("torch", reason="the page uses PyTorch")
+    for framework, use in (("torch", "import torch"), ("matplotlib", "import visualize\n")):
+        if use in page:
+            pytest.importorskip(framework, reason=f"the page uses {framework}")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    # A page may write files.
+    monkeypatch.chdir(tmp_path)
 
     ran = run_page(page, tmp_path / f"{Path(name).stem}.py")
 

@@ -232,6 +232,58 @@ def test_inspect_of_an_unknown_frontend_lists_the_known(capsys, file):
     assert "There is no frontend 'torhc'. Did you mean 'torch'?" in capsys.readouterr().err
 
 
+def test_show_writes_a_page(capsys, tmp_path):
+    out = tmp_path / "mm.html"
+    sizes = "input=64x64 other=64x64 output=64x64 BLOCK_SIZE_M=16"
+    assert main(["show", f"{MM}:kernel", "--sizes", sizes, "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out} written; open it in a browser\n"
+    page = out.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "<title>mm</title>" in page
+    assert '"label": "BLOCK_SIZE_M", "value": 16' in page
+
+
+def test_show_chooses_a_file_and_sizes(capsys, tmp_path, monkeypatch, file):
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", f"{file}:kernel", "--sizes", "x=40"]) == 0
+    assert '"label": "x.shape[0]", "value": 40' in (tmp_path / "scaling.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("inptu=64x64", "'inptu' is neither a tensor nor a symbol of `mm`. Did you mean 'input'?"),
+        ("input=64", "subs got the shape (64,)"),
+        ("input=64x", "--sizes has 'input=64x'; say NAME=SIZE"),
+        ("input", "--sizes has 'input'; say NAME=SIZE"),
+        ("=4", "--sizes has '=4'; say NAME=SIZE"),
+        ("input=8x8 input=8x8", "--sizes gives 'input' twice"),
+        (
+            "input=64x64 output=8x64",
+            "the outermost shapes of the arranged tensors must be the same",
+        ),
+        ("BLOCK_SIZE_M=4x4", "subs got (4, 4) for `BLOCK_SIZE_M`"),
+    ],
+)
+def test_show_tells_what_is_wrong_with_sizes(capsys, tmp_path, sizes, message):
+    out = tmp_path / "mm.html"
+    assert main(["show", f"{MM}:kernel", "--sizes", sizes, "--out", str(out)]) == 1
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_show_tells_of_a_file_that_cannot_be_written(capsys, tmp_path):
+    out = tmp_path / "none" / "mm.html"
+    assert main(["show", f"{MM}:kernel", "--out", str(out)]) == 1
+    assert f"{out} cannot be written: No such file" in capsys.readouterr().err
+
+
+def test_an_error_of_the_command_line_points_at_no_file_of_pythons(tmp_path):
+    command = [sys.executable, "-m", "ninetoothed", "show", f"{MM}:kernel", "--sizes", "x=1"]
+    result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "'x' is neither a tensor nor a symbol" in result.stderr and "File" not in result.stderr
+
+
 def test_inspecting_leaves_nothing_behind(file):
     path, modules = list(sys.path), set(sys.modules)
     assert main(["inspect", "--json", f"{file}:kernel"]) == 0

@@ -54,8 +54,11 @@ def heavy(modules: set[str]) -> set[str]:
         "import ninetoothed; ninetoothed.Tensor(2).tile((16, 16)); ninetoothed.block_size()",
         "import ninetoothed.language as ntl; ntl.float32, ntl.exp",
         "import ninetoothed.debugging",
+        "import ninetoothed.visualization",
+        "import ninetoothed; ninetoothed.visualization.visualize_arrangement("
+        "lambda x: x.tile((2,)), (ninetoothed.Tensor(1),)).html",
     ],
-    ids=["package", "tensors", "language", "debugging"],
+    ids=["package", "tensors", "language", "debugging", "visualization", "page"],
 )
 def test_import_pulls_in_no_framework_and_no_compiler(program: str, tmp_path: Path) -> None:
     assert heavy(modules_after(program, tmp_path)) == set()
