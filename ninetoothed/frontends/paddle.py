@@ -19,6 +19,7 @@ from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.call import Device
+    from ninetoothed.kernels.operator import OperatorDefinition
 
 NINETOOTHED_CONTRACT = 1
 
@@ -276,6 +277,16 @@ def _guard(*tensors_and_addresses: Any) -> Callable[..., bool]:
     return guard(_guard_keys(), tensors_and_addresses[:count], tensors_and_addresses[count:])
 
 
+def _operator(definition: OperatorDefinition, functions: Callable[..., Any]) -> Any:
+    from ninetoothed.frontends.paddle_operators import registered
+
+    def empty(beside: Any, shape: Any, dtype: Any) -> Any:
+        device = _device_of(FRONTEND.evaluate("device", beside))
+        return _empty(tuple(shape), FRONTEND.dtype_of(dtype), device)
+
+    return registered(definition, functions, empty)
+
+
 FRONTEND = Frontend(
     name="paddle",
     owns=owns_types(("paddle", "Tensor")),
@@ -295,6 +306,7 @@ FRONTEND = Frontend(
     guard=_guard,
     guard_addresses=True,
     event=_event,
+    operator=_operator,
 )
 
 

@@ -1,0 +1,71 @@
+"""`ninetoothed.op` on PaddlePaddle's tensors: outputs, gradients."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy
+import pytest
+
+import ninetoothed
+from ninetoothed import Tensor, like
+
+paddle = pytest.importorskip("paddle", reason="needs PaddlePaddle")
+
+NUMBERS = itertools.count()
+
+
+def elementwise(*tensors):
+    return tuple(tensor.tile((16,)) for tensor in tensors)
+
+
+def cubed(input, output):
+    output = input * input * input  # noqa: F841
+
+
+def cubed_backward(input, gradient, output):
+    output = 3 * input * input * gradient  # noqa: F841
+
+
+def both(input, one, two):
+    one = input + 1  # noqa: F841
+    two = input * 2  # noqa: F841
+
+
+def made(application, outputs, **options):
+    count = application.__code__.co_argcount
+    kernel = ninetoothed.make(elementwise, application, tuple(Tensor(1) for _ in range(count)))
+    return ninetoothed.op(f"tests::paddle_{next(NUMBERS)}", kernel, outputs, **options)
+
+
+def test_it_makes_its_outputs():
+    one, two = made(both, {"one": like("input"), "two": like("input")})(paddle.ones([5]))
+
+    assert one.numpy().tolist() == two.numpy().tolist() == [2] * 5
+
+
+def test_gradients():
+    backward = made(cubed_backward, {"output": like("input")})
+    cube = made(
+        cubed,
+        {"output": like("input")},
+        backward=lambda gradient, x: backward(x, gradient),
+        saved=("input",),
+    )
+    x = paddle.randn([37])
+    x.stop_gradient = False
+    y = cube(x)
+    (y * 2).sum().backward()
+
+    numpy.testing.assert_allclose(y.numpy(), x.numpy() ** 3, rtol=1e-5)
+    numpy.testing.assert_allclose(x.grad.numpy(), 6 * x.numpy() ** 2, rtol=1e-5)
+
+
+def test_a_wrong_number_of_gradients_is_named():
+    operator = made(cubed, {"output": like("input")}, backward=lambda g: (g, g))
+    x = paddle.randn([5])
+    x.stop_gradient = False
+
+    # Paddle makes an error of its own of it, with the text.
+    with pytest.raises(OSError, match="gave 2 gradients, and there are 1"):
+        operator(x).sum().backward()
