@@ -42,8 +42,10 @@ def contenders() -> dict[str, Callable[[], object]]:
         saved=("input",),
     )
 
-    @torch.library.custom_op("benchmarks::custom_cube", mutates_args=())
-    def custom(input: torch.Tensor) -> torch.Tensor:
+    schema = "(Tensor input) -> Tensor"
+
+    @torch.library.custom_op("benchmarks::custom_cube", mutates_args=(), schema=schema)
+    def custom(input):
         output = torch.empty_like(input)
         kernel(input, output)
         return output
