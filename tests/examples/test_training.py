@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from examples import training
+from examples.training import llama
 from tests.examples.training_cases import CASES, outcomes
 
 #: Those that compute in float64 where the tensors are, for finite differences.
@@ -68,3 +69,13 @@ def test_dropout_keeps_what_it_should():
     assert 0.68 < kept.double().mean() < 0.72
     torch.testing.assert_close(y[kept], x[kept] / 0.7)
     assert torch.equal(gradient != 0, kept)
+
+
+def test_a_model_learns_as_with_operators_of_pytorch():
+    losses = {}
+    for operators in (llama.Ours, llama.PyTorch):
+        torch.manual_seed(0)
+        model = llama.Llama(operators, layers=1, width=32, heads=2, length=16)
+        losses[operators] = list(llama.train(model, llama.batches(4, 2, 16)))
+
+    assert losses[llama.Ours] == pytest.approx(losses[llama.PyTorch], rel=1e-4)
