@@ -16,6 +16,7 @@ for _framework in ("torch", "paddle", "cupy", "jax"):
 
 from examples import mm  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
+from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
@@ -269,6 +270,22 @@ def a_descriptor_is_made_of_an_address_once() -> None:
     assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 4 << 20, 1024, 512, 512, 1]
 
 
+def descriptors_are_apart_from_those_of_tritons_own_driver() -> None:
+    call, config = matrices()
+    before = Planner(mm.kernel.definition, call)._candidate(config)
+    module = versions.driver_module("cuda")
+    its_type = getattr(module, "PyCUtensorMap", None)
+    # As Triton's driver object does when a framework's compiler asks for it: in another cache.
+    theirs = module.CudaUtils()
+    assert theirs is not versions.utilities("cuda")
+    assert getattr(module, "PyCUtensorMap", None) is not its_type or its_type is None
+    call, config = matrices(2048)
+    after = Planner(mm.kernel.definition, call)._candidate(config)
+    for candidate in (before, after, before):
+        candidate.run(7, 0x100000, 0x200000, 0x300000)
+    assert module.CudaUtils() is theirs
+
+
 def a_refused_descriptor_is_an_error() -> None:
     call, config = matrices()
     candidate = Planner(mm.kernel.definition, call)._candidate(config)
@@ -376,6 +393,7 @@ CLAIMS = [
     too_many_threads_is_an_error,
     a_refused_binary_is_an_error,
     a_descriptor_is_made_of_an_address_once,
+    descriptors_are_apart_from_those_of_tritons_own_driver,
     a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,
     a_record_is_what_a_launch_hands_over,

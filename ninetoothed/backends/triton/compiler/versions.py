@@ -21,6 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.backends.triton.compiler.private_cache import environment, private_cache
 from ninetoothed.errors import DeviceError
 
@@ -31,6 +32,9 @@ _DRIVERS = {
     "cuda": ("triton.backends.nvidia.driver", "CudaUtils", "CudaLauncher"),
     "hip": ("triton.backends.amd.driver", "HIPUtils", "HIPLauncher"),
 }
+
+#: Held while what Triton's driver modules keep globally is exchanged.
+_exchanging = threads.reentrant_lock()
 
 #: (backend, since this version) -> the call of the C launcher, newest first. The three None are
 #: a launch's metadata and Triton's hooks before and after it, which a direct launch has not.
@@ -209,16 +213,49 @@ def driver_module(backend: str) -> Any:
 def utilities(backend: str) -> Any:
     """Triton's C functions that load binaries and describe devices; built at the first use.
 
+    They are an instance of their own, apart from that of Triton's driver object, which a framework's
+    compiler may make in the same process: each has its own type of tensor descriptors.
+
     Raises:
         DeviceError: they cannot be built, for lack of a C compiler or of the driver's library.
     """
-    try:
-        with private_cache():
-            return getattr(driver_module(backend), _DRIVERS[backend][1])()
-    except BUILD_FAILURES as error:
-        raise DeviceError(
-            f"Triton's part of the {backend} driver cannot be built: {error}"
-        ) from error
+    module, name = driver_module(backend), _DRIVERS[backend][1]
+    class_ = getattr(module, name)
+    with _exchanging:
+        others = dict(vars(module))
+        instance = vars(class_).get("instance") if isinstance(class_, type) else None
+        try:
+            if instance is not None:
+                del class_.instance
+            with private_cache():
+                made = class_()
+            made.set_by_it = {
+                key: value for key, value in vars(module).items() if others.get(key) is not value
+            }
+            return made
+        except BUILD_FAILURES as error:
+            raise DeviceError(
+                f"Triton's part of the {backend} driver cannot be built: {error}"
+            ) from error
+        finally:
+            vars(module).update(others)
+            if isinstance(class_, type) and "instance" in vars(class_):
+                del class_.instance
+            if instance is not None:
+                class_.instance = instance
+
+
+@contextmanager
+def _own_types(backend: str) -> Iterator[None]:
+    """Within it, Triton's driver module has the types of our `utilities`, which it keeps globally."""
+    module, own = driver_module(backend), utilities(backend).set_by_it
+    with _exchanging:
+        others = {key: vars(module)[key] for key in own if key in vars(module)}
+        vars(module).update(own)
+        try:
+            yield
+        finally:
+            vars(module).update(others)
 
 
 def call_template(backend: str) -> str:
@@ -317,14 +354,16 @@ def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dic
         if _DESCRIPTOR in signature.values():
             # Descriptors are made once for each address, and not by the launcher at every call.
             metadata = SimpleNamespace(**{**metadata._asdict(), "tensordesc_meta": None})
-        with private_cache():
+        with private_cache(), _own_types(backend):
             launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
         return {**names, "launch": launcher.launch}
     types = list(signature.values())
     tools = utilities(backend)
+    with _own_types(backend):
+        annotations = module.annotate_arguments(types)
     return {
         **names,
         "launch": tools.launch,
-        "annotations": module.annotate_arguments(types),
+        "annotations": annotations,
         "layout": tools.build_signature_metadata(types),
     }
