@@ -46,36 +46,34 @@ def registered(
     library.impl(name, forward, "CompositeExplicitAutograd")
     torch.library.register_fake(definition.name, allocate, lib=library)
     operator = getattr(getattr(torch.ops, namespace), name).default
-    function = operator
+    apply = None
     if definition.backward is not None:
         setup_context = _setup_context(definition)
         backward = _backward(definition, definition.backward)
         torch.library.register_autograd(
             definition.name, backward, setup_context=setup_context, lib=library
         )
-        function = _transformable(definition, operator, setup_context, backward)
+        apply = _recorded(definition, forward, setup_context, backward)
+    function = _short_way(operator, forward, apply)
     if not any(entry.is_changed for entry in definition.inputs):
         torch.library.register_vmap(definition.name, _over_batch(function), lib=library)
     return function, (torch.Tensor, torch.nn.Parameter)
 
 
-def _transformable(
+def _recorded(
     definition: OperatorDefinition,
-    operator: Any,
+    forward: Callable[..., Any],
     setup_context: Callable[..., None],
     backward: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """The operator, which `torch.func`'s transformations reach by a function of autograd's.
-
-    Registered gradients are those of autograd alone.
-    """
+    """The operator as a function of autograd's, which `torch.func` transforms too."""
     import torch
 
     parts = {
-        "forward": operator,
+        "forward": forward,
         "setup_context": setup_context,
         "backward": backward,
-        "vmap": _over_batch(lambda *arguments: call(*arguments)),
+        "vmap": _over_batch(lambda *arguments: apply(*arguments)),
     }
     static: dict[str, Any] = {name: staticmethod(function) for name, function in parts.items()}
     function = type(definition.name.partition("::")[2], (torch.autograd.Function,), static)
@@ -84,15 +82,50 @@ def _transformable(
         for e in definition.inputs
     ]
     signature = inspect.Signature(parameters)
-    is_compiling = torch.compiler.is_compiling
-    is_transformed = torch._C._are_functorch_transforms_active
+
+    def apply(*arguments: Any, **keywords: Any) -> Any:
+        if keywords or len(arguments) < len(parameters):
+            bound = signature.bind(*arguments, **keywords)
+            bound.apply_defaults()
+            arguments = tuple(bound.arguments.values())
+        return function.apply(*arguments)  # type: ignore[attr-defined]
+
+    return apply
+
+
+def _short_way(
+    operator: Any, forward: Callable[..., Any], apply: Callable[..., Any] | None
+) -> Callable[..., Any]:
+    """The operator as it is called: past PyTorch's dispatcher where that would only come back here.
+
+    Compilers, tracers, modes and subclasses of tensors are shown the registered operator.
+    """
+    import torch
+
+    usual = (torch.Tensor, torch.nn.Parameter)
+    is_compiling, is_recorded = torch.compiler.is_compiling, torch.is_grad_enabled
+    is_transformed, modes = (
+        torch._C._are_functorch_transforms_active,
+        torch._C._len_torch_dispatch_stack,
+    )
+    is_traced = torch._C._get_tracing_state
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        if is_compiling() or not is_transformed():
+        if is_compiling():
             return operator(*arguments, **keywords)
-        bound = signature.bind(*arguments, **keywords)
-        bound.apply_defaults()
-        return function.apply(*bound.arguments.values())  # type: ignore[attr-defined]
+        requires_grad = False
+        for each in (*arguments, *keywords.values()) if keywords else arguments:
+            if each.__class__ in usual:
+                requires_grad = requires_grad or each.requires_grad
+            elif isinstance(each, torch.Tensor):
+                return operator(*arguments, **keywords)
+        if modes() or is_traced() is not None:
+            return operator(*arguments, **keywords)
+        if is_transformed():
+            return (apply or operator)(*arguments, **keywords)
+        if requires_grad and apply is not None and is_recorded():
+            return apply(*arguments, **keywords)
+        return forward(*arguments, **keywords)
 
     return call
 
