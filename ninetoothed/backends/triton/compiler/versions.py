@@ -220,10 +220,10 @@ def utilities(backend: str) -> Any:
         DeviceError: they cannot be built, for lack of a C compiler or of the driver's library.
     """
     module, name = driver_module(backend), _DRIVERS[backend][1]
-    class_ = getattr(module, name)
+    class_: Any = getattr(module, name)
     with _exchanging:
         others = dict(vars(module))
-        instance = vars(class_).get("instance") if isinstance(class_, type) else None
+        instance = getattr(class_, "__dict__", {}).get("instance")
         try:
             if instance is not None:
                 del class_.instance
@@ -239,7 +239,7 @@ def utilities(backend: str) -> Any:
             ) from error
         finally:
             vars(module).update(others)
-            if isinstance(class_, type) and "instance" in vars(class_):
+            if "instance" in getattr(class_, "__dict__", {}):
                 del class_.instance
             if instance is not None:
                 class_.instance = instance
