@@ -34,7 +34,7 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
         return node, SCALAR if _is_float(node) else UNKNOWN
     if operation.takes_function:
         return custom_reductions.call(analysis, node, arguments, operation)
-    rule = _RULES.get(operation.shape)
+    rule = RULES.get(operation.shape)
     return node, UNKNOWN if rule is None else rule(arguments, operation)
 
 
@@ -197,7 +197,8 @@ def _number(arguments: Arguments, operation: Operation) -> Marked:
     return SCALAR
 
 
-_RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+#: What is known of a result, by the operation's rule for shapes.
+RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
     "broadcast": _elementwise,
     "first": _of_first,
     "like": _like,

@@ -9,7 +9,7 @@ in the compiler computes an address.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import ArrangementError
@@ -26,7 +26,7 @@ from ninetoothed.symbols.expr import (
 )
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.level import Level, identity
-from ninetoothed.tensors.metaops import Indices, Shape
+from ninetoothed.tensors.metaops import Indices, MetaOperation, Shape
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,25 @@ def source_indices(tensor: Level, indices: Sequence[Indices]) -> tuple[Indices, 
 
     Follows the chain of meta-operations from the levels back to the source.
     """
-    current: list[tuple[Level, Indices]] = list(zip(tensor.levels, indices))
     conditions: list[Symbol] = []
+    result = tuple(indices[0])
+    for operation, taken, operands in steps(tensor, indices):
+        conditions += operation.conditions(*taken)
+        result = operands[0]
+    source = tensor.source
+    if source.jagged_dim is not None:
+        conditions = _jagged_conditions(source, result, conditions)
+    return result, conditions
+
+
+def steps(
+    tensor: Level, indices: Sequence[Indices]
+) -> Iterator[tuple[MetaOperation, list[Indices], Sequence[Indices]]]:
+    """The meta-operations that made a tensor, the last one first.
+
+    Each with the indices of the levels that it made and of those that it was given.
+    """
+    current: list[tuple[Level, Indices]] = list(zip(tensor.levels, indices))
     while not (len(current) == 1 and current[0][0].origin is None):
         step = _step(current)
         if step is None:
@@ -143,13 +160,9 @@ def source_indices(tensor: Level, indices: Sequence[Indices]) -> tuple[Indices, 
         origin = current[start][0].origin
         assert origin is not None
         taken = [position for _, position in current[start:stop]]
-        conditions += origin.operation.conditions(*taken)
         operands = origin.operation.operand_indices(*taken)
+        yield origin.operation, taken, operands
         current[start:stop] = list(zip(origin.operands, operands))
-    source, result = current[0]
-    if source.jagged_dim is not None:
-        conditions = _jagged_conditions(source, result, conditions)
-    return result, conditions
 
 
 def _step(current: list[tuple[Level, Indices]]) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ indices of the levels that it was given. Nothing here knows of tensors' data, pr
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -56,6 +57,13 @@ class MetaOperation:
 
     def conditions(self, *indices: Indices) -> list[Condition]:
         """What must hold for the operand's element to exist."""
+        return []
+
+    def conditions_of_sizes(self, *indices: Indices) -> list[Condition]:
+        """Those of `conditions` that a size alone decides.
+
+        Positions that `pad` adds and windows that overlap may lie beyond a size on purpose.
+        """
         return []
 
     def verify(self, evaluate: Evaluate) -> None:
@@ -185,6 +193,11 @@ class Tile(MetaOperation):
             for position, size, whole in zip(positions, self.input, self.whole)
             if not whole
         ]
+
+    def conditions_of_sizes(self, *indices: Indices) -> list[Condition]:
+        sizes = zip(self.whole, self.tile_shape, self.strides, self.dilation)
+        is_side_by_side = [t == stride and d == 1 for whole, t, stride, d in sizes if not whole]
+        return list(itertools.compress(self.conditions(*indices), is_side_by_side))
 
     def verify(self, evaluate: Evaluate) -> None:
         for dim, (tile, stride, dilation) in enumerate(

@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes, operations
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.padding_calls import _RULES
+from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.program.nodes import IDENTITIES, Excluded, LanguageRef
 from ninetoothed.tuning.space import Config
 
@@ -188,7 +188,7 @@ def test_a_row_agrees_with_itself(name):
 
     assert row.name == name
     assert row.identity is None or row.identity in IDENTITIES
-    assert row.shape == "unknown" or row.shape in _RULES
+    assert row.shape == "unknown" or row.shape in RULES
     is_combined = row.kind in ("reduction", "scan") and not row.takes_function
     assert (row.identity is not None) or not is_combined
     assert {"axis", "keep_dims"} <= row.places.keys() or row.kind != "reduction"
