@@ -32,6 +32,7 @@ from ninetoothed.backends.triton.specialization.call_facts import CallFacts, fac
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
+from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
 from tests.examples.checking import check
@@ -75,6 +76,7 @@ class Interpreter(Backend):
         levels = [parameter.levels for parameter in kernel.tensor_parameters]
         chosen = choose_meta(kernel.meta_symbols, levels, known)
         environment = known | chosen
+        check_meetings(kernel, call, environment, kernel.verified_grid(environment))
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)

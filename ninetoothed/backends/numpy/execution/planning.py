@@ -19,6 +19,7 @@ from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol
@@ -95,6 +96,8 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     levels = [parameter.levels for parameter in kernel.tensor_parameters]
     chosen = choose_meta(kernel.meta_symbols, levels, known)
     environment = known | chosen
+    grid = kernel.verified_grid(environment)
+    check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
         for parameter in kernel.tensor_parameters
@@ -111,7 +114,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     }
     return NumpyPlan(
         kernel,
-        kernel.verified_grid(environment),
+        grid,
         environment,
         {kernel.names[symbol]: value for symbol, value in chosen.items()},
         tensors,

@@ -31,6 +31,7 @@ from ninetoothed.backends.triton.translation import (
 )
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
+from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -88,9 +89,8 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        plainest = choosing.plainest(self._kernel, self._call)
-        environment = environment_of(self._kernel, self._call, plainest)
-        if 0 in self._kernel.verified_grid(environment):
+        if 0 in self._checked_grid():
+            plainest = choosing.plainest(self._kernel, self._call)
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
         config = self._chosen(values)
@@ -118,12 +118,21 @@ class Planner:
                 f"kernel `{self._kernel.name}` cannot be tuned while a graph is captured: its "
                 "launches would be part of the graph. Tune it before."
             )
+        self._checked_grid()
         results = self._results()
         config = self._searched(results, values, effort)
         if config not in results.times:
             with self._benchmark(values).begun() as benchmark:
                 results.record(config, benchmark.measure(self._candidate(config).run, _LONG))
         return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
+
+    def _checked_grid(self) -> tuple[int, ...]:
+        """The grid of the plainest configuration, where the sizes fit the kernel."""
+        plainest = choosing.plainest(self._kernel, self._call)
+        environment = environment_of(self._kernel, self._call, plainest)
+        grid = self._kernel.verified_grid(environment)
+        check_meetings(self._kernel, self._call, environment, grid)
+        return grid
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
         """What was found before, what a search finds now, or what the estimate ranks first."""

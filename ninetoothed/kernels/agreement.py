@@ -1,0 +1,180 @@
+"""Sizes that meet are equal: asked once for each new key, with the numbers of the call.
+
+Two limits are compared where their positions are the same. Where the tuner chooses how far these
+reach, the sizes must be equal; else only those elements count that a program comes to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.limits import LANE, Limit, Loop
+from ninetoothed.kernels.meetings import Meeting, Side, meetings
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.call import Call
+    from ninetoothed.kernels.definition import Definition
+
+#: A position: its factors, numbers or, where the tuner chooses some, symbols; and its shift.
+Form = tuple[frozenset[tuple[Symbol, Any]], Expression]
+
+
+def check_meetings(
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> None:
+    """Checks that where loaded tiles meet the same elements exist in both.
+
+    Args:
+        environment: the value of every symbol.
+        grid: the number of programs along each dimension.
+
+    Raises:
+        ArgumentError: they do not; at the place in the application where they meet.
+    """
+    if 0 in grid:
+        return
+    numbers = _Numbers(kernel, environment, grid)
+    for meeting in meetings(kernel, call.constants):
+        sizes = numbers.differing(meeting)
+        if sizes is not None:
+            values = [(size, numbers.value(size)) for size in sizes]
+            raise _mismatch(kernel, call, meeting, values)
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where the elements of a side end.
+
+    Attributes:
+        least, most: those before ``least`` exist, and those from ``most`` on do not.
+        sizes: what the two are the values of.
+    """
+
+    least: float
+    most: float
+    sizes: tuple[Symbol | None, Symbol | None]
+
+
+class _Numbers:
+    """The numbers of one call."""
+
+    def __init__(
+        self, kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+    ) -> None:
+        self._kernel = kernel
+        self._environment = environment
+        self._last: dict[Symbol, int | None] = {
+            program: count - 1 for program, count in zip(kernel.arrangement.programs, grid)
+        }
+        self._ends: dict[Side, dict[Form, _End]] = {}
+
+    def differing(self, meeting: Meeting) -> tuple[Symbol, Symbol] | None:
+        """The sizes of the two sides, if there are elements that only one of them has."""
+        if not all(map(self._runs, meeting.loops)):
+            return None
+        lanes = [self._lanes(side) for side in meeting.sides]
+        if 1 in lanes and lanes[0] != lanes[1]:
+            # One of them is spread over the other.
+            return None
+        one, other = map(self._ends_of, meeting.sides)
+        for form in one.keys() & other.keys():
+            for low, high in ((one[form], other[form]), (other[form], one[form])):
+                # Of what is stored there may be more than there is room for.
+                is_right = low.most >= high.least or (meeting.is_store and high is one[form])
+                if not is_right and self._reaches(form, low.most, high.least, lanes):
+                    assert low.sizes[1] is not None and high.sizes[0] is not None
+                    sizes = low.sizes[1], high.sizes[0]
+                    return sizes if low is one[form] else sizes[::-1]
+        return None
+
+    def value(self, size: Expression) -> int:
+        return int(as_symbol(size).evaluate(self._environment))
+
+    def _runs(self, loop: Loop) -> bool:
+        """Whether a loop has a round; one whose number of rounds is not known is taken to."""
+        self._last[loop.round] = None if loop.count is None else self.value(loop.count) - 1
+        return self._last[loop.round] != -1
+
+    def _lanes(self, side: Side) -> int:
+        if side.dim is None:
+            return 1
+        return self.value(self._kernel.program.parameter(side.use.parameter).tile_shape[side.dim])
+
+    def _ends_of(self, side: Side) -> dict[Form, _End]:
+        found = self._ends.get(side)
+        if found is None:
+            found = self._ends[side] = {}
+            for limit in side.limits:
+                if limit.is_of_tile:
+                    # It is another with every choice of the tuner's.
+                    continue
+                form, value = self._form(limit), self.value(limit.size)
+                end = found.get(form, _End(math.inf, math.inf, (None, None)))
+                least, most, sizes = end.least, end.most, end.sizes
+                if value < least:
+                    least, sizes = value, (limit.size, sizes[1])
+                if value < most and limit.is_by_size:
+                    most, sizes = value, (sizes[0], limit.size)
+                found[form] = _End(least, most, sizes)
+        return found
+
+    def _form(self, limit: Limit) -> Form:
+        if limit.is_tuned:
+            return limit.factors, limit.shift
+        factors = [(leaf, self.value(factor)) for leaf, factor in limit.factors]
+        moving = frozenset((leaf, by) for leaf, by in factors if by and self._last.get(leaf) != 0)
+        return moving, self.value(limit.shift)
+
+    def _reaches(self, form: Form, low: float, high: float, lanes: Sequence[int]) -> bool:
+        """Whether a program comes to a position from ``low`` up to ``high``."""
+        factors, _ = form
+        if any(isinstance(factor, Symbol) for _, factor in factors):
+            return True
+        is_lane_alone = len(factors) == 1
+        reached = 0
+        is_gapless = True
+        last = {**self._last, LANE: (_lane_count(max(lanes)) if is_lane_alone else min(lanes)) - 1}
+        for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
+            end = last[leaf]
+            if end is None or factor < 0:
+                return False
+            is_gapless = is_gapless and factor <= reached + 1
+            reached += factor * end
+        return low <= reached and (is_gapless or reached < high)
+
+
+def _lane_count(size: int) -> int:
+    return 1 << max(size - 1, 0).bit_length()
+
+
+def _mismatch(
+    kernel: Definition, call: Call, meeting: Meeting, values: Sequence[tuple[Symbol, int]]
+) -> ArgumentError:
+    names = [side.use.parameter for side in meeting.sides]
+    shapes = [call.arguments[name].shape for name in names]
+    described = [_described(kernel, side, *entry) for side, entry in zip(meeting.sides, values)]
+    made, what = ("what is made of ", "is stored to") if meeting.is_store else ("", "meets")
+    lacking = names[0] if meeting.is_store or values[0][1] < values[1][1] else names[1]
+    return ArgumentError(
+        f"kernel `{kernel.name}`: {made}`{names[0]}` of shape {shapes[0]} {what} `{names[1]}` of "
+        f"shape {shapes[1]} here, and they have not the same elements: {' and '.join(described)}. "
+        f"Make them equal, or say what `{lacking}` has beyond its end, as in Tensor(…, other=0).",
+        meeting.location,
+    )
+
+
+def _described(kernel: Definition, side: Side, size: Symbol, value: int) -> str:
+    """Which dimensions of a tensor a size is of, and the size."""
+    name, leaves = side.use.parameter, set(size.leaves())
+    source = kernel.program.parameter(name).source
+    dims = [d for d, own in enumerate(source.shape) if leaves & set(as_symbol(own).leaves())]
+    if len(dims) == 1:
+        return f"{value} in dimension {dims[0]} of `{name}`"
+    if dims:
+        return f"{value} in dimensions {', '.join(map(str, dims))} of `{name}` together"
+    return f"{value} in dimension {side.dim} of a tile of `{name}`"

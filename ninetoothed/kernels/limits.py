@@ -1,0 +1,177 @@
+"""Which elements of a loaded tile exist, as far as sizes decide it: what the rule of meeting compares.
+
+A *limit* says that elements exist where a position is below a size, as ``BLOCK_SIZE * k + lane`` below
+``input_size_1``. Those of one dimension of a tile are all of its access's conditions that know of no
+other lane, and that its lanes are within the tile. What data decides (the length of a sequence) has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed import threads
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
+from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.tensors.access import Access, positions, steps
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.tensors.arrange import Parameter
+
+#: A position, the size that it must be below, and whether the size alone decides.
+Condition = tuple[Symbol, Symbol, bool]
+
+#: The lane in the dimension that is asked about.
+LANE = index("lane")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop around a place.
+
+    Attributes:
+        round: the number of the round at hand, from 0.
+        count: how many rounds there are; None where no size tells.
+    """
+
+    round: Symbol
+    count: Symbol | None
+
+
+@dataclass(frozen=True)
+class Use:
+    """A tile that is loaded.
+
+    Attributes:
+        parameter: whose.
+        indices: what selects it, over sizes and rounds of loops; None where it is not followed.
+        loops: around the load.
+    """
+
+    parameter: str
+    indices: tuple[Symbol | None, ...]
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Elements exist where a position is below ``size``.
+
+    Attributes:
+        factors: of what the position is the sum of: rounds of loops, `LANE`, indices of the program.
+        shift: by how much what selects the tile moves it: of ``x[k + 1]`` a tile.
+        size: of the tensor, or of the tile.
+        is_by_size: whether the size alone decides. A position that `pad` adds, or that a window
+            has beyond the end, may be meant to be there.
+    """
+
+    factors: frozenset[tuple[Symbol, Expression]]
+    shift: Expression
+    size: Symbol
+    is_by_size: bool
+
+    @threads.cached_property
+    def is_tuned(self) -> bool:
+        """Whether how far it reaches depends on what the tuner chooses."""
+        return any(leaf.meta for _, factor in self.factors for leaf in as_symbol(factor).leaves())
+
+    @threads.cached_property
+    def is_of_tile(self) -> bool:
+        """Whether the size itself is what the tuner chooses."""
+        return any(leaf.meta for leaf in self.size.leaves())
+
+
+@analysis
+def limits_of(kernel: Definition, use: Use, dim: int | None) -> frozenset[Limit]:
+    """The limits along a dimension of a tile; with None those of the tile as a whole."""
+    access = kernel.arrangement.accesses[use.parameter]
+    chosen = {leaf: at for leaf, at in zip(access.selections, use.indices) if at is not None}
+    found = set()
+    for position, size, is_by_size in _limits(kernel, use.parameter).get(dim, ()):
+        if all(leaf in chosen for leaf in position.leaves() if leaf in access.selections):
+            found.add(_limit(position, chosen, size, is_by_size))
+    return frozenset(limit for limit in found if limit is not None)
+
+
+@analysis
+def _limits(kernel: Definition, name: str) -> dict[int | None, list[Condition]]:
+    """What must hold of a parameter's tiles, by dimension, over the selections in its levels."""
+    parameter: Parameter = kernel.program.parameter(name)
+    access = kernel.arrangement.accesses[name]
+    lanes = positions("lane", parameter.tile_shape)
+    only = {lane: 0 for lane, size in zip(lanes, parameter.tile_shape) if size == 1}
+    found: dict[int | None, list[Condition]] = {}
+    for position, size, is_by_size in _conditions(parameter, access, lanes):
+        while position.op == "//":
+            # a // s < n is a < n * s.
+            position, divisor = position.operands
+            size = as_symbol(simplify(size * divisor))
+        position = as_symbol(simplify(position.substitute(only)))
+        leaves = set(position.leaves())
+        dims = [dim for dim, lane in enumerate(lanes) if lane in leaves]
+        if len(dims) == 1:
+            position = position.substitute({lanes[dims[0]]: LANE})
+            found.setdefault(dims[0], []).append((position, size, is_by_size))
+        elif not dims and leaves & set(access.selections):
+            found.setdefault(None, []).append((position, size, is_by_size))
+    return found
+
+
+def _conditions(
+    parameter: Parameter, access: Access, lanes: tuple[Symbol, ...]
+) -> Iterator[Condition]:
+    tensor, rest = parameter.tensor, iter(access.selections)
+    assert tensor is not None
+    placed = tuple(constant(0) if p.leaf.extent == 1 else p for p in access.programs)
+    middle = [tuple(next(rest) for _ in shape) for shape in parameter.middle_levels]
+    tile = [lanes] if len(parameter.levels) > 1 else []
+    source = tensor.source
+    # How long a sequence is only the data tell.
+    jagged = None if source.jagged_dim is None else as_symbol(source.shape[source.jagged_dim])
+    for operation, taken, _ in steps(tensor, [placed, *middle, *tile]):
+        decided = operation.conditions_of_sizes(*taken)
+        for condition in operation.conditions(*taken):
+            if condition.op == "<" and jagged not in set(condition.operands[1].leaves()):
+                yield (*condition.operands, condition in decided)
+    for lane, size in zip(lanes, parameter.tile_shape):
+        if jagged not in set(as_symbol(size).leaves()):
+            yield lane, as_symbol(size), True
+
+
+def _limit(
+    position: Symbol, chosen: Mapping[Symbol, Symbol], size: Symbol, is_by_size: bool
+) -> Limit | None:
+    """The limit of a position that is a sum of indices times factors.
+
+    Args:
+        chosen: what stands for the selections.
+    """
+    unmoved = _first(position)
+    position = position.substitute(chosen)
+    first = _first(position)
+    rest: Symbol = first
+    factors = []
+    for leaf in _indices(position):
+        factor = difference(position.substitute({**_nowhere(position), leaf: 1}), first)
+        factors.append((leaf, factor))
+        rest = rest + leaf * as_symbol(factor)
+    if difference(position, rest) != 0:
+        return None
+    size = as_symbol(difference(size, first))
+    return Limit(frozenset(factors), difference(first, unmoved), size, is_by_size)
+
+
+def _indices(position: Symbol) -> list[Symbol]:
+    return [leaf for leaf in position.leaves() if leaf.leaf.role == "index"]
+
+
+def _nowhere(position: Symbol) -> dict[Symbol, Expression]:
+    return dict.fromkeys(_indices(position), 0)
+
+
+def _first(position: Symbol) -> Symbol:
+    """A position where all indices are 0."""
+    return as_symbol(simplify(position.substitute(_nowhere(position))))

@@ -1,0 +1,88 @@
+"""Which tiles meet in an application, as data: before any size is known."""
+
+from __future__ import annotations
+
+import ninetoothed
+import ninetoothed.language as ntl
+from examples import mm, sdpa
+from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed.kernels.meetings import meetings
+
+BLOCK = block_size()
+
+
+def met(kernel, **constants):
+    """The parameters that meet, with their dimensions."""
+    return {
+        tuple((side.use.parameter, side.dim) for side in meeting.sides)
+        for meeting in meetings(kernel.definition, constants)
+    }
+
+
+def blocks(*tensors):
+    return tuple(t.tile((BLOCK,)) if t.ndim else t for t in tensors)
+
+
+def vectors(application, *tensors):
+    return ninetoothed.make(blocks, application, tensors or (Tensor(1), Tensor(1), Tensor(1)))
+
+
+def test_a_product_contracts_one_dimension_and_is_stored_to_the_others():
+    assert met(mm.kernel) == {
+        (("input", 1), ("other", 0)),
+        (("input", 0), ("output", 0)),
+        (("other", 1), ("output", 1)),
+    }
+
+
+def test_attention_is_followed_through_its_loop():
+    found = met(sdpa.kernel, is_causal=False)
+    assert {(("query", 1), ("key", 1)), (("key", 0), ("value", 0))} <= found
+    assert (("value", 1), ("output", 1)) in found
+    assert met(sdpa.kernel, is_causal=True) == found
+
+
+def test_dimensions_that_are_declared_equal_need_no_look():
+    def application(x, w, y):
+        y = x + w  # noqa: F841
+
+    size = Symbol("size")
+    assert met(vectors(application, *(Tensor(1, shape=(size,)) for _ in range(3)))) == set()
+    assert len(met(vectors(application))) == 3
+
+
+def test_a_tensor_with_other_set_meets_nothing():
+    def application(x, w, y):
+        y = x + w  # noqa: F841
+
+    kernel = vectors(application, Tensor(1), Tensor(1, other=0), Tensor(1))
+    assert met(kernel) == {(("x", 0), ("y", 0))}
+
+
+def test_what_is_not_used_meets_nothing():
+    def application(x, w, y):
+        unused = x + w  # noqa: F841
+        y = x  # noqa: F841
+
+    assert met(vectors(application)) == {(("x", 0), ("y", 0))}
+
+
+def test_a_reduction_takes_its_dimension_away():
+    def application(x, w, y):
+        y = w * ntl.sum(x)  # noqa: F841
+
+    assert met(vectors(application)) == {(("w", 0), ("y", 0))}
+
+
+def test_only_the_branch_that_a_constant_chooses_is_looked_at():
+    def application(x, w, flag, y):
+        if flag:
+            y = x
+        else:
+            y = w  # noqa: F841
+
+    kernel = vectors(application, Tensor(1), Tensor(1), Tensor(0, constexpr=True), Tensor(1))
+    assert met(kernel, flag=True) == {(("x", 0), ("y", 0))}
+    assert met(kernel, flag=False) == {(("w", 0), ("y", 0))}
+    kernel = vectors(application, Tensor(1), Tensor(1), Tensor(0), Tensor(1))
+    assert met(kernel) == set()
