@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed import threads
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, positions, steps
 
@@ -125,13 +125,12 @@ def _conditions(
 ) -> Iterator[Condition]:
     tensor, rest = parameter.tensor, iter(access.selections)
     assert tensor is not None
-    placed = tuple(constant(0) if p.leaf.extent == 1 else p for p in access.programs)
     middle = [tuple(next(rest) for _ in shape) for shape in parameter.middle_levels]
     tile = [lanes] if len(parameter.levels) > 1 else []
     source = tensor.source
     # How long a sequence is only the data tell.
     jagged = None if source.jagged_dim is None else as_symbol(source.shape[source.jagged_dim])
-    for operation, taken, _ in steps(tensor, [placed, *middle, *tile]):
+    for operation, taken, _ in steps(tensor, [access.placed, *middle, *tile]):
         decided = operation.conditions_of_sizes(*taken)
         for condition in operation.conditions(*taken):
             if condition.op == "<" and jagged not in set(condition.operands[1].leaves()):

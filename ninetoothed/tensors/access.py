@@ -40,6 +40,7 @@ class Access:
         programs: the program's position, one name for each outermost dimension.
         selections: the position in the middle levels, outermost first.
         lanes: the position in the tile, one name for each of its dimensions.
+        placed: the program's position in the tensor's outermost level.
     """
 
     indices: Indices
@@ -48,6 +49,7 @@ class Access:
     programs: Indices
     selections: Indices
     lanes: Indices
+    placed: Indices = ()
 
     def first(self, values: Mapping[Symbol, int]) -> dict[Symbol, int]:
         """These values, and every position 0.
@@ -105,6 +107,7 @@ def access_of(tensor: Level, programs: Indices | None = None) -> Access:
         programs,
         tuple(position for level in chosen for position in level),
         beyond,
+        placed,
     )
 
 

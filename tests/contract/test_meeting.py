@@ -16,6 +16,9 @@ from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels import agreement
 from tests.contract.kernels import B, blocks_of_rows, tiles
 
+#: Where the kernels run.
+DEVICE = "cpu"
+
 BLOCK = block_size()
 
 
@@ -44,7 +47,7 @@ def matrices(x, w, y):
 
 
 def filled(*shape):
-    return torch.full(shape, 2.0)
+    return torch.full(shape, 2.0, device=DEVICE)
 
 
 def made(application, arrangement, *shapes, others=None):
