@@ -48,7 +48,7 @@ class Draw:
     def near(self, size: int) -> int:
         """Mostly the same size, or one that it does not agree with."""
         others = (size - 1, size + 1, size // 2, 2 * size, self.size())
-        return self._random.choice((*(size,) * 10, *others)) or 1
+        return self._random.choice((*(size,) * 25, *others)) or 1
 
     def is_heads(self) -> bool:
         return self._random.random() < 0.5
