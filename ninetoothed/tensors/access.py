@@ -117,9 +117,12 @@ def positions(name: str, shape: Shape) -> Indices:
 
 
 def is_power_of_two(size: Expression) -> bool:
-    """Whether a size is known to be a power of two."""
+    """Whether a size is known to be a power of two.
+
+    So it is where the tuner chooses it; what a call gives need not be as it was declared.
+    """
     if isinstance(size, Symbol):
-        return size.op == "leaf" and size.power_of_two
+        return size.op == "leaf" and size.meta and size.power_of_two
     return size > 0 and size & (size - 1) == 0
 
 

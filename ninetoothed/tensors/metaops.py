@@ -144,7 +144,19 @@ def _shown(value: Expression, known: int) -> str:
 
 def _at_least_zero(size: Expression) -> Expression:
     """A size that may be the number of tiles where not even one fits, an expression below 0."""
-    return size if is_nonnegative(size) else simplify(maximum(size, 0))
+    return size if _is_size(size) else simplify(maximum(size, 0))
+
+
+def _is_size(size: Expression) -> bool:
+    """Whether a size is never negative, constants of the call being 1 or more.
+
+    `Tile.verify` refuses a call in which they are not, and the size is negative.
+    """
+    return is_nonnegative(size, frozenset(filter(_is_given, as_symbol(size).leaves())))
+
+
+def _is_given(leaf: Symbol) -> bool:
+    return leaf.constexpr and leaf.leaf.role == "symbol"
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,18 +212,26 @@ class Tile(MetaOperation):
         return list(itertools.compress(self.conditions(*indices), is_side_by_side))
 
     def verify(self, evaluate: Evaluate) -> None:
-        for dim, (tile, stride, dilation) in enumerate(
-            zip(self.tile_shape, self.strides, self.dilation)
-        ):
-            if self.whole[dim]:
-                continue
-            for what, value in (("tile size", tile), ("stride", stride), ("dilation", dilation)):
-                known = evaluate(value)
-                if known < 1:
-                    raise Misfit(
-                        f"a {what} of {_shown(value, known)} in dimension {dim}",
-                        f"a {what} of at least 1",
-                    )
+        for dim, what, value in self.checked():
+            known = evaluate(value)
+            if known < 1:
+                raise Misfit(
+                    f"a {what} of {_shown(value, known)} in dimension {dim}",
+                    f"a {what} of at least 1",
+                )
+
+        for dim, size in enumerate(self.input):
+            if _is_size(size) and (known := evaluate(size)) < 0:
+                raise Misfit(
+                    f"a size of {_shown(size, known)} in dimension {dim}", "a size of at least 0"
+                )
+
+    def checked(self) -> Iterator[tuple[int, str, Expression]]:
+        """What must be at least 1, with its dimension and what it is."""
+        for dim, values in enumerate(zip(self.tile_shape, self.strides, self.dilation)):
+            if not self.whole[dim]:
+                for what, value in zip(("tile size", "stride", "dilation"), values):
+                    yield dim, what, value
 
 
 @dataclass(frozen=True, eq=False)
