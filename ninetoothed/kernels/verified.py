@@ -5,13 +5,10 @@ Declared bounds are promises that a call may break, so nothing is proved by them
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.nodes import walk
 from ninetoothed.symbols.bounds import Interval
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.level import operations
@@ -24,8 +21,7 @@ if TYPE_CHECKING:
 @analysis
 def positive_names(kernel: Definition) -> frozenset[Symbol]:
     """The names that are 1 or more in every call: sizes, steps or dilations of tiles."""
-    constants = {p.name for p in kernel.parameters if p.kind == "constexpr"}
-    touched = _always_touched(kernel.program.body, constants)
+    touched = kernel.program.always_touched()
     names = [
         value
         for parameter in kernel.tensor_parameters
@@ -41,15 +37,3 @@ def positive_names(kernel: Definition) -> frozenset[Symbol]:
 def verified_ranges(kernel: Definition) -> Mapping[Symbol, Interval]:
     """Between which numbers those names lie."""
     return dict.fromkeys(positive_names(kernel), (1, float("inf")))
-
-
-def _always_touched(body: Iterable[ast.stmt], constants: Collection[str]) -> set[str]:
-    """The parameters that statements touch whatever the compile-time constants are."""
-    touched: set[str] = set()
-    for statement in body:
-        if isinstance(statement, ast.If) and is_constant(statement.test, constants):
-            branches = (statement.body, statement.orelse)
-            touched |= set.intersection(*(_always_touched(b, constants) for b in branches))
-        else:
-            touched |= {node.parameter for node in walk(statement) if hasattr(node, "parameter")}
-    return touched

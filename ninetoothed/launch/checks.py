@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     scalars = {p.name: given[p.name] for p in kernel.parameters if p.kind == "scalar"}
     tensors: dict[str, Argument] = {}
     devices: dict[str, Device] = {}
+    touched = kernel.touched(given)
     for parameter in kernel.tensor_parameters:
         shape, strides, dtype, device, alignment = given[parameter.name]
         if dtype is None:
@@ -46,7 +47,8 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
                 f"kernel `{kernel.name}`: `{parameter.name}`: {error.message}"
             ) from None
         argument = Argument(tuple(shape), tuple(strides), element, alignment)
-        _check_argument(kernel, parameter, argument)
+        if parameter.name in touched:
+            _check_argument(kernel, parameter, argument)
         tensors[parameter.name] = argument
         devices[parameter.name] = frontend.device_of(device)
     first, device = next(iter(devices.items()))
@@ -68,7 +70,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
         if parameter.kind == "scalar":
             _check_dtype(kernel, parameter, scalars[parameter.name])
     call = Call(tensors, scalars, constants, device, frontend)
-    _check_shared_sizes(kernel, call)
+    _check_shared_sizes(kernel, call, touched)
     return call
 
 
@@ -139,10 +141,12 @@ def _checked_constant(kernel: Definition, symbol: Symbol, value: Any) -> int:
     return number
 
 
-def _check_shared_sizes(kernel: Definition, call: Call) -> None:
+def _check_shared_sizes(kernel: Definition, call: Call, touched: Collection[str]) -> None:
     """A symbol that several dimensions were declared with has one value."""
     environment = kernel.environment(call)
     for parameter in kernel.tensor_parameters:
+        if parameter.name not in touched:
+            continue
         argument = call.arguments[parameter.name]
         for dim, (size, value) in enumerate(zip(parameter.source.shape, argument.shape)):
             if not isinstance(size, Symbol):

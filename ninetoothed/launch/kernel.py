@@ -7,6 +7,7 @@ planned by the backend of the tensors' device.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
 from ninetoothed.cache import write_source
-from ninetoothed.errors import ArgumentError, near
+from ninetoothed.errors import ArgumentError, ArrangementError, near
 from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.arguments import described
@@ -117,8 +118,14 @@ class Kernel:
         """
         call = checked_call(self.definition, frontend, given)
         with self._plan_lock:
-            backend = plugins.backend_for(call.device.kind)
-            return backend.plan(self.definition, call, values), call.device
+            plan = plugins.backend_for(call.device.kind).plan
+            try:
+                return plan(self.definition, call, values), call.device
+            except ArrangementError as error:
+                # The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
+                with contextlib.suppress(ArrangementError):
+                    return plan(self.definition.by_number, call, values), call.device
+                raise error
 
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""

@@ -6,6 +6,7 @@ indices of the levels that it was given. Nothing here knows of tensors' data, pr
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -144,19 +145,17 @@ def _shown(value: Expression, known: int) -> str:
 
 def _at_least_zero(size: Expression) -> Expression:
     """A size that may be the number of tiles where not even one fits, an expression below 0."""
-    return size if _is_size(size) else simplify(maximum(size, 0))
+    return size if is_nonnegative(size) or _is_checked(size) else simplify(maximum(size, 0))
 
 
-def _is_size(size: Expression) -> bool:
-    """Whether a size is never negative, constants of the call being 1 or more.
+@functools.lru_cache(maxsize=4096)
+def _is_checked(size: Expression) -> bool:
+    """Whether only a constant of the call that is 0 or less can make a size negative.
 
-    `Tile.verify` refuses a call in which they are not, and the size is negative.
+    `Tile.verify` refuses a call in which it does.
     """
-    return is_nonnegative(size, frozenset(filter(_is_given, as_symbol(size).leaves())))
-
-
-def _is_given(leaf: Symbol) -> bool:
-    return leaf.constexpr and leaf.leaf.role == "symbol"
+    given = [s for s in as_symbol(size).leaves() if s.constexpr and s.leaf.role == "symbol"]
+    return bool(given) and not is_nonnegative(size) and is_nonnegative(size, frozenset(given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +220,7 @@ class Tile(MetaOperation):
                 )
 
         for dim, size in enumerate(self.input):
-            if _is_size(size) and (known := evaluate(size)) < 0:
+            if _is_checked(size) and (known := evaluate(size)) < 0:
                 raise Misfit(
                     f"a size of {_shown(size, known)} in dimension {dim}", "a size of at least 0"
                 )
