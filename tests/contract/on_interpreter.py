@@ -16,7 +16,7 @@ from ninetoothed import plugins
 
 #: The sections whose kernels run; the others have tests of names, of shapes and of what is emitted.
 MODULES = (
-    "application chains declarations make meeting metaops numbers padding rule symbol tensor"
+    "application chains declarations habits make meeting metaops numbers padding rule symbol tensor"
 ).split()
 
 #: What the interpreter cannot do, by a part of the test's name.
