@@ -149,10 +149,14 @@ def test_a_frameworks_element_type_in_an_application(dtype):
         if x.dtype == dtype:
             is_half = is_half * 0 + 1
         if dtype != x.dtype:
-            is_half = is_half * 0 + 2  # noqa: F841
+            is_half = is_half * 0 + 2
+        if x.dtype is dtype and x.dtype is not None:
+            is_half += 10
+        if x.dtype is not dtype:
+            is_half += 20  # noqa: F841
 
     kernel = ninetoothed.make(tiles, application, vectors(3))
-    for given, expected in ((torch.float16, 1), (torch.float32, 2)):
+    for given, expected in ((torch.float16, 11), (torch.float32, 22)):
         x = torch.tensor([1.0, 2049.0, 3.0], dtype=given)
         out, is_half = empty(3), empty(3)
         kernel(x, out, is_half, B=4)

@@ -11,6 +11,7 @@ import ninetoothed
 from examples import mm
 from ninetoothed import Tensor
 from ninetoothed.backends.base import Argument, Call, Device
+from ninetoothed.backends.triton.options import OPTIONS
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.errors import ArrangementError
@@ -62,7 +63,7 @@ def test_configurations_that_break_the_rule_are_not_in_the_space(head, least):
 def test_where_none_fits_the_error_says_which_were_looked_at():
     kernel = cached()
     call = call_of(kernel, tensor(300, 257), tensor(300, 257))
-    for choose in (choosing.plainest, choosing.configurations):
+    for choose in (choosing.plainest, lambda *given: choosing.space_of(*given, H200)):
         with pytest.raises(ArrangementError, match=r"(?s)key: \(\d+, \d+\).*looked at") as caught:
             choose(kernel, call)
         assert caught.value.message.count("=256") >= 2 and "=16, " in caught.value.message
@@ -108,7 +109,10 @@ def test_what_cannot_fit_the_device_is_left_out_before_they_are_counted():
 def test_warps_and_stages_given_as_one_or_several(given, warps, stages):
     kernel = ninetoothed.make(mm.arrangement, mm.application, mm.tensors, **given).definition
     call = call_of(kernel, *[tensor(4096, 4096, dtype=dtypes.float16)] * 3)
-    found = choosing.configurations(kernel, call)
+    found = choosing.space_of(kernel, call, H200).ranked
 
-    assert {config.num_warps for config in found if not config.options} == warps
-    assert {config.num_stages for config in found if not config.options} == stages
+    # Some options have warps and stages of their own.
+    deciding = {option.name for option in OPTIONS if option.num_warps is not None}
+    free = [config for config in found if not deciding & dict(config.options).keys()]
+    assert {config.num_warps for config in free} == warps
+    assert {config.num_stages for config in free} == stages
