@@ -23,7 +23,9 @@ OPTIONS = {"max_num_configs": 2, "num_warps": (4, 8), "num_stages": [2, 3]}
 
 
 def random(*shape, dtype=torch.float32):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+    generator = torch.Generator("cpu").manual_seed(0)
+    values = torch.randn(shape, generator=generator, device="cpu")
+    return values.to(torch.get_default_device(), dtype)
 
 
 def elementwise(*tensors, size=None):

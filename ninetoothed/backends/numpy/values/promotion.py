@@ -26,8 +26,8 @@ def refuse(message: str) -> CompilationError:
 
 
 def checked_dtype(dtype: Any) -> DType:
-    """What an application gives as a type, as ours."""
-    found = dtypes.element_type(dtype)
+    """What an application gives as a type, as ours. A name is none there."""
+    found = None if isinstance(dtype, str) else dtypes.element_type(dtype)
     if found is None:
         raise refuse(f"An element type such as ntl.float32 is needed here, but got {dtype!r}.")
     return found
