@@ -148,6 +148,11 @@ class Definition:
         return self.program.touched()
 
     @threads.cached_property
+    def touched_parameters(self) -> tuple[Parameter, ...]:
+        """The tensor parameters that the program may touch: the others' tiles are no matter."""
+        return tuple(p for p in self.tensor_parameters if p.name in self._touched)
+
+    @threads.cached_property
     def by_number(self) -> Definition:
         """The same kernel, right where dimensions of size 1 stand anywhere in the outermost shapes."""
         return replace(self, arrangement=self.arrangement.by_number())

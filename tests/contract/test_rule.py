@@ -223,6 +223,17 @@ def test_a_parameter_that_is_never_touched_is_exempt(arrangement, y):
     assert torch.equal(out, arange(9))
 
 
+def test_the_tile_of_what_is_never_touched_may_be_of_any_size():
+    def arrangement(x, y, out):
+        return x.tile((4,)), y.tile((-1,)), out.tile((4,))
+
+    kernel = ninetoothed.make(arrangement, ignored, (Tensor(1), Tensor(1), Tensor(1)))
+    out = empty(9)
+    kernel(arange(9), torch.ones(2**21, dtype=torch.int8), out)
+
+    assert torch.equal(out, arange(9))
+
+
 def test_what_a_constant_decides_against_is_not_touched():
     def either(x, y, out, first):
         if first:

@@ -131,7 +131,7 @@ def fitting_meta(kernel: Definition, call: Call, known: Mapping[Symbol, int]) ->
     Raises:
         ArrangementError: the sizes do not fit the arrangement, whatever these are.
     """
-    levels = [parameter.levels for parameter in kernel.tensor_parameters]
+    levels = [parameter.levels for parameter in kernel.touched_parameters]
     wanted = choose_meta(kernel.meta_symbols, levels, known)
     if not wanted:
         return wanted

@@ -193,7 +193,7 @@ def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
     return max(
         (
             math.prod(int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape)
-            for parameter in kernel.tensor_parameters
+            for parameter in kernel.touched_parameters
         ),
         default=1,
     )
