@@ -38,9 +38,12 @@ class Symbol:
         expr: a name or any Python expression over names as a string, an int, or a Symbol.
         constexpr: the value is given when the kernel is called.
         meta: the value is chosen by the auto-tuner.
-        lower_bound: the least value, inclusive. Default 1 for constexpr, 32 for meta.
-        upper_bound: the greatest value, inclusive. Default 2**20 for constexpr, 1024 for meta.
-        power_of_two: whether only powers of two are possible. Default: yes for meta.
+        lower_bound: the least value, inclusive. Default 32 for meta, else none.
+        upper_bound: the greatest value, inclusive. Default 1024 for meta, else none.
+        power_of_two: whether it is a power of two. Default: yes for meta.
+
+    Bounds guide the tuner. A value that a call gives beyond them warns (`DeclarationWarning`) and is
+    taken as it is.
 
     Raises:
         TypeError, ValueError: the expression is not one, or the keywords contradict each other.
