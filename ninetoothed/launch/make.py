@@ -58,7 +58,7 @@ def make(
     for symbol, name in names.items():
         if isinstance(symbol.leaf.owner, Fresh) and symbol.leaf.owner.label is None:
             symbol.leaf.owner.label = name
-    definition = define(
+    specializations = define(
         arrange(arrangement, application, tensors),
         application,
         kernel_name or default_name(arrangement, application),
@@ -67,7 +67,7 @@ def make(
         num_stages,
         max_num_configs,
     )
-    return Kernel(definition, caller, output_dir)
+    return Kernel(specializations, caller, output_dir)
 
 
 def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -105,5 +105,5 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
             )
     name = options.pop("kernel_name", None) or application.__name__
     caller, output_dir = options.pop("caller", None), options.pop("output_dir", None)
-    definition = define(pair(arranged, application), application, name, **options)
-    return Kernel(definition, caller, output_dir)
+    specializations = define(pair(arranged, application), application, name, **options)
+    return Kernel(specializations, caller, output_dir)
