@@ -76,7 +76,7 @@ class Interpreter(Backend):
         known = kernel.environment(call)
         chosen = fitting_meta(kernel, call, known)
         environment = known | chosen
-        check_meetings(kernel, call, environment, kernel.verified_grid(environment, call))
+        check_meetings(kernel, call, environment, kernel.verified_grid(environment))
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)
