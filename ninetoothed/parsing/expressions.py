@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ninetoothed.errors import UnresolvedNameError, near
+from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
 from ninetoothed.parsing.objects import literal, value_of
 from ninetoothed.parsing.tiles import TileFrame
 from ninetoothed.parsing.values import (
@@ -285,6 +285,8 @@ class ExpressionFrame(TileFrame):
         """The value of what Python computes now; its exceptions become located errors."""
         try:
             return value_of(compute())
+        except NineToothedError as error:
+            raise self.error(node, error.message) from None
         except Exception as error:
             raise self.error(
                 node, f"Computed at compile time, this raises {type(error).__name__}: {error}"

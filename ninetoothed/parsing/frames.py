@@ -59,6 +59,7 @@ class State:
         frames: the frames at work, the innermost last.
         loops: how many loops are around the current statement.
         effects: how many calls had an effect so far.
+        inlined: how many calls of helpers were inlined so far.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -70,6 +71,7 @@ class State:
     frames: list[Frame] = field(default_factory=list)
     loops: int = 0
     effects: int = 0
+    inlined: int = 0
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""

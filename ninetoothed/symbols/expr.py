@@ -18,11 +18,15 @@ from dataclasses import replace
 from typing import Any, Union
 
 from ninetoothed import threads
+from ninetoothed.errors import ArrangementError, caller_location
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
 from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 
 #: What the package's functions take where they say "expression".
 Expression = Union["Symbol", int]
+
+#: What is put into itself twice, 30 times over, is a short tree that nobody can write down.
+_MOST_TERMS = 10_000
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 
@@ -46,10 +50,12 @@ class Symbol:
         TypeError, ValueError: the expression is not one, or the keywords contradict each other.
     """
 
-    __slots__ = ("op", "operands", "__weakref__")
+    __slots__ = ("op", "operands", "terms", "__weakref__")
 
     op: str
     operands: tuple[Any, ...]
+    #: How many operators and operands it has as it is written.
+    terms: int
 
     def __new__(
         cls,
@@ -313,9 +319,20 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
     key = (op, type(operands[0]), operands[0]) if op == "const" else (op, *operands)
     found = _interned.get(key)
     if found is None:
+        terms = 1
+        for operand in operands:
+            terms += operand.terms if isinstance(operand, Symbol) else 0
+        if terms > _MOST_TERMS:
+            raise ArrangementError(
+                f"an integer expression has grown to more than {_MOST_TERMS} terms, as one does that "
+                "is put into itself twice at each step; make it shorter, or give the value by a "
+                "constexpr Symbol of its own",
+                caller_location(),
+            )
         found = object.__new__(Symbol)
         object.__setattr__(found, "op", op)
         object.__setattr__(found, "operands", operands)
+        object.__setattr__(found, "terms", terms)
         # Of two threads that make the same one, both must get the first.
         with _adding:
             found = _interned.setdefault(key, found)

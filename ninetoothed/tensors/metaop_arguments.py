@@ -224,18 +224,26 @@ def _slice(entry: slice, size: Expression) -> tuple[Expression, Expression, Expr
     if all(not isinstance(value, Symbol) for value in (size, entry.start, entry.stop)):
         start, stop, step = entry.indices(size)  # type: ignore[arg-type]
         return start, step, len(range(start, stop, step))
-    last = as_symbol(size) - 1
-    low, high = (as_symbol(0), as_symbol(size)) if step > 0 else (as_symbol(-1), last)
+    whole, least, most = as_symbol(size), as_symbol(0), as_symbol(size)
+    if step < 0:
+        least, most = as_symbol(-1), whole - 1
 
-    def clamped(bound: Any, default: Symbol) -> Symbol:
+    def from_start(bound: Any, default: Symbol) -> Symbol:
         if bound is None:
             return default
         bound = as_symbol(bound)
-        bound = bound + size if interval(bound)[1] < 0 else bound
-        return as_symbol(simplify(maximum(minimum(bound, high), low)))
+        return bound + whole if interval(bound)[1] < 0 else bound
 
-    first = clamped(entry.start, low if step > 0 else last)
-    end = clamped(entry.stop, high if step > 0 else as_symbol(-1))
-    span = (end - first) if step > 0 else (first - end)
+    # Clamped on one side only: what is past the other has no elements either way, and a size that stood
+    # there twice would double with each slice of a slice.
+    if step > 0:
+        first, end = from_start(entry.start, least), from_start(entry.stop, most)
+        first, end = simplify(maximum(first, least)), simplify(minimum(end, most))
+        span = as_symbol(end) - first
+    else:
+        first, end = from_start(entry.start, most), from_start(entry.stop, least)
+        first = simplify(minimum(first, most))
+        end = simplify(maximum(end, least)) if entry.stop is not None else least
+        span = as_symbol(first) - end
     count = simplify(maximum((span + (abs(step) - 1)) // abs(step), 0))
-    return simplify(first), step, count
+    return first, step, count
