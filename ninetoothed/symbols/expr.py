@@ -292,7 +292,7 @@ class Symbol:
 _OPAQUE = ("sequence_start", "sequence_length")
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _sort_key(symbol: Symbol) -> str:
     if symbol.op == "leaf":
         # Of names that read the same, the one that was made first comes first.

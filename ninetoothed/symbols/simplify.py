@@ -32,7 +32,7 @@ def simplify(expression: Expression) -> Expression:
     return as_expression(_simplify(as_symbol(expression)))
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _simplify(expression: Symbol) -> Symbol:
     if expression.op in ("leaf", "const"):
         return expression
@@ -65,7 +65,7 @@ def is_nonnegative(expression: Expression) -> bool:
     return interval(simplified)[0] >= 0 or interval(_greatest(-as_symbol(simplified)))[1] <= 0
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def floors_as_it_truncates(expression: Symbol) -> bool:
     """Whether a quotient or a remainder is the same where division truncates, as on a device.
 
@@ -91,7 +91,7 @@ def _is_without_sign(expression: Symbol) -> bool:
 # The normal form.
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _polynomial(expression: Symbol) -> Polynomial:
     """The normal form; never changed in place, for it is kept."""
     op, operands = expression.op, expression.operands
