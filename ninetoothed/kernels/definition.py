@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
-from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
+from ninetoothed.errors import (
+    ArgumentError,
+    ArrangementError,
+    Location,
+    caller_location,
+    located_where_too_deep,
+)
 from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
 from ninetoothed.kernels.naming import all_symbols, named_symbols, written_symbols
 from ninetoothed.parsing import parse
@@ -135,6 +141,7 @@ class Definition:
         return names - self.program.touched(constants)
 
 
+@located_where_too_deep("An expression of the kernel", ArrangementError)
 def define(
     arrangement: Arrangement,
     application: Callable[..., Any],

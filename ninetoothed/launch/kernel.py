@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
 from ninetoothed.cache import write_source
-from ninetoothed.errors import ArgumentError, near
+from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep, near
 from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.arguments import described
@@ -91,6 +91,7 @@ class Kernel:
         return f"<kernel {self.name}({', '.join(self.definition.call_names)})>"
 
     @threads.cached_property
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def source(self) -> str:
         """The generated Triton source, as it is with nothing known of the arguments."""
         return plugins.backend_named("triton").source(self.definition)
@@ -105,6 +106,7 @@ class Kernel:
         path.write_text(self.source, encoding="utf-8")
         return path
 
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def new_plan(
         self, frontend: Any, given: Mapping[str, Any], values: tuple[Any, ...]
     ) -> tuple[Plan, Device]:
@@ -196,6 +198,7 @@ class Kernel:
         bound = self.bind(arguments, keywords)
         return visualize_kernel(self.definition, {**sizes_of(self.definition, bound), **chosen})
 
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def compile(
         self,
         *arguments: Any,

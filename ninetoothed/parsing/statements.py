@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.values import (
     Cell,
@@ -55,23 +56,38 @@ class StatementFrame(AssignmentFrame):
         pending = list(reversed(statements))
         while pending:
             statement = pending.pop()
-            if isinstance(statement, _Bound):
-                self.assign(statement.target, statement.value, statement.target, holds=True)
-            elif isinstance(statement, ast.Return):
-                return Known(None) if statement.value is None else self.evaluate(statement.value)
-            elif isinstance(statement, ast.If):
-                condition = self._loaded(statement.test)
-                truth = self.truth(condition)
-                if truth is not None:
-                    pending += reversed(statement.body if truth else statement.orelse)
-                elif any(_returns(statement)):
-                    return self._branch(statement, condition, list(reversed(pending)))
-                else:
-                    self._branch(statement, condition, None)
-            elif isinstance(statement, ast.For):
-                pending += reversed(self._for(statement))
+            try:
+                returned = self._run_one(statement, pending)
+            except RecursionError:
+                place = statement.target if isinstance(statement, _Bound) else statement
+                raise self.error(place, too_deep("This")) from None
+            if returned is not None:
+                return returned
+        return None
+
+    def _run_one(
+        self, statement: ast.stmt | _Bound, pending: list[ast.stmt | _Bound]
+    ) -> Value | None:
+        """Evaluate a statement; what is returned, None where it goes on with what is pending."""
+        if isinstance(statement, _Bound):
+            self.assign(statement.target, statement.value, statement.target, holds=True)
+        elif isinstance(statement, ast.Return):
+            return Known(None) if statement.value is None else self.evaluate(statement.value)
+        elif isinstance(statement, ast.If):
+            condition = self._loaded(statement.test)
+            truth = self.truth(condition)
+            if truth is not None:
+                pending += reversed(statement.body if truth else statement.orelse)
+            elif any(_returns(statement)):
+                rest = list(reversed(pending))
+                pending.clear()
+                return self._branch(statement, condition, rest)
             else:
-                self._simple(statement)
+                self._branch(statement, condition, None)
+        elif isinstance(statement, ast.For):
+            pending += reversed(self._for(statement))
+        else:
+            self._simple(statement)
         return None
 
     def _simple(self, node: ast.stmt) -> None:

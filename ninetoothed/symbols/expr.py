@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Union
 
 from ninetoothed import threads
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import ArrangementError, caller_location, located_where_too_deep
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
 from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 
@@ -57,6 +57,7 @@ class Symbol:
     #: How many operators and operands it has as it is written.
     terms: int
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def __new__(
         cls,
         expr: Any,
@@ -185,6 +186,7 @@ class Symbol:
         """Text that orders expressions, the same way in every process that makes the same ones."""
         return _sort_key(self)
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def __str__(self) -> str:
         return ast.unparse(self.ast())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.errors import ArrangementError, Location
+from ninetoothed.errors import ArrangementError, Location, located_where_too_deep
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference
@@ -163,6 +163,7 @@ def parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> 
     }
 
 
+@located_where_too_deep("An integer expression of the arrangement", ArrangementError)
 def pair(arranged: Sequence[Any], application: Callable[..., Any]) -> Arrangement:
     """Pairs arranged tensors with the application's parameters, in order."""
     location = Location(application.__code__.co_filename, application.__code__.co_firstlineno)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import ArrangementError, caller_location, located_where_too_deep
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, is_expression
 from ninetoothed.symbols.simplify import simplify
@@ -16,6 +16,7 @@ from ninetoothed.tensors.metaops import Rewrite, shape_text
 Substitutions = Mapping[Any, Any]
 
 
+@located_where_too_deep("An integer expression", ArrangementError)
 def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     """The source index of each element of an arranged tensor.
 
@@ -63,6 +64,7 @@ def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     return numpy.where(inside, result, -1)
 
 
+@located_where_too_deep("An integer expression", ArrangementError)
 def subs(tensor: LevelT, subs: Substitutions) -> LevelT:
     """The same arrangement with symbols replaced.
 

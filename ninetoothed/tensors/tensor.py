@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import ArrangementError, caller_location, located_where_too_deep
 from ninetoothed.symbols.expr import Symbol, as_expression, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.tensors import evaluate, metaop_arguments, metaops
@@ -184,6 +184,7 @@ class Tensor(Level):
         """This tensor with symbols replaced; see `ninetoothed.subs`."""
         return evaluate.subs(self, subs)
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def _checked(self, function: str, *arguments: Any) -> MetaOperation:
         """The operation that a user asks for on this level."""
         try:
@@ -192,6 +193,7 @@ class Tensor(Level):
             name = "[...]" if function == "subscript" else function
             raise misfit.error(name, self.label, self._shape) from None
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def _made(
         self, operation: MetaOperation, operands: tuple[Tensor, ...] | None = None
     ) -> tuple[Tensor, ...]:
