@@ -30,10 +30,6 @@ from ninetoothed.parsing.values import (
 )
 from ninetoothed.program.nodes import ExternRef
 
-#: Each call of a helper puts its statements into the kernel; a kernel has an end.
-MOST_INLINED = 4096
-
-
 class CallFrame(LanguageCallFrame):
     """A frame that evaluates calls."""
 
@@ -169,13 +165,7 @@ class CallFrame(LanguageCallFrame):
     def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
         arguments, keywords = self._argument_cells(node)
         arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
-        self.state.inlined += 1
-        if self.state.inlined > MOST_INLINED:
-            raise self.error(
-                node,
-                f"More than {MOST_INLINED} calls of helpers are inlined in this application. Helpers that "
-                "call helpers twice double at each step: keep what one returns in a variable, or loop.",
-            )
+        self.count_copies(1, node)
         frame = type(self)(self.state, function, node)
         frame.check_recursion(node)
         frame.enter(arguments, keywords, node)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
+from ninetoothed.parsing.frames import MOST_COPIES
 from ninetoothed.parsing.objects import literal, value_of
 from ninetoothed.parsing.tiles import TileFrame
 from ninetoothed.parsing.values import (
@@ -93,7 +94,10 @@ class ExpressionFrame(TileFrame):
         if isinstance(value, Range):
             numbers = [item.object for item in value.arguments if isinstance(item, Known)]
             if len(numbers) == len(value.arguments):
-                return [Known(number) for number in range(*numbers)]
+                rounds = range(*numbers)
+                if len(rounds) > MOST_COPIES:
+                    self.count_copies(len(rounds), node)
+                return [Known(number) for number in rounds]
         if isinstance(value, Known):
             try:
                 return [value_of(item) for item in value.object]

@@ -199,7 +199,9 @@ class StatementFrame(AssignmentFrame):
             raise self.error(node.iter, "The step of a range cannot be 0.")
         if not isinstance(value, Range) or self._is_unrolled(value):
             steps: list[ast.stmt | _Bound] = []
-            for item in self.elements(value, node.iter):
+            items = self.elements(value, node.iter)
+            self.count_copies(len(items), node)
+            for item in items:
                 steps += [_Bound(node.target, item), *node.body]
             return steps
         target = self._loop_variable(node)
@@ -215,14 +217,15 @@ class StatementFrame(AssignmentFrame):
             for key, item in value.keywords.items()
         ]
         iterated = self.at(ast.Call(func=called, args=arguments, keywords=keywords), node.iter)
-        if getattr(function, "name", "") == "static_range":
+        is_static = getattr(function, "name", "") == "static_range"
+        if is_static:
             self.state.constants.add(target.name)
 
         def enter() -> None:
             target.value = Runtime(self.name(target.name, node.target))
 
         carried = self._assigned_in(node.body) - {target}
-        body = self._loop(node, carried, enter)
+        body = self._loop(node, carried, enter, is_static=is_static)
         variable = self.name(target.name, node.target, ast.Store())
         self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
         # In Triton it does not outlive the loop.
@@ -288,6 +291,7 @@ class StatementFrame(AssignmentFrame):
         carried: set[Cell],
         enter: Callable[[], None],
         leave: Callable[[], None] = lambda: None,
+        is_static: bool = False,
     ) -> list[ast.stmt]:
         """The body of a loop, evaluated once for all rounds.
 
@@ -324,6 +328,9 @@ class StatementFrame(AssignmentFrame):
             for cell, value in before.items():
                 cell.value = value
         for cell in sorted(carried, key=lambda item: item.name):
+            if before.get(cell) is None and not is_static:
+                # After a loop of no rounds Python would raise, and Triton after any.
+                cell.value = None
             self._close(cell, before.get(cell), entry.get(cell), body, node)
         return body or [self.at(ast.Pass(), node)]
 

@@ -77,6 +77,16 @@ def test_helpers_that_double_at_each_step_are_refused(application):
         make(_tiled, application(text), (Tensor(1), Tensor(1)))
 
 
+@pytest.mark.parametrize(
+    "loop", ["for k in ntl.static_range(5000):", "for k in ntl.static_range(10**12):"]
+)
+def test_a_loop_that_is_unrolled_too_often_is_refused(application, loop):
+    text = f"def application(x, o):\n    a = x\n    {loop}\n        a += x\n    o = a\n"
+
+    with pytest.raises(ApplicationError, match=r"(?s)4096 calls.*rounds.*static_range"):
+        make(_tiled, application(text), (Tensor(1), Tensor(1)))
+
+
 def test_branches_that_give_a_variable_other_padding_are_refused_where_they_are_too_many(
     application,
 ):

@@ -68,6 +68,10 @@ class Launch:
             if located is error:
                 raise
             raise located from error
+        except UnboundLocalError as error:
+            located = _located(error)
+            self._explain(located)
+            raise located from error
         except Exception as error:
             self._explain(error)
             raise
@@ -87,7 +91,7 @@ class Launch:
             )
 
 
-def _located(error: TypeError) -> Exception:
+def _located(error: TypeError | UnboundLocalError) -> Exception:
     """What a line of the user's is wrong about, such as a call with an unknown keyword, as ours."""
     takes = _parameters_of(str(error))
     frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
