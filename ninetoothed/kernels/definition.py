@@ -161,7 +161,7 @@ def define(
         ApplicationError: the application uses what cannot be compiled.
         ArrangementError: a size is of a tensor that is not among the arranged ones.
     """
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
     check_choices("num_warps", num_warps)
     check_choices("num_stages", num_stages)

@@ -10,7 +10,7 @@ import numpy as np
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.errors import ArgumentError
 from ninetoothed.language import dtypes
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
 from ninetoothed.tensors.metaops import shape_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
                 "tensors of a call must be on one device. Move one of them."
             )
     constants = {
-        name: _neutral(frontend, given[name])
+        name: _neutral(kernel, frontend, name, given[name])
         for name in kernel.call_names
         if name not in tensors and name not in scalars
     }
@@ -67,8 +67,13 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     return call
 
 
-def _neutral(frontend: Frontend, constant: Any) -> Any:
+def _neutral(kernel: Definition, frontend: Frontend, name: str, constant: Any) -> Any:
     """A constant as it is, a NumPy number as Python's, our element type where it is a framework's."""
+    if isinstance(constant, Symbol):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{name}` is a constant of a call, and was given the Symbol "
+            f"`{constant}`, which has no value. Give the value."
+        )
     if isinstance(constant, np.generic):
         return constant.item()
     # A number may equal one of a framework's element types, as 4 does Paddle 2.6's float16.
@@ -112,7 +117,7 @@ def _check_argument(kernel: Definition, parameter: Parameter, argument: Argument
 def _checked_constant(kernel: Definition, symbol: Symbol, value: Any) -> int:
     """A symbol's value as an int."""
     leaf, name = symbol.leaf, kernel.names[symbol]
-    if not hasattr(value, "__index__"):
+    if not is_integer(value):
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{name}` is an integer constant, got {value!r}"
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
-from ninetoothed.errors import caller_location
+from ninetoothed.errors import ArgumentError, caller_location
 from ninetoothed.launch.arguments import described, is_stored
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class SlowPath:
         if frontend is not self._frontend:
             return kernel.dispatch(**bound)
         given, values = described(kernel.definition, frontend, bound)
+        self._check_constants(bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())
@@ -82,6 +83,18 @@ class SlowPath:
         self._tell_of_stores(bound)
         run, stream, index, *_ = entry
         return run(stream(index), *values)
+
+    def _check_constants(self, bound: Mapping[str, Any]) -> None:
+        """What a plan is found by must be one value for good."""
+        definition = self._kernel.definition
+        run_time = {p.name for p in definition.parameters if p.kind in ("tensor", "scalar")}
+        for name in bound.keys() - run_time:
+            if bound[name].__hash__ is None:
+                raise ArgumentError(
+                    f"kernel `{definition.name}`: `{name}` is a constant, and {bound[name]!r} may change: "
+                    f"it is of class {type(bound[name]).__name__}, which cannot be hashed. Give a number, "
+                    "a string or a tuple."
+                )
 
     def _tell_of_stores(self, bound: Mapping[str, Any]) -> None:
         """What the launch function tells the frontend of a call that has a plan."""

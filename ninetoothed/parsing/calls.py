@@ -30,6 +30,7 @@ from ninetoothed.parsing.values import (
 )
 from ninetoothed.program.nodes import ExternRef
 
+
 class CallFrame(LanguageCallFrame):
     """A frame that evaluates calls."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from ninetoothed.errors import ArgumentError, ArrangementError, caller_location
+
 CONSTEXPR_BOUNDS = (1, 2**20)
 META_BOUNDS = (32, 1024)
 
@@ -71,11 +73,15 @@ def declared(
     """A user's name with the keywords of `Symbol`, what is left out filled in.
 
     Raises:
-        ValueError: the keywords contradict each other.
+        ArgumentError, ArrangementError: a bound is no int, or the keywords contradict each other.
     """
+    for bound in (lower_bound, upper_bound):
+        if not (bound is None or isinstance(bound, int)):
+            raise ArgumentError(f"a bound of `{name}` is an int, not {bound!r}")
     if constexpr and meta:
-        raise ValueError(
-            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
+        raise ArrangementError(
+            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both",
+            caller_location(),
         )
     if constexpr or meta:
         defaults = META_BOUNDS if meta else CONSTEXPR_BOUNDS
@@ -83,10 +89,12 @@ def declared(
             lower_bound = defaults[0] if upper_bound is None else min(defaults[0], upper_bound)
         if upper_bound is None:
             upper_bound = max(defaults[1], lower_bound)
-    if power_of_two is None:
-        power_of_two = bool(meta)
+    power_of_two = bool(meta if power_of_two is None else power_of_two)
     if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
-        raise ValueError(f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}")
+        raise ArrangementError(
+            f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}",
+            caller_location(),
+        )
     return Leaf(
         name,
         constexpr=bool(constexpr),

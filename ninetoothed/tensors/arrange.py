@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.errors import ArrangementError, Location, located_where_too_deep
+from ninetoothed.errors import ArgumentError, ArrangementError, Location, located_where_too_deep
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference
@@ -116,6 +116,10 @@ def arrange(
 
 def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
     """What the arrangement returns, as a tuple; it is called once."""
+    if not callable(arrangement):
+        raise ArgumentError(
+            f"an arrangement is a function of the tensors that returns them arranged, not {arrangement!r}"
+        )
     _check_takes(arrangement, tensors)
     with named(parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)

@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from ninetoothed import Tensor, make
+import ninetoothed
+import ninetoothed.debugging
+from ninetoothed import Symbol, Tensor, make
 from ninetoothed.errors import ApplicationError, NineToothedError
 
 
@@ -80,3 +82,138 @@ def test_a_variable_of_a_branch_may_be_read_there():
     kernel(x, out, 1)
     torch.testing.assert_close(out, x)
     assert kernel.compile(x, out, 2, target=("cuda", 90)).asm["ptx"]
+
+
+#: What stands where another kind of thing is wanted.
+_WRONG = (
+    None,
+    0,
+    -3,
+    2**31,
+    2**70,
+    1.5,
+    float("nan"),
+    "a",
+    "",
+    b"x",
+    (),
+    (1, 2),
+    [1],
+    {"a": 1},
+    object(),
+    int,
+    Ellipsis,
+    slice("a"),
+    slice(None, None, 0),
+    ((1,),),
+    (None,),
+    torch.tensor(3),
+    torch.zeros(2),
+    torch.float16,
+    Symbol("N", constexpr=True),
+    Tensor(1),
+)
+
+
+def _copy(x, o):
+    o = x  # noqa: F841
+
+
+def _vectors(x, o):
+    return x.tile((64,)), o.tile((64,))
+
+
+_KERNEL = make(_vectors, _copy, (Tensor(1), Tensor(1)))
+_CONSTANT = make(
+    lambda x, o, c: (*_vectors(x, o), c),
+    lambda x, o, c: None,
+    (Tensor(1), Tensor(1), Tensor(0, constexpr=True)),
+)
+
+
+def _assign(attribute):
+    def assign(value):
+        setattr(Tensor(2).tile((2, 2)), attribute, value)
+
+    return assign
+
+
+_PLACES = {
+    **{
+        f"Tensor.{name}": lambda value, name=name: getattr(Tensor(2), name)(value)
+        for name in ("tile", "expand", "squeeze", "unsqueeze", "permute", "flatten", "pad", "subs")
+    },
+    "Tensor[...]": lambda value: Tensor(2)[value],
+    "Tensor[..., ...]": lambda value: Tensor(2)[value, value],
+    "Tensor.flatten end": lambda value: Tensor(2).flatten(0, value),
+    **{
+        f"Tensor.tile {name}": lambda value, name=name: Tensor(2).tile((2, 2), **{name: value})
+        for name in ("strides", "dilation", "floor_mode")
+    },
+    **{
+        f"Tensor {name}": lambda value, name=name: Tensor(**{"ndim": 1, name: value})
+        for name in ("ndim", "shape", "jagged_dim", "other", "shape_options", "constexpr", "value")
+    },
+    "Tensor.shape =": _assign("shape"),
+    **{
+        f"Symbol {name}": lambda value, name=name: Symbol(**{"expr": "x", name: value})
+        for name in ("expr", "constexpr", "meta", "lower_bound", "upper_bound", "power_of_two")
+    },
+    "block_size": ninetoothed.block_size,
+    "eval": ninetoothed.eval,
+    "eval subs": lambda value: ninetoothed.eval(Tensor(shape=(3,)), value),
+    "eval shape": lambda value: (lambda t: ninetoothed.subs(t, {t: {"shape": value}}))(Tensor(1)),
+    "eval tensor": lambda value: (lambda t: ninetoothed.subs(t, {t: value}))(Tensor(1)),
+    **{
+        f"make {name}": lambda value, name=name: make(
+            **{
+                "arrangement": _vectors,
+                "application": _copy,
+                "tensors": (Tensor(1), Tensor(1)),
+                name: value,
+            }
+        )
+        for name in (
+            "arrangement",
+            "application",
+            "caller",
+            "kernel_name",
+            "num_warps",
+            "num_stages",
+            "max_num_configs",
+        )
+    },
+    "make of what the arrangement returns": lambda value: make(
+        lambda x, o: (x.tile((64,)), value), _copy, (Tensor(1), Tensor(1))
+    ),
+    "jit": lambda value: ninetoothed.jit(value),
+    "tune": lambda value: ninetoothed.tune(value, value),
+    "a call": lambda value: _KERNEL(value, torch.zeros(3)),
+    "a call's output": lambda value: _KERNEL(torch.zeros(3), value),
+    "a call's constant": lambda value: _CONSTANT(torch.zeros(3), torch.zeros(3), value),
+    "compile target": lambda value: _KERNEL.compile(torch.zeros(3), torch.zeros(3), target=value),
+    "simulate_arrangement": lambda value: ninetoothed.debugging.simulate_arrangement(
+        _vectors, value
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", _PLACES)
+def test_whatever_stands_in_a_place_is_right_or_refused_by_the_package(place):
+    for value in _WRONG:
+        # What the arrangement, or an object asked whether it is true, says of it is their own error.
+        if place == "make arrangement" and value is int:
+            continue
+        if place == "simulate_arrangement" and isinstance(value, tuple):
+            continue
+        try:
+            _PLACES[place](value)
+        except NineToothedError as error:
+            assert len(error.message) > 15, (place, value)
+        except Exception as error:
+            if "Boolean value of Tensor" in str(error):
+                continue
+            raise AssertionError(
+                f"{place} of {value!r}: {type(error).__name__}: {error}"
+            ) from error
