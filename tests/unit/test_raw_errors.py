@@ -5,6 +5,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.debugging
+import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, make
 from ninetoothed.errors import ApplicationError, NineToothedError
 
@@ -217,3 +218,41 @@ def test_whatever_stands_in_a_place_is_right_or_refused_by_the_package(place):
             raise AssertionError(
                 f"{place} of {value!r}: {type(error).__name__}: {error}"
             ) from error
+
+
+def _wrong_calls():
+    """Applications, each with a call of the language that cannot be."""
+
+    def an_unknown_keyword(x, o):
+        o = ntl.exp(x, axis=0)  # noqa: F841
+
+    def a_tuple_to_split(x, o):
+        o = ntl.split((x, x))  # noqa: F841
+
+    def a_number_to_flip(x, o):
+        o = ntl.flip(2.5)  # noqa: F841
+
+    def a_tile_as_function(x, o):
+        o = ntl.map_elementwise(x, x)  # noqa: F841
+
+    def no_function_to_combine_with(x, o):
+        o = ntl.associative_scan(x)  # noqa: F841
+
+    def a_number_to_combine_with(x, o):
+        o = ntl.reduce(x, 0, 3)  # noqa: F841
+
+    def an_element_type_to_convert(x, o):
+        o = ntl.libdevice.sqrt(ntl.float16)  # noqa: F841
+
+    def no_arguments(x, o):
+        o = ntl.histogram()  # noqa: F841
+
+    return [each for each in locals().values()]
+
+
+@pytest.mark.parametrize("application", _wrong_calls(), ids=lambda each: each.__name__)
+def test_a_call_of_the_language_with_wrong_arguments_is_located(application):
+    x = torch.rand(100)
+
+    with pytest.raises(NineToothedError, match=r"(?s)File .*test_raw_errors.py.*o = ntl\."):
+        make(_vectors, application, (Tensor(1), Tensor(1)))(x, torch.empty(100))
