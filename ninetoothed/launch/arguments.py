@@ -228,6 +228,12 @@ def is_stored(kernel: Definition, parameter: Parameter) -> bool:
     return parameter.kind == "tensor" and parameter.name in written(kernel.program)
 
 
+def stored_places(kernel: Definition) -> list[int]:
+    """The places, among a call's tensors, of those that the program stores to."""
+    tensors = [parameter for parameter in kernel.call_parameters if parameter.kind == "tensor"]
+    return [place for place, parameter in enumerate(tensors) if is_stored(kernel, parameter)]
+
+
 def _check_accepted(
     kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
 ) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.arguments import ALIGNMENT, is_stored, must_be_writable
+from ninetoothed.launch.arguments import ALIGNMENT, is_stored, must_be_writable, stored_places
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
 
@@ -33,17 +33,16 @@ _OWN_NAMES = (
     "plain_",
     "exact_",
     "past_32_bits_",
-    "stored_",
     "state_",
     "int",
     "Exception",
-    *("extra", "unknown", "key", "plan", "run", "stream", "index", "state"),
+    *("extra", "unknown", "key", "plan", "run", "stream", "index", "stored"),
     *("last", "alike", "others"),
 )
 
 
 #: What stands for the last call before there was one.
-_NO_PLAN = [None] * 5
+_NO_PLAN = [None] * 6
 
 
 def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
@@ -66,7 +65,6 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
         own["past_32_bits_"]: past_32_bits,
-        own["stored_"]: frontend.stored,
         own["state_"]: slow.state,
         own["int"]: int,
         own["Exception"]: Exception,
@@ -81,12 +79,10 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
 
 
 def _guard(kernel: Kernel, frontend: Frontend) -> Any:
-    """The frontend's guard, which knows what is stored to where it has to tell."""
-    if frontend.guard is None or frontend.stored is None:
+    """The frontend's guard, which knows what is stored to where that makes a difference."""
+    if frontend.guard is None or frontend.state is None:
         return frontend.guard
-    tensors = [p for p in kernel.definition.call_parameters if p.kind == "tensor"]
-    stored = [place for place, p in enumerate(tensors) if is_stored(kernel.definition, p)]
-    return functools.partial(frontend.guard, stored=stored)
+    return functools.partial(frontend.guard, stored=stored_places(kernel.definition))
 
 
 def _taken_over(
@@ -162,6 +158,7 @@ class _Reading:
         others: what of it the frontend's guard does not tell.
         values: what a plan is called with, after the stream.
         tensors: what holds the elements of each tensor.
+        stored: the tensors that are stored to.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -169,6 +166,7 @@ class _Reading:
     others: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     tensors: list[str] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
 
     def depends_on(self, *expressions: str, guarded: bool = False) -> None:
         """A plan may depend on these."""
@@ -184,13 +182,14 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     reading = _Reading()
     for parameter in kernel.definition.call_parameters:
         _read(parameter, frontend, names, own, reading)
+        if is_stored(kernel.definition, parameter):
+            reading.stored.append(parameter.name)
         if must_be_writable(kernel.definition, frontend, parameter):
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
     if frontend.state is not None:
-        state = f"({own['state']} := {own['state_']}({', '.join(reading.tensors)}))"
-        reading.depends_on(state, guarded=True)
+        reading.depends_on(f"{own['state_']}({', '.join(reading.tensors)})", guarded=True)
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
@@ -200,6 +199,7 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
         "    try:\n"
         f"{lines}"
         f"{_finding(kernel, frontend, reading, own)}"
+        f"{_telling(kernel, frontend, reading, own)}"
         f"    except {own['Exception']}:\n"
         # What is raised within a handler would be told together with what was handled.
         "        pass\n"
@@ -217,13 +217,11 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
 
 def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping[str, str]) -> str:
     """Finds the plan: under its key, or that of the last call if all is as it was then."""
-    plan = f"{own['run']}, {own['stream']}, {own['index']}"
+    plan = f"{own['run']}, {own['stream']}, {own['index']}, {own['stored']}"
     key = own["key"]
     if not _is_guarded(kernel, frontend):
         return (
-            f"        {key} = {_tuple(reading.key, 8)}\n"
-            f"        {plan} = {own['plans_']}[{key}]\n"
-            f"{_telling(kernel, frontend, own, 8)}"
+            f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.definition.call_parameters if p.kind == "tensor"]
@@ -238,21 +236,18 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
-        f"{_telling(kernel, frontend, own, 12)}"
         f"            if {own['plan']} is {own['last']}:\n"
-        f"                {own['plan']}[3:] = {own['guard_']}({tensors}), ({others})\n"
+        f"                {own['plan']}[4:] = {own['guard_']}({tensors}), ({others})\n"
         f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
     )
 
 
-def _telling(kernel: Kernel, frontend: Frontend, own: Mapping[str, str], indent: int) -> str:
-    """Tells the frontend what is stored to, where a tensor is not a usual one."""
-    stored = [p.name for p in kernel.definition.call_parameters if is_stored(kernel.definition, p)]
-    if frontend.stored is None or frontend.state is None or not stored:
+def _telling(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping[str, str]) -> str:
+    """Tells the frontend what is stored to."""
+    if frontend.stored is None or not reading.stored:
         return ""
-    space, listed = " " * indent, "".join(f"{name}, " for name in stored)
-    return f"{space}if {own['state']}:\n{space}    {own['stored_']}(({listed}))\n"
+    return f"        {own['stored']}(({''.join(f'{name}, ' for name in reading.stored)}))\n"
 
 
 def _is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
@@ -323,14 +318,13 @@ def _read(
         shape, strides = frontend.jagged.shape, frontend.jagged.strides
     pointer = _pointer_of(name, names)
     reading.lines.append(f"{pointer} = {frontend.pointer.format(x=source)}")
-    reading.depends_on(
-        f"{name}.__class__",
-        shape.format(x=name),
-        strides.format(x=name),
-        frontend.dtype.format(x=source),
-        frontend.device.format(x=source),
-        guarded=True,
-    )
+    if not frontend.state_tells_types or source != name:
+        reading.depends_on(f"{name}.__class__", guarded=True)
+    reading.depends_on(shape.format(x=name), strides.format(x=name), guarded=True)
+    if not frontend.state_tells_types:
+        reading.depends_on(
+            frontend.dtype.format(x=source), frontend.device.format(x=source), guarded=True
+        )
     reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
     reading.values.append(pointer)
     reading.tensors.append(source)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, caller_location
-from ninetoothed.launch.arguments import described, is_stored
+from ninetoothed.launch.arguments import described, is_stored, stored_places
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
@@ -33,8 +33,8 @@ class SlowPath:
     """The way of a call whose plan is not known.
 
     Attributes:
-        plans: by key, the run of each plan, the stream's function and the device's index, and where
-            the frontend guards plans, what guards this one.
+        plans: by key, the run of each plan, the stream's function, the device's index and what is told
+            of stores, and where the frontend guards plans, what guards this one.
         state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
     """
@@ -47,7 +47,9 @@ class SlowPath:
         self.plans: dict[Any, Any] = {}
         self._planning = threads.lock()
         self._has_warned = False
-        self.state = None if frontend.state is None else frontend.state()
+        self.state = None
+        if frontend.state is not None:
+            self.state = frontend.state(stored_places(kernel.definition))
         self.key_of: Callable[..., Any] = lambda *arguments: None
 
     def __call__(
@@ -75,13 +77,14 @@ class SlowPath:
         with self._planning:
             entry = self.plans.get(key)
             if entry is None:
-                entry = self._new_entry(given, values)
+                entry = self._new_entry(given, values, bound)
                 self._warn_once(bound)
                 while len(self.plans) >= MOST_PLANS:
                     self.plans.pop(next(iter(self.plans)), None)
                 self.plans[key] = entry
-        self._tell_of_stores(bound)
-        run, stream, index, *_ = entry
+        run, stream, index, stored, *_ = entry
+        if stored is not None:
+            stored(self._stored(bound))
         return run(stream(index), *values)
 
     def _check_constants(self, bound: Mapping[str, Any]) -> None:
@@ -96,16 +99,14 @@ class SlowPath:
                     "a string or a tuple."
                 )
 
-    def _tell_of_stores(self, bound: Mapping[str, Any]) -> None:
-        """What the launch function tells the frontend of a call that has a plan."""
-        frontend, definition = self._frontend, self._kernel.definition
-        if self.state is None or frontend.stored is None:
-            return
-        owned = [p for p in definition.tensor_parameters if self._owns(bound[p.name])]
-        # Of a tensor of nobody's, which may stand where it is not touched, no state is asked.
-        are_all = len(owned) == len(definition.tensor_parameters)
-        if not are_all or self.state(*[bound[parameter.name] for parameter in owned]):
-            frontend.stored([bound[p.name] for p in owned if is_stored(definition, p)])
+    def _stored(self, bound: Mapping[str, Any]) -> list[Any]:
+        """The tensors of the frontend's that are stored to."""
+        definition = self._kernel.definition
+        return [
+            bound[p.name]
+            for p in definition.tensor_parameters
+            if is_stored(definition, p) and self._owns(bound[p.name])
+        ]
 
     def _owns(self, value: Any) -> bool:
         return self._frontend.owns(type(value))
@@ -134,7 +135,9 @@ class SlowPath:
                 place += 2 if is_jagged else 1
         return found
 
-    def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
+    def _new_entry(
+        self, given: Mapping[str, Any], values: tuple[Any, ...], bound: Mapping[str, Any]
+    ) -> Any:
         from ninetoothed.plugins import backend_for
 
         frontend = self._frontend
@@ -147,7 +150,8 @@ class SlowPath:
         backend_for(devices[0].kind)
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
         plan, device = self._kernel.new_plan(frontend, given, (stream(devices[0].index), *values))
-        return [plan.run, stream, device.index, *self._unguarded]
+        stored = None if frontend.stored is None else frontend.stored(self._stored(bound))
+        return [plan.run, stream, device.index, stored, *self._unguarded]
 
 
 def as_given(
