@@ -8,6 +8,8 @@ planned by the backend of the tensors' device.
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +88,23 @@ class Kernel:
     def __deepcopy__(self, memo: Any) -> Kernel:
         """The kernel itself, as of a function: modules that hold kernels can be copied."""
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the name that a module has for it, as a function: where it is loaded, the module makes it.
+
+        Raises:
+            ArgumentError: no module has a name for it.
+        """
+        home = sys.modules.get(self.__module__)
+        for module in (home, *list(sys.modules.values())):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if value is self:
+                    return _named, (module.__name__, name)  # type: ignore[union-attr]
+        raise ArgumentError(
+            f"kernel `{self.name}` cannot be pickled: it is made of functions and symbolic tensors, and is "
+            "found again by the name that a module has for it, as a function is. Assign it to a variable "
+            "of a module, and make it when that is imported."
+        )
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.definition.call_names)})>"
@@ -290,6 +309,11 @@ class Kernel:
             for name in self.definition.call_names
         )
         return f"kernel `{self.name}` takes ({listed}); {found}"
+
+
+def _named(module: str, name: str) -> Any:
+    """The kernel that a module has under a name."""
+    return getattr(importlib.import_module(module), name)
 
 
 def _compiler_for(target: Any) -> Backend:
