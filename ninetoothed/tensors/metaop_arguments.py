@@ -244,6 +244,8 @@ def _slice(entry: slice, size: Expression) -> tuple[Expression, Expression, Expr
 
     # Clamped on one side only: what is past the other has no elements either way, and a size that stood
     # there twice would double with each slice of a slice.
+    first: Expression
+    end: Expression
     if step > 0:
         first, end = from_start(entry.start, least), from_start(entry.stop, most)
         first, end = simplify(maximum(first, least)), simplify(minimum(end, most))
