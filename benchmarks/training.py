@@ -31,7 +31,7 @@ def contenders(layers: int, width: int) -> dict[str, Any]:
     def step_of(operators: Any, is_compiled: bool) -> Any:
         torch.manual_seed(0)
         model = llama.Llama(operators, layers, width, _HEADS, _LENGTH, torch.bfloat16).cuda()
-        optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
+        optimizer = torch.optim.AdamW(model.parameters(), 3e-4, fused=True)
         forward = torch.compile(model, fullgraph=True) if is_compiled else model
 
         def step(tokens: Any, targets: Any) -> Any:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.evaluation import ELEMENT_TYPES as _ELEMENT_TYPES
 from ninetoothed.evaluation import EVALUATOR as _EVALUATOR
 
 if TYPE_CHECKING:
     from ninetoothed import debugging as debugging
     from ninetoothed import language as language
     from ninetoothed import visualization as visualization
+    from ninetoothed.errors import DeclarationWarning
     from ninetoothed.kernels.operator import like
     from ninetoothed.language.dtypes import (
         bfloat16,
@@ -48,6 +50,7 @@ _DTYPES = (
 
 #: name -> the module that has it
 _HOME = {
+    "DeclarationWarning": "errors",
     "Symbol": "symbols.expr",
     "Tensor": "tensors.tensor",
     "block_size": "symbols.expr",
@@ -84,3 +87,4 @@ def __dir__() -> list[str]:
 
 
 _EVALUATOR.give(lambda: importlib.import_module("ninetoothed.plugins").evaluator())
+_ELEMENT_TYPES.give(lambda item: importlib.import_module("ninetoothed.plugins").element_type(item))

@@ -1,4 +1,4 @@
-"""Every error a user can see. Each says what was found, what was expected, what to do, and where.
+"""Every error and warning a user can see. Each says what was found, what was expected, what to do, and where.
 
 A `Location` points into the user's own file; the message ends with the line and a caret.
 """
@@ -10,6 +10,7 @@ import functools
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -177,6 +178,33 @@ def located_where_too_deep(
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+class DeclarationWarning(UserWarning):
+    """What a call gives is not what was declared, or what was declared is nothing that there is.
+
+    The kernel runs, and correctly, with what is given. It points at the declaration.
+
+    Attributes:
+        message: what was declared and what is given.
+        location: where the user declared it, if it is known.
+    """
+
+    def __init__(self, message: str, location: Location | None = None) -> None:
+        self.message = message
+        self.location = location
+        super().__init__(message if location is None else f"{message}\n{location}")
+
+
+def warn_of_declaration(message: str, location: Location | None) -> None:
+    """Warns of a declaration each time, whatever was warned of before.
+
+    Raises:
+        DeclarationWarning: warnings of the kind were made errors.
+    """
+    place = location or caller_location() or Location("<unknown>", 1)
+    warning = DeclarationWarning(message, location)
+    warnings.warn_explicit(warning, DeclarationWarning, place.file, place.line)
 
 
 def near(name: str, candidates: Iterable[str]) -> str:

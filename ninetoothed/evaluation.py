@@ -1,7 +1,7 @@
-"""What runs a function of the language called as Python: whoever can is given here, asked when needed.
+"""What the language asks of others: whoever knows is given here, and asked when needed.
 
 The language stands below the backends and knows none, but ``ntl.exp(tile)`` means something outside
-of a compiler too. Nothing is known here either.
+of a compiler too, and a framework's element type to its tensors. Nothing is known here either.
 """
 
 from __future__ import annotations
@@ -33,5 +33,21 @@ class Evaluator:
         return find(name)
 
 
-#: That of this process.
+class ElementTypes:
+    """Finds the element type that an object of somebody else's stands for."""
+
+    def __init__(self) -> None:
+        self._ask: Callable[[Any], Any] = lambda item: None
+
+    def give(self, ask: Callable[[Any], Any]) -> None:
+        """From now on ``ask`` tells which element type an object is, None where it is none."""
+        self._ask = ask
+
+    def of(self, item: Any) -> Any:
+        """The element type that an object stands for; None where nobody knows it for one."""
+        return self._ask(item)
+
+
+#: Those of this process.
 EVALUATOR = Evaluator()
+ELEMENT_TYPES = ElementTypes()

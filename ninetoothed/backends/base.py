@@ -17,6 +17,7 @@ from ninetoothed.kernels.call import Argument, Call, Device
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
+    from ninetoothed.language.dtypes import DType
     from ninetoothed.tuning.space import Effort
     from ninetoothed.tuning.tuned import Tuned
 
@@ -70,6 +71,10 @@ class Backend(abc.ABC):
         It is asked where an application runs as Python, and where ``ntl.exp`` is called outside of
         a kernel. None, the default, is for a backend that only compiles.
         """
+        return None
+
+    def element_type(self, item: object) -> DType | None:
+        """The element type that an object of the backend's own compiler is, or None. Imports nothing."""
         return None
 
     def tune(

@@ -59,6 +59,8 @@ class Frontend:
         name: the name that ``make(caller=...)`` takes.
         owns: whether a type is a tensor of the framework. It imports nothing: `owns_types`.
         dtypes: the framework's dtypes, each with the element type it is.
+        owns_dtype: whether a type is that of the framework's dtypes. It imports nothing, as `owns`.
+            None: they are NumPy's, NineToothed's own or names, which everybody knows.
         device_of: a device as the expression `device` gives it, in the core's terms.
         empty: makes an uninitialised contiguous tensor of (shape, element type, device).
         device_guard: a context in which the device of this index is the current one.
@@ -117,6 +119,7 @@ class Frontend:
     dtype: str = "{x}.dtype"
     device: str = "{x}.device"
     item: str = "{x}.item()"
+    owns_dtype: Callable[[type], bool] | None = None
     read_only: str | None = None
     state: Callable[[Sequence[int]], Callable[..., Any]] | None = None
     refused: Callable[[Any, bool], str | None] | None = None

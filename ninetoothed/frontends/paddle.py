@@ -292,6 +292,7 @@ FRONTEND = Frontend(
     name="paddle",
     owns=owns_types(("paddle", "Tensor")),
     dtypes=_dtypes,
+    owns_dtype=owns_types(("paddle", "dtype")),
     device_of=_device_of,
     empty=_empty,
     device_guard=_device_guard,

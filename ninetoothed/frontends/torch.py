@@ -183,6 +183,7 @@ FRONTEND = Frontend(
     name="torch",
     owns=owns_types(("torch", "Tensor")),
     dtypes=_dtypes,
+    owns_dtype=owns_types(("torch", "dtype")),
     device_of=_device_of,
     empty=_empty,
     device_guard=_device_guard,

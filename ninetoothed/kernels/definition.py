@@ -7,7 +7,7 @@ backend, no plan and no device.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
@@ -111,34 +111,61 @@ class Definition:
         for parameter in self.tensor_parameters:
             argument = call.arguments[parameter.name]
             source = parameter.source
-            for symbol, value in zip(source.strides, argument.strides):
+            # What the program does not touch may have fewer dimensions than were declared.
+            missing = source.ndim - len(argument.shape)
+            for symbol, value in zip(source.strides, (*argument.strides, *[0] * missing)):
                 values[as_symbol(symbol)] = value
-            for size, value in zip(source.shape, argument.shape):
+            for size, value in zip(source.shape, (*argument.shape, *[1] * missing)):
                 if isinstance(size, Symbol) and size.op == "leaf":
                     values.setdefault(size, value)
         for symbol in self.symbols:
             values[symbol] = call.constants[self.names[symbol]]
         return values
 
-    def verified_grid(self, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
+    def verified_grid(
+        self, environment: Mapping[Symbol, int], call: Call | None = None
+    ) -> tuple[int, ...]:
         """The grid for these values of all sizes and symbols.
+
+        Args:
+            call: whose constants decide what is touched; by default all that may be.
 
         Raises:
             ArrangementError: the meta-operations do not fit these sizes, or the outermost shapes
                 differ.
         """
         try:
-            return self.arrangement.verify(lambda e: int(as_symbol(e).evaluate(environment)))
+            touched = self._touched if call is None else self.touched(call.constants)
+            return self.arrangement.verify(
+                lambda e: int(as_symbol(e).evaluate(environment)), touched
+            )
         except ArrangementError as error:
             # An operation points at the arrangement; without that, point at the call.
             location = error.location or caller_location()
             raise ArrangementError(f"kernel `{self.name}`: {error.message}", location) from None
 
+    def touched(self, bound: Mapping[str, Any]) -> frozenset[str]:
+        """The tensor parameters that the program, with these constants, touches."""
+        constants = {p.name: bound[p.name] for p in self.call_parameters if p.kind == "constexpr"}
+        return self.program.touched(constants) if constants else self._touched
+
+    @threads.cached_property
+    def _touched(self) -> frozenset[str]:
+        return self.program.touched()
+
+    @threads.cached_property
+    def touched_parameters(self) -> tuple[Parameter, ...]:
+        """The tensor parameters that the program may touch: the others' tiles are no matter."""
+        return tuple(p for p in self.tensor_parameters if p.name in self._touched)
+
+    @threads.cached_property
+    def by_number(self) -> Definition:
+        """The same kernel, right where dimensions of size 1 stand anywhere in the outermost shapes."""
+        return replace(self, arrangement=self.arrangement.by_number())
+
     def untouched(self, bound: Mapping[str, Any]) -> frozenset[str]:
         """The tensor parameters that the program, with these constants, does not touch."""
-        constants = {p.name: bound[p.name] for p in self.call_parameters if p.kind == "constexpr"}
-        names = frozenset(p.name for p in self.tensor_parameters)
-        return names - self.program.touched(constants)
+        return frozenset(p.name for p in self.tensor_parameters) - self.touched(bound)
 
 
 @located_where_too_deep("An expression of the kernel", ArrangementError)
@@ -168,6 +195,9 @@ def define(
     check_count("max_num_configs", max_num_configs)
     names = names or {}
     program = parse(application, arrangement.parameters, name)
+    code = application.__code__
+    location = Location(code.co_filename, code.co_firstlineno)
+    arrangement = arrangement.among(program.always_touched() or program.touched(), location)
     check_sequences(program, arrangement)
     found = all_symbols(arrangement, program)
     tensors = _tensors(arrangement)
@@ -179,7 +209,7 @@ def define(
         for s in ordered
         if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
     )
-    _check_sources(name, application, tensors, found)
+    _check_sources(name, location, tensors, found)
     return Definition(
         name,
         application,
@@ -195,12 +225,12 @@ def define(
 
 
 def _tensors(arrangement: Arrangement) -> tuple[Parameter, ...]:
-    return tuple(p for p in arrangement.parameters if p.kind == "tensor")
+    return arrangement.tensors
 
 
 def _check_sources(
     name: str,
-    application: Callable[..., Any],
+    location: Location,
     tensors: Sequence[Parameter],
     symbols: Sequence[Symbol],
 ) -> None:
@@ -211,10 +241,9 @@ def _check_sources(
             continue
         owner = owner_of(symbol)
         if owner is None or id(owner) not in known:
-            code = application.__code__
             raise ArrangementError(
                 f"the arrangement uses `{symbol}`, but the tensor that it belongs to is not "
                 f"among the arranged ones, so no call of `{name}` gives its value; return "
                 "that tensor too, and add a parameter for it",
-                Location(code.co_filename, code.co_firstlineno),
+                location,
             )

@@ -8,9 +8,11 @@ the narrow floats.
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
+from ninetoothed.evaluation import ELEMENT_TYPES
 
 if TYPE_CHECKING:
     import numpy
@@ -81,6 +83,13 @@ class DType:
         """Whether this is an integer type; ``bool`` counts, as it does in Triton."""
         return self.kind != "float"
 
+    def __eq__(self, other: object) -> builtins.bool:
+        # A framework's stands for one of ours; a name does not.
+        is_own = other is None or isinstance(other, DType | str | builtins.int)
+        return self is other or (not is_own and element_type(other) is self)
+
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return self.name
 
@@ -112,18 +121,48 @@ _PYTHON_TYPES = {builtins.int: int64, builtins.float: float64, builtins.bool: bo
 
 NAMES = tuple(_TABLE)
 
+#: By every name that one has: ours, Triton's, NumPy's, that of signatures, and Python's types'.
+_BY_TEXT = {
+    **{dtype.signature: dtype for dtype in _BY_NAME.values()},
+    **{dtype._numpy_name: dtype for dtype in _BY_NAME.values()},
+    **_BY_TRITON_NAME,
+    **_BY_NAME,
+    **{type_.__name__: dtype for type_, dtype in _PYTHON_TYPES.items()},
+}
+
 
 def by_name(name: str) -> DType:
     """The element type called ``name``, by its own name or Triton's; ``KeyError`` if there is none."""
     return _BY_NAME[name] if name in _BY_NAME else _BY_TRITON_NAME[name]
 
 
-def from_numpy(dtype: Any) -> DType:
-    """The element type of a NumPy dtype; ``KeyError`` if it has none here."""
-    name = dtype.name
-    return _BY_NAME["float8_e4m3" if name == "float8_e4m3fn" else name]
+def element_type(item: Any) -> DType | None:
+    """The element type that an object stands for, else None.
+
+    Args:
+        item: one of ours, Python's int, float or bool, an element type of NumPy's (those of
+            ``ml_dtypes`` are) or of a framework, or a name of one, as its own package prints it.
+    """
+    if isinstance(item, DType):
+        return item
+    if isinstance(item, str):
+        return _by_text(item)
+    if isinstance(item, type) and item in _PYTHON_TYPES:
+        return _PYTHON_TYPES[item]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        if isinstance(item, type):
+            # A class of NumPy's numbers, or one that says which of NumPy's types it is, as JAX's do.
+            found = numpy.dtype(item) if issubclass(item, numpy.generic) else None
+            item = found or getattr(item, "dtype", item)
+        if isinstance(item, numpy.dtype):
+            return _BY_TEXT.get(item.name) if item.isnative else None
+    return ELEMENT_TYPES.of(item)
 
 
-def of_python(type_: type) -> DType | None:
-    """The element type that ``int``, ``float`` or ``bool`` stands for, else None."""
-    return _PYTHON_TYPES.get(type_)
+def _by_text(text: str) -> DType | None:
+    """The element type of a name: "float16", "fp16", "torch.float16", "int"."""
+    package, _, name = text.rpartition(".")
+    if package in sys.modules and (meant := getattr(sys.modules[package], name, None)) is not None:
+        return None if isinstance(meant, str) else element_type(meant)
+    return _BY_TEXT.get(name)

@@ -1,16 +1,18 @@
-"""What is checked of a call, once for each new key: that the arguments are as they were declared."""
+"""What is checked of a call, once for each new key: that the arguments fit, and are as declared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, warn_of_declaration
 from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
+from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.tensors.metaops import shape_text
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     scalars = {p.name: given[p.name] for p in kernel.parameters if p.kind == "scalar"}
     tensors: dict[str, Argument] = {}
     devices: dict[str, Device] = {}
+    touched = kernel.touched(given)
     for parameter in kernel.tensor_parameters:
         shape, strides, dtype, device, alignment = given[parameter.name]
         if dtype is None:
@@ -44,7 +47,8 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
                 f"kernel `{kernel.name}`: `{parameter.name}`: {error.message}"
             ) from None
         argument = Argument(tuple(shape), tuple(strides), element, alignment)
-        _check_argument(kernel, parameter, argument)
+        if parameter.name in touched:
+            _check_argument(kernel, parameter, argument)
         tensors[parameter.name] = argument
         devices[parameter.name] = frontend.device_of(device)
     first, device = next(iter(devices.items()))
@@ -62,8 +66,11 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     for symbol in kernel.symbols:
         name = kernel.names[symbol]
         constants[name] = _checked_constant(kernel, symbol, constants[name])
+    for parameter in kernel.call_parameters:
+        if parameter.kind == "scalar":
+            _check_dtype(kernel, parameter, scalars[parameter.name])
     call = Call(tensors, scalars, constants, device, frontend)
-    _check_shared_sizes(kernel, call)
+    _check_shared_sizes(kernel, call, touched)
     return call
 
 
@@ -92,52 +99,59 @@ def _check_argument(kernel: Definition, parameter: Parameter, argument: Argument
             f"{subject} has {len(argument.shape)} dimensions, shape {argument.shape}; it was "
             f"declared with {source.ndim}, as Tensor({source.ndim}). Reshape the argument."
         )
-    if source.dtype is not None and source.dtype is not argument.dtype:
-        raise ArgumentError(
-            f"{subject} has elements of {argument.dtype}; it was declared with "
-            f"dtype={source.dtype}. Convert the argument."
-        )
     for dim, (size, value) in enumerate(zip(source.shape, argument.shape)):
-        low = high = size if isinstance(size, int) else None
-        if isinstance(size, Symbol) and size.op == "leaf":
-            low, high = size.leaf.lower_bound, size.leaf.upper_bound
-            if size.leaf.power_of_two and value & (value - 1):
-                raise ArgumentError(
-                    f"{subject} has size {value} in dimension {dim}, shape {argument.shape}; it "
-                    "was declared as a power of two there."
-                )
-        if (low is not None and value < low) or (high is not None and value > high):
-            allowed = f"{low}" if low == high else f"{low} to {high}"
+        if isinstance(size, int) and size != value:
             raise ArgumentError(
                 f"{subject} has size {value} in dimension {dim}, shape {argument.shape}; it "
-                f"was declared as {shape_text(source.shape)} with {allowed} there."
+                f"was declared as {shape_text(source.shape)} with {size} there."
             )
+        if isinstance(size, Symbol) and size.op == "leaf" and size not in kernel.symbols:
+            _check_bounds(size.leaf, value, f"{subject} in dimension {dim}")
+    _check_dtype(kernel, parameter, argument.dtype)
+
+
+def _check_dtype(kernel: Definition, parameter: Parameter, dtype: DType) -> None:
+    """Warns of another element type than was declared."""
+    if parameter.dtype not in (None, dtype):
+        warn_of_declaration(
+            f"kernel `{kernel.name}`: `{parameter.name}` was declared with dtype={parameter.dtype}; it is "
+            f"given {dtype}, and runs with that.",
+            parameter.source.location,
+        )
+
+
+def _check_bounds(leaf: Leaf, value: int, subject: str) -> None:
+    """Warns of a value that is not as it was declared."""
+    low, high = leaf.lower_bound, leaf.upper_bound
+    is_within = (low is None or value >= low) and (high is None or value <= high)
+    if is_within and not (leaf.power_of_two and (value < 1 or value & (value - 1))):
+        return
+    declared = {"lower_bound": low, "upper_bound": high, "power_of_two": leaf.power_of_two or None}
+    listed = ", ".join(f"{name}={bound}" for name, bound in declared.items() if bound is not None)
+    warn_of_declaration(
+        f"{subject} was declared with {listed}; it is given {value}, and runs with that.",
+        leaf.location,
+    )
 
 
 def _checked_constant(kernel: Definition, symbol: Symbol, value: Any) -> int:
     """A symbol's value as an int."""
-    leaf, name = symbol.leaf, kernel.names[symbol]
+    name = kernel.names[symbol]
     if not is_integer(value):
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{name}` is an integer constant, got {value!r}"
         )
     number: int = value.__index__()
-    low, high = leaf.lower_bound, leaf.upper_bound
-    if (low is not None and number < low) or (high is not None and number > high):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` is {number}, outside of its bounds, {low} to {high}"
-        )
-    if leaf.power_of_two and number & (number - 1):
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` is {number}, and must be a power of two"
-        )
+    _check_bounds(symbol.leaf, number, f"kernel `{kernel.name}`: `{name}`")
     return number
 
 
-def _check_shared_sizes(kernel: Definition, call: Call) -> None:
+def _check_shared_sizes(kernel: Definition, call: Call, touched: Collection[str]) -> None:
     """A symbol that several dimensions were declared with has one value."""
     environment = kernel.environment(call)
     for parameter in kernel.tensor_parameters:
+        if parameter.name not in touched:
+            continue
         argument = call.arguments[parameter.name]
         for dim, (size, value) in enumerate(zip(parameter.source.shape, argument.shape)):
             if not isinstance(size, Symbol):

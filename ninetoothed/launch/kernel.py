@@ -7,12 +7,13 @@ planned by the backend of the tensors' device.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
@@ -29,6 +30,8 @@ from ninetoothed.tensors.arrange import Arrangement
 
 if TYPE_CHECKING:
     from ninetoothed.visualization import Page
+
+Result = TypeVar("Result")
 
 
 class Kernel:
@@ -138,8 +141,20 @@ class Kernel:
         """
         call = checked_call(self.definition, frontend, given)
         with self._plan_lock:
-            backend = plugins.backend_for(call.device.kind)
-            return backend.plan(self.definition, call, values), call.device
+            plan = plugins.backend_for(call.device.kind).plan
+            return self.fitting(lambda definition: plan(definition, call, values)), call.device
+
+    def fitting(self, use: Callable[[Definition], Result]) -> Result:
+        """What is made of the definition; where shapes do not fit it, of the one by number.
+
+        The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
+        """
+        try:
+            return use(self.definition)
+        except ArrangementError as error:
+            with contextlib.suppress(ArrangementError):
+                return use(self.definition.by_number)
+            raise error
 
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""
@@ -238,9 +253,8 @@ class Kernel:
             Triton's ``CompiledKernel``; its ``asm`` has the text of every stage.
         """
         call = self.call_of(*arguments, **keywords)
-        return _compiler_for(target).compile(
-            self.definition, call, target, configuration, num_warps, num_stages
-        )
+        compiler, choices = _compiler_for(target), (configuration, num_warps, num_stages)
+        return self.fitting(lambda definition: compiler.compile(definition, call, target, *choices))
 
     def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, with defaults.

@@ -54,19 +54,22 @@ def key_parts(parameter: Parameter, names: Mapping[str, str]) -> list[str]:
             class_,
             f"{class_} is {names['int']} and (-0x80000000 <= {name} <= 0x7FFFFFFF or {wide})",
         ]
+    # What does not fit its type is taken as if nothing was declared.
+    taken = f"({class_}, {names['past_32_bits_']}({name}), {name} * 0 == 0)"
     within = bounds(dtype)
     if within is None:
         return [class_]
     low, high = within
-    # Infinities and what is no number fit every type of floats: they have a plan under False.
-    return [f"{class_} if {low} <= {name} <= {high} else {name} * 0 == 0"]
+    return [f"{class_} if {low} <= {name} <= {high} else {taken}"]
 
 
 def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any) -> Any:
     """A scalar as a Python number: as given, or what a tensor or NumPy scalar holds.
 
+    It is of the kind that was declared where it fits that type, else as given.
+
     Raises:
-        ArgumentError: it is no number, or does not fit the type that it is passed as.
+        ArgumentError: it is no number, or an integer too large for every type.
     """
     subject = f"kernel `{kernel.name}`: `{parameter.name}`"
     if not isinstance(value, (bool, int, float)):
@@ -84,7 +87,7 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
         # An enumeration's class does not tell how large its member is.
         value = int(value)
     dtype = parameter.dtype
-    if dtype is None:
+    if dtype is None or not _fits(value, dtype):
         if value.__class__ is int and _first_that_holds(value) is None:
             widest = " or ".join(_range_of(each) for each in _UNDECLARED[1:])
             raise ArgumentError(
@@ -94,29 +97,34 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
         return value
     if dtype is dtypes.bool:
         return value if value.__class__ is bool else value != 0
+    return float(value) if dtype.is_floating() else value
+
+
+def _fits(value: bool | int | float, dtype: dtypes.DType) -> bool:
+    """Whether a number can be passed as a type."""
+    if dtype is dtypes.bool:
+        # As a store to elements of bool: whether it is not 0.
+        return True
     if dtype.is_floating():
         try:
             value = float(value)
         except OverflowError:
-            raise _unfit(subject, dtype, value) from None
-        within = bounds(dtype)
-        if within is not None and within[1] < abs(value) < float("inf"):
-            raise _unfit(subject, dtype, value)
-        return value
-    if isinstance(value, float):
-        raise ArgumentError(f"{subject} was declared as {dtype}, got {value!r}")
+            return False
+        # Infinities and what is no number are in every type of floats.
+        return dtype is not dtypes.float16 or not _LARGEST_FLOAT16 < abs(value) < float("inf")
     low, high = bounds(dtype) or (value, value)
-    if not low <= value <= high:
-        raise _unfit(subject, dtype, value)
-    return value
+    return not isinstance(value, float) and low <= value <= high
 
 
-def dtype_of(value: Any, is_beside_float64: bool) -> dtypes.DType:
-    """The element type of an undeclared number, as `number` gives it.
+def dtype_of(value: Any, declared: dtypes.DType | None, is_beside_float64: bool) -> dtypes.DType:
+    """The element type that a number is passed as, as `number` gives it.
 
     Args:
+        declared: what its parameter was declared with.
         is_beside_float64: whether a tensor of the call has elements of float64.
     """
+    if declared is not None and _fits(value, declared):
+        return declared
     if isinstance(value, bool):
         return dtypes.bool
     if isinstance(value, float):
@@ -130,13 +138,6 @@ def _first_that_holds(value: int) -> dtypes.DType | None:
         if low <= value <= high:
             return dtype
     return None
-
-
-def _unfit(subject: str, dtype: dtypes.DType, value: Any) -> ArgumentError:
-    return ArgumentError(
-        f"{subject} was declared as {_range_of(dtype)}, and {_shown(value)} does not fit it. Declare a "
-        "wider type, or give another number."
-    )
 
 
 def _range_of(dtype: dtypes.DType) -> str:

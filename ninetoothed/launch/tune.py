@@ -43,6 +43,8 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     backend = backend_for(call.device.kind)
     _, values = described(kernel.definition, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
-    tuned = backend.tune(kernel.definition, call, (stream, *values), chosen)
+    tuned = kernel.fitting(
+        lambda definition: backend.tune(definition, call, (stream, *values), chosen)
+    )
     kernel.forget_launches()
     return tuned

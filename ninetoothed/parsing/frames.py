@@ -11,7 +11,7 @@ from typing import Any
 
 from ninetoothed.errors import ApplicationError, location_of, near
 from ninetoothed.language import LanguageFunction
-from ninetoothed.language.dtypes import NAMES, DType
+from ninetoothed.language.dtypes import NAMES, element_type
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.parsing.values import (
     Cell,
@@ -261,8 +261,8 @@ class Frame:
             return self._number(item, node)
         if item is Ellipsis:
             return self.at(ast.Constant(value=item), node)
-        if isinstance(item, DType):
-            return self.at(DTypeRef(dtype=item), node)
+        if (dtype := element_type(item)) is not None:
+            return self.at(DTypeRef(dtype=dtype), node)
         if isinstance(item, LanguageFunction):
             return self.at(LanguageRef(name=item.name), node)
         if is_triton_function(item):

@@ -28,9 +28,6 @@ _TRITON_MODULES = {
     "triton.language.extra.hip.libdevice": "libdevice.",
 }
 
-_BY_SIGNATURE = {dtypes.by_name(name).signature: dtypes.by_name(name) for name in dtypes.NAMES}
-
-
 #: What stands for itself, with no further question.
 _PLAIN = frozenset(
     {bool, int, float, str, type(None), ModuleType, DType, LanguageFunction, LanguageNamespace}
@@ -115,7 +112,7 @@ def _of_triton(item: Any) -> Value:
     if kind == "constexpr":
         return value_of(item.value)
     if kind == "dtype":
-        found = _BY_SIGNATURE.get(str(item))
+        found = dtypes.element_type(str(item))
         return Known(found or language_member(repr(item).removeprefix("triton.language.")))
     if isinstance(item, ModuleType):
         return Known(item)

@@ -21,6 +21,7 @@ from ninetoothed.errors import ArgumentError, DeviceError, PluginError, near
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Backend
     from ninetoothed.frontends.base import Frontend
+    from ninetoothed.language.dtypes import DType
 
 GROUP = "ninetoothed"
 
@@ -155,12 +156,13 @@ class PluginManager:
             owner = self._chosen(f"The type {_full_name(type_)} is", owners)
             return self._known().frontends_by_type.setdefault(type_, owner)
 
-    def _owns(self, frontend: Frontend, type_: type) -> bool:
+    def _owns(self, frontend: Frontend, type_: type, field: str = "owns") -> bool:
         """Whether a frontend claims a type; one that fails over it does not, and is reported."""
         try:
-            return bool(frontend.owns(type_))
+            owns = getattr(frontend, field)
+            return owns is not None and bool(owns(type_))
         except (Exception, SystemExit) as error:
-            what = f"`owns` of frontend {frontend.name!r} failed for {_full_name(type_)}"
+            what = f"`{field}` of frontend {frontend.name!r} failed for {_full_name(type_)}"
             self._report(frontend, f"{what}: {_told(error)}")
             return False
 
@@ -226,6 +228,17 @@ class PluginManager:
             if backend.name == name:
                 return backend
         raise PluginError(self._unknown("backend", name, (b.name for b in self.backends())))
+
+    def element_type(self, item: object) -> DType | None:
+        """The element type that a framework's or a compiler's own object is, or None."""
+        for frontend in self.frontends():
+            if self._owns(frontend, type(item), "owns_dtype"):
+                try:
+                    return frontend.dtype_of(item)
+                except ArgumentError:
+                    return None
+        found = (backend.element_type(item) for backend in self.backends())
+        return next((dtype for dtype in found if dtype is not None), None)
 
     def evaluator(self) -> Callable[[str], Callable[..., Any]]:
         """What finds the Python function that a name of the language is; `DeviceError` if none does.
@@ -429,5 +442,6 @@ frontend_named = MANAGER.frontend_named
 tell_of_changes = MANAGER.tell_of_changes
 backend_for = MANAGER.backend_for
 backend_named = MANAGER.backend_named
+element_type = MANAGER.element_type
 evaluator = MANAGER.evaluator
 listing = MANAGER.listing

@@ -6,11 +6,11 @@ See ``nodes`` for what it is made of, ``verify`` for what must always hold.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed.program.constancy import reached
+from ninetoothed.program.constancy import is_constant, reached
 from ninetoothed.program.nodes import walk
 from ninetoothed.program.printer import block_text, parameter_text
 
@@ -76,3 +76,18 @@ class Program:
             for node in walk(statement)
             if hasattr(node, "parameter")
         )
+
+    def always_touched(self) -> frozenset[str]:
+        """Those that are touched whatever the values of constexpr parameters are."""
+        names = {p.name for p in self.parameters if p.kind == "constexpr"}
+        return frozenset(_touched([*self.body, *self.helpers.values()], names))
+
+
+def _touched(body: Iterable[ast.stmt], names: Collection[str]) -> set[str]:
+    touched: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.If) and is_constant(statement.test, names):
+            touched |= _touched(statement.body, names) & _touched(statement.orelse, names)
+        else:
+            touched |= {node.parameter for node in walk(statement) if hasattr(node, "parameter")}
+    return touched

@@ -75,11 +75,8 @@ def _leaf_interval(symbol: Symbol) -> Interval:
     if leaf.meta:
         # Its bounds are the tuner's: an arrangement is looked at with small numbers too.
         return (1, _INFINITY)
-    least = 0 if leaf.role == "size" else -_INFINITY
-    return (
-        least if leaf.lower_bound is None else leaf.lower_bound,
-        _INFINITY if leaf.upper_bound is None else leaf.upper_bound,
-    )
+    # Declared bounds are promises, which a call may break: nothing is proved by them.
+    return (0 if leaf.role == "size" else -_INFINITY, _INFINITY)
 
 
 def _widened_bound(bound: float) -> float:

@@ -48,9 +48,12 @@ class Symbol:
         expr: a name or any Python expression over names as a string, an int, or a Symbol.
         constexpr: the value is given when the kernel is called.
         meta: the value is chosen by the auto-tuner.
-        lower_bound: the least value, inclusive. Default 1 for constexpr, 32 for meta.
-        upper_bound: the greatest value, inclusive. Default 2**20 for constexpr, 1024 for meta.
-        power_of_two: whether only powers of two are possible. Default: yes for meta.
+        lower_bound: the least value, inclusive. Default 32 for meta, else none.
+        upper_bound: the greatest value, inclusive. Default 1024 for meta, else none.
+        power_of_two: whether it is a power of two. Default: yes for meta.
+
+    Bounds guide the tuner. A value that a call gives beyond them warns (`DeclarationWarning`) and is
+    taken as it is.
 
     Raises:
         ArgumentError, ArrangementError: the expression is not one, or the keywords contradict each
@@ -331,9 +334,7 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
     key = (op, type(operands[0]), operands[0]) if op == "const" else (op, *operands)
     found = _interned.get(key)
     if found is None:
-        terms = 1
-        for operand in operands:
-            terms += operand.terms if isinstance(operand, Symbol) else 0
+        terms = 1 + sum(operand.terms for operand in operands if isinstance(operand, Symbol))
         if terms > _MOST_TERMS:
             raise ArrangementError(
                 f"an integer expression has grown to more than {_MOST_TERMS} terms, as one does that "

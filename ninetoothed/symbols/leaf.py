@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ninetoothed.errors import ArgumentError, ArrangementError, caller_location
+from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
 
-CONSTEXPR_BOUNDS = (1, 2**20)
+#: Between which values the tuner chooses where nothing is said.
 META_BOUNDS = (32, 1024)
 
 #: For `Leaf.serial`.
@@ -25,7 +25,10 @@ class Leaf:
         owner: for a size or stride, the identity of the source tensor; for a fresh symbol, a token.
         dim: for a size or stride, the dimension.
         extent: for an index, the expression that it stays below; it is never negative.
+        lower_bound, upper_bound, power_of_two: what its value was declared to be. A promise, for the
+            tuner: nothing is proved by it.
         serial: tells names that read the same apart where an order is needed, and nothing else.
+        location: where the user declared it; of equal ones, the first.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Leaf:
     power_of_two: bool = False
     extent: object = None
     serial: int = 0
+    location: Location | None = field(default=None, compare=False, repr=False)
 
     @property
     def label(self) -> str:
@@ -83,12 +87,12 @@ def declared(
             f"`{name}` is either given at the call (constexpr) or tuned (meta), not both",
             caller_location(),
         )
-    if constexpr or meta:
-        defaults = META_BOUNDS if meta else CONSTEXPR_BOUNDS
+    if meta:
         if lower_bound is None:
-            lower_bound = defaults[0] if upper_bound is None else min(defaults[0], upper_bound)
+            least = META_BOUNDS[0]
+            lower_bound = least if upper_bound is None else min(least, upper_bound)
         if upper_bound is None:
-            upper_bound = max(defaults[1], lower_bound)
+            upper_bound = max(META_BOUNDS[1], lower_bound)
     power_of_two = bool(meta if power_of_two is None else power_of_two)
     if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
         raise ArrangementError(
@@ -102,4 +106,5 @@ def declared(
         lower_bound=lower_bound,
         upper_bound=upper_bound,
         power_of_two=power_of_two,
+        location=caller_location(),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import (
     Expression,
     Symbol,
@@ -23,6 +23,9 @@ from ninetoothed.symbols.expr import (
 #: A product of atoms, in a fixed order, with repetitions: () is the number one.
 Monomial = tuple[Symbol, ...]
 Polynomial = dict[Monomial, int]
+
+#: For where no name is known to be 1 or more.
+NONE_POSITIVE: frozenset[Symbol] = frozenset()
 
 _ARITHMETIC = ("+", "-", "*", "neg", "const")
 
@@ -59,33 +62,53 @@ def product(values: tuple[Expression, ...] | list[Expression]) -> Expression:
     return simplify(result)
 
 
-def is_nonnegative(expression: Expression) -> bool:
-    """Whether the expression is provably never negative, where every index is below its extent."""
+def is_nonnegative(expression: Expression, positive: frozenset[Symbol] = NONE_POSITIVE) -> bool:
+    """Whether the expression is provably never negative, where every index is below its extent.
+
+    Args:
+        positive: names that are known to be 1 or more.
+    """
+    ranges = _ranges(positive)
     simplified = simplify(expression)
-    return interval(simplified)[0] >= 0 or interval(_greatest(-as_symbol(simplified)))[1] <= 0
+    if interval(simplified, ranges)[0] >= 0:
+        return True
+    return interval(_greatest(-as_symbol(simplified)), ranges)[1] <= 0
+
+
+def _ranges(positive: frozenset[Symbol]) -> dict[Symbol, Interval] | None:
+    return dict.fromkeys(positive, (1, float("inf"))) or None
 
 
 @functools.lru_cache(maxsize=16384)
-def floors_as_it_truncates(expression: Symbol) -> bool:
+def floors_as_it_truncates(expression: Symbol, positive: frozenset[Symbol] = NONE_POSITIVE) -> bool:
     """Whether a quotient or a remainder is the same where division truncates, as on a device.
 
-    So it is where the dividend is never negative. The divisor is taken to be positive: it is a size, and
-    nothing runs where that is 0 or less.
+    So it is where the dividend is never negative, and the divisor neither. One that is a size is taken
+    to be positive: nothing runs where it is 0 or less.
+
+    Args:
+        positive: names that are known to be 1 or more.
     """
-    return _is_without_sign(expression.operands[0])
+    dividend, divisor = expression.operands
+    return _may_divide(divisor, positive) and _is_without_sign(dividend, positive)
 
 
-def _is_without_sign(expression: Symbol) -> bool:
-    """Whether a value is never negative, where all divisors are positive."""
+def _may_divide(divisor: Symbol, positive: frozenset[Symbol]) -> bool:
+    given = [leaf for leaf in divisor.leaves() if leaf.leaf.role == "symbol" and leaf.constexpr]
+    return positive.issuperset(given) or interval(divisor, _ranges(positive))[0] >= 0
+
+
+def _is_without_sign(expression: Symbol, positive: frozenset[Symbol]) -> bool:
+    """Whether a value is never negative."""
     op, operands = expression.op, expression.operands
     if op in ("+", "*", "min"):
-        if all(map(_is_without_sign, operands)):
+        if all(_is_without_sign(operand, positive) for operand in operands):
             return True
-    elif op == "//":
-        return _is_without_sign(operands[0])
-    elif op == "%" or (op == "max" and any(map(_is_without_sign, operands))):
+    elif op in ("//", "%") and _may_divide(operands[1], positive):
+        return op == "%" or _is_without_sign(operands[0], positive)
+    elif op == "max" and any(_is_without_sign(operand, positive) for operand in operands):
         return True
-    return is_nonnegative(expression)
+    return is_nonnegative(expression, positive)
 
 
 # The normal form.

@@ -61,11 +61,14 @@ class Access:
         return {**values, **dict.fromkeys(positions, 0)}
 
 
-def access_of(tensor: Level, programs: Indices | None = None) -> Access:
+def access_of(
+    tensor: Level, programs: Indices | None = None, placed: Indices | None = None
+) -> Access:
     """The access of a program of an arranged tensor.
 
     Args:
         programs: names of the program's position, to have several tensors share them.
+        placed: the position in the tensor's outermost level; by default the program's.
 
     Raises:
         ArrangementError: the levels do not belong together.
@@ -75,8 +78,10 @@ def access_of(tensor: Level, programs: Indices | None = None) -> Access:
         programs = positions("program", tensor.shape)
     middle, tile = levels[1:-1], levels[-1]
     tile_shape: Shape = tile.shape if len(levels) > 1 else ()
+    if placed is None:
+        placed = programs
     # Where the grid is of size 1 there is one position.
-    placed = tuple(constant(0) if p.leaf.extent == 1 else p for p in programs)
+    placed = tuple(p.substitute({q: 0 for q in programs if q.leaf.extent == 1}) for p in placed)
     chosen = [positions(f"selection_{depth}", level.shape) for depth, level in enumerate(middle)]
     lanes = positions("lane", tile_shape)
     indices_of_levels = [placed, *chosen, *([lanes] if len(levels) > 1 else [])]
@@ -117,9 +122,12 @@ def positions(name: str, shape: Shape) -> Indices:
 
 
 def is_power_of_two(size: Expression) -> bool:
-    """Whether a size is known to be a power of two."""
+    """Whether a size is known to be a power of two.
+
+    So it is where the tuner chooses it; what a call gives need not be as it was declared.
+    """
     if isinstance(size, Symbol):
-        return size.op == "leaf" and size.power_of_two
+        return size.op == "leaf" and size.meta and size.power_of_two
     return size > 0 and size & (size - 1) == 0
 
 

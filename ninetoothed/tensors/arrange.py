@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, located_where_too_deep
-from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.simplify import difference
+from ninetoothed.tensors import grids
 from ninetoothed.tensors.access import Access, access_of, positions
+from ninetoothed.tensors.grids import Places
 from ninetoothed.tensors.level import named, verify_operations
 from ninetoothed.tensors.metaops import Evaluate, Indices, Shape, shape_text
 from ninetoothed.tensors.tensor import Tensor
@@ -74,33 +74,64 @@ class Arrangement:
 
     Attributes:
         parameters: in the order of the application.
-        grid: the outermost shape that all tensors share; one program runs for each element.
+        grid: the outermost shape that all tensors share, dimensions of size 1 aside; one program runs
+            for each element of it.
         programs: the names of the program's position in it.
         accesses: by parameter.
+        places: by parameter, how its outermost shape lies in the grid; see `grids`.
     """
 
     parameters: tuple[Parameter, ...]
     grid: Shape
     programs: Indices
     accesses: Mapping[str, Access]
+    places: Mapping[str, Places]
 
-    def verify(self, evaluate: Evaluate) -> tuple[int, ...]:
-        """Checks the meta-operations and the outermost rule on known sizes; gives the grid.
+    def verify(self, evaluate: Evaluate, touched: Collection[str] | None = None) -> tuple[int, ...]:
+        """Checks the meta-operations and the rule of arrangement on known sizes; gives the grid.
+
+        Args:
+            touched: the tensors that take part, by default all.
 
         Raises:
             ArrangementError: the sizes do not fit.
         """
-        for parameter in self.parameters:
-            if parameter.kind == "tensor" and parameter.tensor is not None:
+        shapes: dict[str, tuple[int, ...]] = {}
+        for parameter in self.tensors:
+            if touched is None or parameter.name in touched:
+                assert parameter.tensor is not None
                 verify_operations(parameter.tensor, f"`{parameter.name}`", evaluate)
-        shapes = {
-            parameter.name: tuple(max(evaluate(size), 0) for size in parameter.levels[0])
-            for parameter in self.parameters
-            if parameter.kind == "tensor"
-        }
-        if len(set(shapes.values())) > 1:
-            raise mismatch(shapes)
-        return next(iter(shapes.values()), ())
+                shapes[parameter.name] = tuple(max(evaluate(n), 0) for n in parameter.levels[0])
+        grid = tuple(max(evaluate(size), 0) for size in self.grid)
+        for name, shape in shapes.items():
+            if not grids.agrees(shape, grid, self.places[name]):
+                raise mismatch(shapes)
+        return grid
+
+    @property
+    def tensors(self) -> tuple[Parameter, ...]:
+        """The parameters that are tensors."""
+        return tuple(p for p in self.parameters if p.kind == "tensor")
+
+    def by_number(self) -> Arrangement:
+        """The same, each tensor's element found by the program's number: right in whichever dimensions
+        sizes are 1, and dearer."""
+        return _placed(self.parameters, self.grid, dict.fromkeys(self.places))
+
+    def among(self, names: Collection[str], location: Location | None = None) -> Arrangement:
+        """The same, for a program that touches these tensors: the others are exempt from the rule.
+
+        Raises:
+            ArrangementError: the outermost shapes of these provably differ.
+        """
+        shapes = {p.name: p.levels[0] for p in self.tensors if p.name in names}
+        if not grids.may_agree(list(shapes.values())):
+            raise mismatch(shapes, location)
+        if len(shapes) in (0, len(self.tensors)):
+            return self
+        grid = grids.common(list(shapes.values()))
+        places = {p.name: grids.places(p.levels[0], grid) for p in self.tensors}
+        return _placed(self.parameters, grid, places, location)
 
 
 def arrange(
@@ -109,7 +140,7 @@ def arrange(
     """Calls the arrangement once and pairs what comes back with the application's parameters.
 
     Raises:
-        ArrangementError: counts do not match, or the outermost shapes provably differ.
+        ArrangementError: counts do not match, or levels do not belong together.
     """
     return pair(arranged_by(arrangement, tensors), application)
 
@@ -177,21 +208,30 @@ def pair(arranged: Sequence[Any], application: Callable[..., Any]) -> Arrangemen
         raise ArrangementError(
             f"`{application.__name__}` has no arranged tensor; at least one is needed", location
         )
-    _check_outermost(tensors, location)
-    grid = tuple(
-        min((parameter.levels[0][dim] for parameter in tensors), key=lambda size: len(str(size)))
-        for dim in range(len(tensors[0].levels[0]))
-    )
+    shapes = [parameter.levels[0] for parameter in tensors]
+    grid = grids.common(shapes)
+    places = {p.name: grids.places(p.levels[0], grid) for p in tensors}
+    return _placed(parameters, grid, places, location)
+
+
+def _placed(
+    parameters: tuple[Parameter, ...],
+    grid: Shape,
+    places: Mapping[str, Places],
+    location: Location | None = None,
+) -> Arrangement:
     programs = positions("program", grid)
     accesses = {}
-    for parameter in tensors:
-        assert parameter.tensor is not None
+    for parameter in parameters:
+        if parameter.kind != "tensor" or parameter.tensor is None:
+            continue
+        own = grids.positions_in(parameter.levels[0], grid, programs, places[parameter.name])
         try:
-            accesses[parameter.name] = access_of(parameter.tensor, programs)
+            accesses[parameter.name] = access_of(parameter.tensor, programs, own)
         except ArrangementError as error:
             message = f"parameter `{parameter.name}`: {error.message}"
             raise ArrangementError(message, error.location or location) from error
-    return Arrangement(parameters, grid, programs, accesses)
+    return Arrangement(parameters, grid, programs, accesses, places)
 
 
 def _paired(
@@ -230,26 +270,14 @@ def _parameter(name: str, value: Any) -> Parameter:
     return Parameter(name, "tensor", value)
 
 
-def _check_outermost(tensors: Sequence[Parameter], location: Location) -> None:
-    first = tensors[0].levels[0]
-    for parameter in tensors[1:]:
-        shape = parameter.levels[0]
-        differs = len(shape) != len(first)
-        for a, b in zip(first, shape):
-            low, high = interval(difference(a, b))
-            differs = differs or low > 0 or high < 0
-        if differs:
-            raise mismatch({p.name: p.levels[0] for p in tensors}, location)
-
-
 def mismatch(
     shapes: Mapping[str, Sequence[Any]], location: Location | None = None
 ) -> ArrangementError:
     """The error that the outermost shapes are not the same, naming each."""
     lines = "\n".join(f"  {name}: {shape_text(shape)}" for name, shape in shapes.items())
     return ArrangementError(
-        "the outermost shapes of the arranged tensors must be the same, one program for each "
-        f"element, but they are\n{lines}\nTile or expand the tensors until they match.",
+        "the outermost shapes of the arranged tensors must be the same, dimensions of size 1 aside, one "
+        f"program for each element, but they are\n{lines}\nTile or expand the tensors until they match.",
         location,
     )
 

@@ -141,11 +141,11 @@ def _check_shape(tensor: Level, value: Any, replaced: Rewrite) -> None:
 
 
 def _check_bounds(symbol: Symbol, value: Expression) -> None:
-    """What was simplified by a symbol's bounds would be wrong beyond them."""
+    """What was simplified because no size is negative would be wrong for one that is."""
     low, high = interval(symbol)
     if isinstance(value, int) and not low <= value <= high:
         raise ArrangementError(
-            f"subs got {value} for `{symbol}`, which is declared with bounds of {low} to {high}",
+            f"subs got {value} for `{symbol}`, which is {low} or more",
             caller_location(),
         )
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import ArrangementError, Location, caller_location, warn_of_declaration
 from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.symbols.simplify import simplify
@@ -56,6 +57,7 @@ class Level:
     Attributes:
         display_name: the application's name for it, where it has none of its own.
         origin: the operation that made this level; None for a source.
+        location: where the user declared the source, or assigned its element type.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Level:
         self.constexpr = constexpr
         self.default = default
         self.origin: Origin | None = None
+        self.location = caller_location()
         self._source: Level | None = None
         self._shape = shape
         self._dtype = dtype
@@ -124,7 +127,11 @@ class Level:
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
-        self._dtype = dtype if isinstance(dtype, Level) else checked_dtype(dtype)
+        if isinstance(dtype, Level):
+            self._dtype = dtype
+            return
+        self.location = caller_location()
+        self._dtype = checked_dtype(dtype, self.location)
 
     @property
     def source(self: LevelT) -> LevelT:
@@ -231,6 +238,7 @@ def made_level(shape: Shape, origin: Origin, source: LevelT) -> LevelT:
     result.constexpr = False
     result.default = UNSET
     result.origin = origin
+    result.location = source.location
     result._source = source
     result._shape = shape
     result._strides = ()
@@ -289,31 +297,35 @@ def verify_operations(tensor: Level, subject: str, evaluate: Evaluate) -> None:
     Raises:
         ArrangementError: the sizes do not fit one; ``subject`` is what it calls the tensor.
     """
-    seen: set[int] = set()
-    pending = list(tensor.levels)
-    while pending:
-        level = pending.pop()
-        origin = level.origin
-        if origin is None or id(level) in seen:
-            continue
-        seen.add(id(level))
-        operation = origin.operation
+    for operation in operations(tensor):
         try:
             operation.verify(evaluate)
         except Misfit as misfit:
             shape = tuple(map(evaluate, operation.operand[0]))
             raise misfit.error(operation.name, subject, shape, operation.location) from None
-        pending += origin.operands
 
 
-def checked_dtype(dtype: Any) -> Any:
-    """An element type as ours, Python's own among them."""
-    if dtype is None or isinstance(dtype, dtypes.DType):
-        return dtype
-    if isinstance(dtype, type) and dtypes.of_python(dtype) is not None:
-        return dtypes.of_python(dtype)
-    raise ArrangementError(
-        f"{dtype!r} is not an element type; use one of ninetoothed.{', '.join(dtypes.NAMES)}, "
-        "Python's int, float or bool, or None for whatever is given",
-        caller_location(),
-    )
+def operations(tensor: Level) -> Iterator[MetaOperation]:
+    """All meta-operations that made a tensor, the last first; one that made two levels comes twice."""
+    seen: set[int] = set()
+    pending = list(tensor.levels)
+    while pending:
+        level = pending.pop()
+        if level.origin is None or id(level) in seen:
+            continue
+        seen.add(id(level))
+        yield level.origin.operation
+        pending += level.origin.operands
+
+
+def checked_dtype(dtype: Any, location: Location | None) -> DType | None:
+    """What was declared as an element type, as ours; None, and a warning, for what is none."""
+    found = None if dtype is None else dtypes.element_type(dtype)
+    if dtype is not None and found is None:
+        warn_of_declaration(
+            f"dtype={dtype!r} is no element type and is ignored: the tensor takes any. Use one of "
+            f"ninetoothed.{', '.join(dtypes.NAMES)}, one of a framework's, Python's int, float or "
+            "bool, a name of these, or None for whatever is given",
+            location,
+        )
+    return found

@@ -6,6 +6,7 @@ indices of the levels that it was given. Nothing here knows of tensors' data, pr
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +145,17 @@ def _shown(value: Expression, known: int) -> str:
 
 def _at_least_zero(size: Expression) -> Expression:
     """A size that may be the number of tiles where not even one fits, an expression below 0."""
-    return size if is_nonnegative(size) else simplify(maximum(size, 0))
+    return size if is_nonnegative(size) or _is_checked(size) else simplify(maximum(size, 0))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_checked(size: Expression) -> bool:
+    """Whether only a constant of the call that is 0 or less can make a size negative.
+
+    `Tile.verify` refuses a call in which it does.
+    """
+    given = [s for s in as_symbol(size).leaves() if s.constexpr and s.leaf.role == "symbol"]
+    return bool(given) and not is_nonnegative(size) and is_nonnegative(size, frozenset(given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,18 +211,26 @@ class Tile(MetaOperation):
         return list(itertools.compress(self.conditions(*indices), is_side_by_side))
 
     def verify(self, evaluate: Evaluate) -> None:
-        for dim, (tile, stride, dilation) in enumerate(
-            zip(self.tile_shape, self.strides, self.dilation)
-        ):
-            if self.whole[dim]:
-                continue
-            for what, value in (("tile size", tile), ("stride", stride), ("dilation", dilation)):
-                known = evaluate(value)
-                if known < 1:
-                    raise Misfit(
-                        f"a {what} of {_shown(value, known)} in dimension {dim}",
-                        f"a {what} of at least 1",
-                    )
+        for dim, what, value in self.checked():
+            known = evaluate(value)
+            if known < 1:
+                raise Misfit(
+                    f"a {what} of {_shown(value, known)} in dimension {dim}",
+                    f"a {what} of at least 1",
+                )
+
+        for dim, size in enumerate(self.input):
+            if _is_checked(size) and (known := evaluate(size)) < 0:
+                raise Misfit(
+                    f"a size of {_shown(size, known)} in dimension {dim}", "a size of at least 0"
+                )
+
+    def checked(self) -> Iterator[tuple[int, str, Expression]]:
+        """What must be at least 1, with its dimension and what it is."""
+        for dim, values in enumerate(zip(self.tile_shape, self.strides, self.dilation)):
+            if not self.whole[dim]:
+                for what, value in zip(("tile size", "stride", "dilation"), values):
+                    yield dim, what, value
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,8 @@ class Tensor(Level):
     Args:
         ndim: the number of dimensions; may be left out where ``shape`` is given.
         shape: an int, a Symbol or None ("symbolic") for each dimension.
-        dtype: an element type, Python's int, float or bool, or None for "whatever is given".
+        dtype: an element type of ours, of a framework's or NumPy's, the name of one, Python's int, float
+            or bool, or None for "whatever is given". A promise: another is warned of, and taken.
         jagged_dim: the tensor is packed values with offsets, and this dimension varies.
         other: what an out-of-bounds element reads as.
         shape_options: keywords of the sizes' Symbols: one dict, or a tuple of dict-or-None.
@@ -99,7 +100,7 @@ class Tensor(Level):
         )
         super().__init__(
             sizes,
-            checked_dtype(dtype),
+            checked_dtype(dtype, caller_location()),
             name=name,
             jagged_dim=jagged_dim,
             other=_checked_other(other),
@@ -293,7 +294,6 @@ def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any], ser
             f"shape_options[{dim}]={options!r}: {said}; the keywords are those of Symbol",
             caller_location(),
         ) from error
-    lower = made.lower_bound if options.get("lower_bound") is not None else 0
     return Leaf(
         name,
         role="size",
@@ -301,8 +301,9 @@ def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any], ser
         dim=dim,
         constexpr=made.constexpr,
         meta=False,
-        lower_bound=lower,
+        lower_bound=options.get("lower_bound"),
         upper_bound=options.get("upper_bound"),
-        power_of_two=made.power_of_two,
+        power_of_two=bool(options.get("power_of_two")),
         serial=serial,
+        location=made.location,
     )

@@ -218,6 +218,20 @@ class ReadingChecks(Expectations):
                 f"the element type of a tensor of {dtype} is read as {found}: the wrong dtype",
             )
 
+    def test_dtypes_can_be_declared(self) -> None:
+        owns_dtype = self.frontend.owns_dtype
+        for native, dtype in self.frontend.dtypes().items():
+            if isinstance(native, str):
+                # As a name it means what it means to everybody.
+                continue
+            is_owned = owns_dtype is not None and owns_dtype(type(native))
+            found = self.frontend.dtype_of(native) if is_owned else dtypes.element_type(native)
+            expect(
+                found is dtype,
+                f"Tensor(dtype={native!r}) means {found}, and `dtypes` says {dtype}: `owns_dtype` "
+                "must say yes to the type of the framework's dtypes",
+            )
+
     def test_item(self) -> None:
         numbers: list[tuple[Any, dtypes.DType]] = [(-3, dtypes.int64), (2.5, dtypes.float32)]
         numbers += [(7, dtypes.int32), (True, dtypes.bool)]

@@ -7,6 +7,7 @@ a time is measured, briefly at first, at length where it may win. Each time is k
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import statistics
@@ -40,6 +41,9 @@ _MOST_NEIGHBOURS, _HOPELESS = 12, 2.0
 
 #: So many that are tried together, the most promising ones, are measured again in peace.
 _MOST_AGAIN = 16
+
+#: So many failures are told of where all failed.
+_MOST_TOLD = 24
 
 #: So many of the best that were measured have their neighbours tried.
 _MOST_CENTRES = 2
@@ -116,6 +120,11 @@ class Search(Generic[Compiled]):
             # Where all of the first fail, the next are tried, whatever it takes.
             self._try_all(self._space.starts(count) if not self._failures else remaining[:count])
             remaining = [config for config in remaining if config not in self._failures]
+        if not self._times:
+            for config in self._space.instead(self._failures):
+                self._try_all([config])
+                if self._times:
+                    break
         centres: set[Config] = set()
         while not self._is_over() and len(centres) < len(self._times):
             ranked = sorted(self._times, key=self._ranking)
@@ -249,15 +258,15 @@ class Search(Generic[Compiled]):
 
 
 def first_working(
-    name: str, configs: Iterable[Config], compile_config: Callable[[Config], Compiled]
+    name: str, space: Space, compile_config: Callable[[Config], Compiled]
 ) -> tuple[Config, Compiled]:
     """The best ranked configuration that compiles and fits: what is used without a search.
 
     Raises:
         CompilationError: every configuration failed; the reasons are listed.
     """
-    failures = {}
-    for config in configs:
+    failures: dict[Config, str] = {}
+    for config in itertools.chain(space.ranked, space.instead(failures)):
         try:
             return config, compile_config(config)
         except (CompilationError, DeviceError) as error:
@@ -267,7 +276,10 @@ def first_working(
 
 def all_failed(name: str, failures: Mapping[Config, str]) -> CompilationError:
     """The error that says why no configuration can be used."""
-    listed = "\n".join(f"  {config}: {why.splitlines()[0]}" for config, why in failures.items())
+    told = list(failures.items())
+    listed = "\n".join(f"  {config}: {why.splitlines()[0]}" for config, why in told[:_MOST_TOLD])
+    if len(told) > _MOST_TOLD:
+        listed += f"\n  and {len(told) - _MOST_TOLD} more"
     return CompilationError(
         f"None of the {len(failures)} configurations of {name!r} can be used. "
         f"Narrow the bounds of its block sizes.\n{listed}"

@@ -10,11 +10,14 @@ import itertools
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import NineToothedError, near
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition
 
 #: The bounds of a meta symbol that has none.
 LOWER_BOUND = 32
@@ -22,6 +25,9 @@ UPPER_BOUND = 1024
 
 DEFAULT_NUM_WARPS = (4, 8)
 DEFAULT_NUM_STAGES = (2, 3, 4, 5)
+
+#: So many configurations are listed where none fits a call.
+_MOST_SHOWN = 12
 
 #: A space larger than this is thinned whatever was asked for.
 _LARGEST_SPACE = 4096
@@ -115,6 +121,60 @@ def allowance() -> float:
 # The space.
 
 
+@dataclass(frozen=True)
+class _MetaSymbol:
+    """A meta symbol under the name that it has in a kernel."""
+
+    name: str
+    lower_bound: int
+    upper_bound: int
+    power_of_two: bool
+
+
+def values_of(kernel: Definition) -> list[Config]:
+    """What a kernel's meta symbols may be, the least first, whatever the call; see `space`."""
+    symbols = [
+        _MetaSymbol(kernel.names[s], s.lower_bound or 1, s.upper_bound or 1, s.power_of_two)
+        for s in kernel.meta_symbols
+    ]
+    return space(symbols)
+
+
+def fitting(configs: Iterable[Config], check: Callable[[Config], object]) -> list[Config]:
+    """Those that fit a call.
+
+    Args:
+        check: raises an error of ours for one that does not.
+
+    Raises:
+        NineToothedError: none does. It is what the first one raised, and says which were looked at.
+    """
+    found, errors = [], {}
+    for config in configs:
+        try:
+            check(config)
+        except NineToothedError as error:
+            errors[config] = error
+        else:
+            found.append(config)
+    if errors and not found:
+        raise _none_fits(errors)
+    return found
+
+
+def _none_fits(errors: Mapping[Config, NineToothedError]) -> NineToothedError:
+    first = next(iter(errors.values()))
+    if all(error.message == first.message for error in errors.values()):
+        return first
+    listed = ["  " + ", ".join(f"{n}={value}" for n, value in config.values) for config in errors]
+    shown = listed[:_MOST_SHOWN]
+    if len(listed) > len(shown):
+        shown.append(f"  and {len(listed) - len(shown)} more, to{listed[-1][1:]}")
+    lines = "\n".join(shown)
+    message = f"{first.message}\nSo it is, or alike, in each configuration. These were looked at:\n{lines}"
+    return type(first)(message, first.location)
+
+
 def space(symbols: Iterable[Any]) -> list[Config]:
     """All values, or the most promising and a spread of the rest where they are many; for one warp.
 
@@ -176,15 +236,24 @@ class Space:
         costs: what each is estimated to take; infinite where it cannot fit. Those are left out,
             unless none seems to fit: an estimate must not make a kernel impossible.
         largest: at most so many, the most promising; at least 1.
+        others: those that are of no interest unless all of these fail.
     """
 
-    def __init__(self, costs: Mapping[Config, float], largest: int | None = None) -> None:
+    def __init__(
+        self,
+        costs: Mapping[Config, float],
+        largest: int | None = None,
+        others: Mapping[Config, float] | None = None,
+    ) -> None:
         if largest is not None and largest < 1:
             raise NineToothedError(f"max_num_configs must be at least 1, got {largest}.")
-        order = sorted(costs, key=lambda config: (costs[config], _strangeness(config), str(config)))
-        fitting = [config for config in order if costs[config] < math.inf]
-        self.ranked = (fitting or order)[:largest]
-        self.costs = {config: costs[config] for config in self.ranked}
+        self.costs = {**(others or {}), **costs}
+        order = sorted(self.costs, key=self._ranking)
+        wanted = [config for config in order if config in costs]
+        suited = [config for config in wanted if costs[config] < math.inf]
+        self.ranked = (suited or wanted)[:largest]
+        taken = set(self.ranked)
+        self._others = [config for config in order if config not in taken]
         self._alike: dict[Config | None, list[Config]] = {}
         axes: dict[str, set[int]] = {}
         for config in self.ranked:
@@ -193,8 +262,24 @@ class Space:
                 axes.setdefault(name, set()).add(value)
         self._axes = {name: sorted(values) for name, values in axes.items()}
 
+    def _ranking(self, config: Config) -> tuple[float, float, str]:
+        return self.costs[config], _strangeness(config), str(config)
+
     def __len__(self) -> int:
         return len(self.ranked)
+
+    def instead(self, failed: Collection[Config]) -> Iterator[Config]:
+        """What is tried where all that were ranked failed: smaller ones, the most promising first.
+
+        Args:
+            failed: grows as more fail.
+        """
+        others = list(self._others)
+        while others:
+            least = min(map(_size, failed))
+            chosen = next((config for config in others if _size(config) < least), others[0])
+            others.remove(chosen)
+            yield chosen
 
     def starts(self, count: int) -> list[Config]:
         """The most promising, but of those that differ in warps, stages and options alone a few."""
@@ -221,7 +306,7 @@ class Space:
         moves = [(step,) for step in steps] + [pair for pair in pairs if pair[0][0] != pair[1][0]]
         # In the same place: other options. Elsewhere the same ones, though their values may differ:
         # into how many parts a reduction is split depends on the tiles.
-        found = set(self._alike[replace(config, options=())]) - {config}
+        found = set(self._alike.get(replace(config, options=()), ())) - {config}
         names = [name for name, _ in config.options]
         for move in moves:
             for other in self._alike.get(self._moved(config, move), ()):
@@ -234,6 +319,8 @@ class Space:
         coordinates = _coordinates(config)
         for name, by in steps:
             values = self._axes[name]
+            if coordinates[name] not in values:
+                return None
             place = values.index(coordinates[name]) + by
             if not 0 <= place < len(values):
                 return None
@@ -244,6 +331,10 @@ class Space:
 
 #: What the axes of warps and stages are called among those of the symbols: no symbol's name.
 _WARPS, _STAGES = "number of warps", "number of stages"
+
+
+def _size(config: Config) -> int:
+    return math.prod(value for _, value in config.values)
 
 
 def _coordinates(config: Config) -> dict[str, int]:

@@ -182,8 +182,11 @@ def default_symbols(
 
 
 def within_bounds(symbol: Symbol, value: int) -> int:
-    """The value next to this one that a symbol may have: expressions are simplified by its bounds."""
+    """The value next to this one that a symbol was declared to have."""
     low, high = interval(symbol)
+    if not symbol.meta:
+        low = low if symbol.lower_bound is None else symbol.lower_bound
+        high = high if symbol.upper_bound is None else symbol.upper_bound
     return int(min(max(value, low), high))
 
 

@@ -79,11 +79,11 @@ def test_positional_constexprs_come_in_the_order_in_which_the_arrangement_names_
     assert y.tolist() == [4, 6, 8]
 
 
-def test_a_constexprs_bounds_default():
-    """Bounds default to 1 … 2^20."""
+def test_a_constexpr_has_no_default_bounds():
+    """No default bounds (0 and negative values are values)."""
     symbol = Symbol("s", constexpr=True)
 
-    assert (symbol.lower_bound, symbol.upper_bound) == (1, 2**20)
+    assert (symbol.lower_bound, symbol.upper_bound) == (None, None)
 
 
 def test_a_meta_symbol_is_chosen_by_the_tuner():

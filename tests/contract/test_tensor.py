@@ -445,15 +445,6 @@ def test_none_is_whatever_is_given(dtype):
         assert torch.equal(y, arange(size, dtype=dtype) * 2)
 
 
-def test_a_declared_element_type_is_required_of_the_argument():
-    def application(x, y):
-        y = x  # noqa: F841
-
-    kernel = ninetoothed.make(tiles, application, vectors(2, dtype=ninetoothed.float16))
-    with pytest.raises(ArgumentError, match="`x` has elements of float32.*float16"):
-        kernel(arange(5), empty(5), B=4)
-
-
 def test_attributes():
     """`.shape`, `.ndim`, `.dtype`, `.source`, `.strides`."""
     x = Tensor(2, dtype=ninetoothed.int8)

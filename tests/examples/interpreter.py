@@ -22,7 +22,7 @@ import triton.language as tl
 
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
-from ninetoothed.backends.numpy.execution.planning import choose_meta
+from ninetoothed.backends.numpy.execution.planning import fitting_meta
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices as choosing
@@ -73,10 +73,9 @@ class Interpreter(Backend):
     def plan(self, kernel: Any, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """The plan of a call of this key."""
         known = kernel.environment(call)
-        levels = [parameter.levels for parameter in kernel.tensor_parameters]
-        chosen = choose_meta(kernel.meta_symbols, levels, known)
+        chosen = fitting_meta(kernel, call, known)
         environment = known | chosen
-        check_meetings(kernel, call, environment, kernel.verified_grid(environment))
+        check_meetings(kernel, call, environment, kernel.verified_grid(environment, call))
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)
@@ -115,7 +114,7 @@ class Interpreter(Backend):
                 # As on a device that holds few at a time.
                 launched = min(launched, 3)
             return specialized.emitted, launched, specialized
-        grid = kernel.verified_grid(environment)
+        grid = kernel.verified_grid(environment, call)
         # All that the source cannot do without: an empty tile has another width.
         empty = facts_of(kernel, environment, grid).empty
         return emit(replace(generic(kernel), facts=CallFacts(empty=empty))), math.prod(grid), None

@@ -30,6 +30,11 @@ class Broken:
     words: tuple[str, ...] = field(default=())
 
 
+class _Kind:
+    def __repr__(self) -> str:
+        return "toy.kind"
+
+
 def _names(**functions: Any) -> Callable[[], dict[str, Any]]:
     return lambda: {"current_stream": toy.current_stream, **functions}
 
@@ -88,6 +93,12 @@ BROKEN = (
         lambda: {"dtypes": _wrong_dtypes},
         "test_dtypes",
         ("a tensor of float16 is read as bfloat16", "wrong dtype"),
+    ),
+    Broken(
+        "dtypes of nobody's",
+        lambda: {"dtypes": lambda: {_Kind(): dtypes.float32, **toy.FIELDS["dtypes"]()}},
+        "test_dtypes_can_be_declared",
+        ("Tensor(dtype=toy.kind) means None", "`owns_dtype`"),
     ),
     Broken(
         "stale pointer",

@@ -26,7 +26,7 @@ class TorchKit(FrontendConformance):
     def from_numpy(self, array):
         import torch
 
-        dtype = self.frontend.native_dtype(dtypes.from_numpy(array.dtype))
+        dtype = self.frontend.native_dtype(dtypes.element_type(array.dtype))
         return torch.from_numpy(bits(array).copy()).view(dtype).to(self.place)
 
     def to_numpy(self, tensor):
@@ -66,7 +66,7 @@ class PaddleKit(FrontendConformance):
     def from_numpy(self, array):
         import paddle
 
-        dtype = dtypes.from_numpy(array.dtype)
+        dtype = dtypes.element_type(array.dtype)
         made = paddle.to_tensor(self._known_to_paddle(array), place=self.place)
         return made if dtype is self._element_type(made) else self._seen_as(made, dtype)
 

@@ -49,7 +49,7 @@ def tiled(array, block, middle=(), grid=None, other=None):
     parameter = types.SimpleNamespace(levels=levels)
     strides = (array.strides[0] // array.itemsize,)
     addressing = Addressing(parameter, access, {})
-    dtype = dtypes.from_numpy(array.dtype)
+    dtype = dtypes.element_type(array.dtype)
     return TensorPlan("tensor", addressing, array.shape, strides, dtype, other, None)
 
 

@@ -13,7 +13,7 @@ from ninetoothed.language import dtypes
 
 def memory_of(view):
     strides = [stride // view.itemsize for stride in view.strides]
-    return Memory("x", view.ctypes.data, view.shape, strides, dtypes.from_numpy(view.dtype))
+    return Memory("x", view.ctypes.data, view.shape, strides, dtypes.element_type(view.dtype))
 
 
 VIEWS = {

@@ -416,3 +416,15 @@ def test_a_search_elsewhere_is_waited_for_and_read(machine: Machine, monkeypatch
 
     monkeypatch.setattr(Results, "alone", alone)
     assert chosen(call) == other and machine.measured == []
+
+
+@pytest.mark.parametrize("effort", ["none", "quick"])
+def test_where_all_that_count_fail_smaller_ones_are_tried(machine: Machine, monkeypatch, effort):
+    """Whatever the estimate thinks of them."""
+    monkeypatch.setenv("NINETOOTHED_TUNE", effort)
+    definition = replace(mm.kernel.definition, max_num_configs=2)
+    machine.fails = lambda config: config["BLOCK_SIZE_M"] * config["BLOCK_SIZE_N"] > 32 * 32
+    call = product(4096, 4096, 4096)
+    chosen = Planner(definition, call).plan(addresses(call)).details["config"]
+
+    assert chosen["BLOCK_SIZE_M"] == chosen["BLOCK_SIZE_N"] == 32

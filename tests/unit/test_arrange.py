@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArrangementError
 from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.tensors import grids
+from ninetoothed.tensors.access import positions
 from ninetoothed.tensors.arrange import NO_VALUE, arrange, pair, symbols_of
 
 B = Symbol("B", constexpr=True)
@@ -128,20 +133,95 @@ def test_scalars_are_exempt():
 @pytest.mark.parametrize(
     "arrangement",
     [
-        lambda x, y: (x.tile((4,)), y.tile((4,)).unsqueeze(0)),
         lambda x, y: (x.tile((-1,)), y.tile((-1,)).unsqueeze(0).expand((2, -1)).squeeze(1)),
         lambda x, y: (x.tile((-1,)), x.tile((-1,)).expand((3,))),
-        lambda x, y: (x.tile((4,)), y.unsqueeze(0).tile((1, 4))),
+        lambda x, y: (x.tile((4,)).unsqueeze(0).expand((2, -1)), y.tile((-1,)).expand((3,))),
     ],
 )
 def test_a_mismatch_that_can_be_proved_names_every_parameter_with_its_shape(arrangement):
     with pytest.raises(ArrangementError) as caught:
-        arrange(arrangement, application, (Tensor(1), Tensor(1)))
+        arrange(arrangement, application, (Tensor(1), Tensor(1))).among({"x", "y"})
 
     lines = caught.value.message.splitlines()
     assert "outermost shapes" in lines[0]
     assert [line.split(":")[0].strip() for line in lines[1:3]] == ["x", "y"]
     assert all("(" in line for line in lines[1:3])
+
+
+def test_a_mismatch_of_tensors_that_are_not_touched_is_none():
+    found = arrange(
+        lambda x, y, z: (x.tile((-1,)), x.tile((-1,)).expand((3,)), z.tile((-1,))),
+        lambda x, y, z: None,
+        (Tensor(1), Tensor(1), Tensor(1)),
+    ).among({"y"})
+
+    assert found.grid == (3,)
+    sizes = {p.source.shape[0]: 7 for p in found.parameters}
+    assert found.verify(known(sizes), {"y"}) == (3,)
+
+
+A, C = Tensor(2, name="a").shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "grid", "expected"),
+    [
+        ((A, C), (A, C), (0, 1)),
+        ((A, C, 1), (A, C), (0, 1, None)),
+        ((A, 1, C), (1, A, C), (1, None, 2)),
+        ((1, 1), (1,), (None, None)),
+        # Which dimension is 1 shows in the call: here the one that is not the grid's.
+        ((C, A, C), (A, C), (None, 0, 1)),
+        ((A, C), (A, 1), (0, None)),
+        # It could be either.
+        ((C, C + 1), (A,), None),
+    ],
+)
+def test_places_in_the_grid(shape, grid, expected):
+    assert grids.places(shape, grid) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "grid", "placed", "expected"),
+    [
+        ((3, 4), (3, 4), (0, 1), True),
+        ((3, 4), (3, 5), (0, 1), False),
+        ((3, 4, 1), (3, 4), (0, 1, None), True),
+        ((3, 4, 2), (3, 4), (0, 1, None), False),
+        ((3,), (3, 2), (0,), False),
+        ((3, 1), (1, 3), None, True),
+        ((3, 2), (2, 3), None, False),
+        ((), (1, 1), (), True),
+    ],
+)
+def test_known_shapes_agree_or_not(shape, grid, placed, expected):
+    assert grids.agrees(shape, grid, placed) is expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(1, 4), max_size=3), st.randoms(use_true_random=False))
+def test_a_position_is_that_of_the_same_number(sizes, random):
+    """Whatever dimensions of size 1 stand between the others."""
+
+    def spread():
+        shape = list(sizes)
+        for _ in range(random.randint(0, 2)):
+            shape.insert(random.randint(0, len(shape)), 1)
+        return shape
+
+    shape, grid = spread(), spread()
+    # As symbols: which are 1 is not known.
+    names = Tensor(len(shape)).shape, Tensor(len(grid)).shape
+    values = dict(zip((*names[0], *names[1]), (*shape, *grid)))
+    programs = positions("program", names[1])
+    for placed in {grids.places(*names), None}:
+        if not grids.agrees(shape, grid, placed):
+            continue
+        found = grids.positions_in(names[0], names[1], programs, placed)
+        for number, place in enumerate(np.ndindex(*grid)):
+            known_values = {**values, **dict(zip(programs, place))}
+            where = tuple(int(as_symbol(e).evaluate(known_values)) for e in found)
+            assert where == tuple(np.unravel_index(number, shape)) if shape else where == ()
 
 
 def known(values):

@@ -95,6 +95,33 @@ def test_a_type_that_nobody_owns_names_the_known_frontends(manager):
         manager.frontend_of(list)
 
 
+def test_a_frontends_dtypes_are_asked_for_once_it_owns_one(manager):
+    """Asking may import the framework."""
+    kinds, asked = (Toy(), Toy()), []
+
+    def known():
+        asked.append(True)
+        return {kinds[0]: dtypes.float32}
+
+    owns = owns_types((Toy.__module__, "Toy"))
+    manager.register(plugin([frontend("other"), frontend(dtypes=known, owns_dtype=owns)]))
+    assert manager.element_type(Other()) is None and not asked
+    assert manager.element_type(kinds[0]) is dtypes.float32 and asked
+    assert manager.element_type(kinds[1]) is None
+
+
+def test_a_backend_knows_its_compilers_element_types(manager):
+    class Compiler(ToyBackend):
+        name = "compiler"
+
+        def element_type(self, item):
+            return dtypes.int8 if isinstance(item, Toy) else None
+
+    manager.register(plugin(backends=[ToyBackend(), Compiler()]))
+    assert manager.element_type(Toy()) is dtypes.int8
+    assert manager.element_type(Other()) is None
+
+
 def test_a_type_is_asked_about_once(manager):
     asked = []
 

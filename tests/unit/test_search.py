@@ -324,10 +324,46 @@ def test_without_a_search_the_first_that_works_is_taken() -> None:
             raise DeviceError("too large")
         return "compiled"
 
-    configs = [config(size) for size in (32, 64, 128)]
-    assert first_working("kernel", configs, compile_config) == (config(64), "compiled")
+    space = Space({config(size): size for size in (32, 64, 128)})
+    assert first_working("kernel", space, compile_config) == (config(64), "compiled")
     with pytest.raises(CompilationError, match="None of the 1 configurations"):
-        first_working("kernel", configs[:1], compile_config)
+        first_working("kernel", Space({config(32): 1.0}), compile_config)
+
+
+def test_where_all_that_count_fail_smaller_ones_are_tried(store: Cache) -> None:
+    """The most promising of those that are smaller than all that failed; then the rest."""
+    costs = {config(size): 1.0 / size for size in (32, 64, 128, 256, 512)}
+    compiled: list[int] = []
+
+    def compile_config(chosen: Config) -> Config:
+        compiled.append(chosen["SIZE"])
+        if chosen["SIZE"] > 64:
+            raise CompilationError("out of shared memory")
+        return chosen
+
+    assert first_working("kernel", Space(costs, 2), compile_config)[0] == config(64)
+    assert compiled == [512, 256, 128, 64]
+    compiled.clear()
+    some = {chosen: cost for chosen, cost in costs.items() if chosen["SIZE"] > 200}
+    found = Search(
+        "kernel",
+        Space(some, 1, costs),
+        compile_config,
+        lambda chosen, budget: 1.0,
+        Results("key", store=store),
+        QUICK,
+        workers=1,
+    ).run()
+    assert found == config(64) and compiled == [512, 256, 128, 64]
+
+
+def test_where_everything_fails_the_error_lists_what_was_tried() -> None:
+    def compile_config(chosen: Config) -> Config:
+        raise CompilationError("out of shared memory")
+
+    space = Space({config(size): 1.0 for size in (32, 64, 128)}, 1)
+    with pytest.raises(CompilationError, match="None of the 3 configurations"):
+        first_working("kernel", space, compile_config)
 
 
 def test_progress_is_for_terminals_only(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,12 +49,12 @@ def test_shape_entries_are_ints_symbols_or_none():
 @pytest.mark.parametrize(
     ("options", "dim", "constexpr", "bounds"),
     [
-        (None, 0, False, (0, None)),
-        ({"constexpr": True}, 1, True, (0, None)),
-        ((None, {"constexpr": True}), 0, False, (0, None)),
-        ((None, {"constexpr": True}), 1, True, (0, None)),
+        (None, 0, False, (None, None)),
+        ({"constexpr": True}, 1, True, (None, None)),
+        ((None, {"constexpr": True}), 0, False, (None, None)),
+        ((None, {"constexpr": True}), 1, True, (None, None)),
         (({"lower_bound": 2, "upper_bound": 8}, None), 0, False, (2, 8)),
-        ({"constexpr": True, "upper_bound": 8}, 0, True, (0, 8)),
+        ({"constexpr": True, "upper_bound": 8}, 0, True, (None, 8)),
     ],
 )
 def test_shape_options_are_the_sizes_keywords(options, dim, constexpr, bounds):
@@ -80,8 +80,8 @@ def test_shape_options_pass_over_sizes_that_are_given():
         (ninetoothed.float16, dtypes.float16),
         (ninetoothed.bool, dtypes.bool),
         (ninetoothed.float8_e4m3, dtypes.float8_e4m3),
-        (int, dtypes.of_python(int)),
-        (float, dtypes.of_python(float)),
+        (int, dtypes.int64),
+        (float, dtypes.float64),
         (bool, dtypes.bool),
     ],
 )
@@ -126,8 +126,6 @@ def test_keeps_what_it_is_told():
         ({"ndim": 2, "jagged_dim": "1"}, "jagged_dim.*an int"),
         ({"ndim": 1, "constexpr": True}, "constexpr.*shape_options"),
         ({"ndim": 0, "value": 3}, "value.*constexpr=True"),
-        ({"ndim": 1, "dtype": "float16"}, "'float16'.*element type"),
-        ({"ndim": 1, "dtype": str}, "element type"),
         ({"ndim": 2, "shape_options": (None,)}, "shape_options.*1 entries for 2"),
         ({"ndim": 1, "shape_options": {"costexpr": True}}, "shape_options.*costexpr"),
         ({"ndim": 1, "shape_options": {"lower_bound": 3, "upper_bound": 2}}, "3 to 2"),
@@ -223,11 +221,6 @@ def test_a_shape_of_another_rank_or_kind_may_not_be_assigned(shape):
 
     with pytest.raises(ArrangementError, match="keeps its 2 dimensions"):
         x.shape = shape
-
-
-def test_an_element_type_that_is_none_may_not_be_assigned():
-    with pytest.raises(ArrangementError, match="'half'"):
-        Tensor(1).dtype = "half"
 
 
 def test_does_not_pretend_to_be_a_sequence():

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
+from ninetoothed.language.dtypes import element_type
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
+    from ninetoothed.language.dtypes import DType
     from ninetoothed.tuning.space import Effort
     from ninetoothed.tuning.tuned import Tuned
 
@@ -27,6 +29,12 @@ class TritonBackend(Backend):
         from ninetoothed.backends.triton.planning.planner import Planner
 
         return Planner(kernel, call).plan(values)
+
+    def element_type(self, item: object) -> DType | None:
+        """The element type that one of Triton's is."""
+        kind = type(item)
+        is_one = kind.__module__ == "triton.language.core" and kind.__name__ == "dtype"
+        return element_type(str(item)) if is_one else None
 
     def tune(
         self, kernel: Definition, call: Call, values: tuple[Any, ...], effort: Effort

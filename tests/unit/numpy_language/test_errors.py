@@ -56,7 +56,7 @@ _REFUSED = {
     ),
     "a cast to no type": (
         lambda: _tile("fp32[4]").to("float16"),
-        "element type, but got 'float16'",
+        "but got 'float16'",
     ),
     "a string": (lambda: _tile("fp32[4]") + "1", "a number is needed here, but got str"),
     "propagate_nan of another kind": (

@@ -18,6 +18,7 @@ from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.values.tile import Tile, lasting
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.symbols.expr import Symbol
 
@@ -173,6 +174,12 @@ def _holds(value: Any) -> bool:
     return bool(np.all(value.data)) if isinstance(value, Tile) else bool(value)
 
 
+def _is(left: Any, right: Any) -> bool:
+    """Whether two values are one object, or one element type whatever its package calls it."""
+    are_types = isinstance(left, DType) or isinstance(right, DType)
+    return left is right or (are_types and left == right)
+
+
 _CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
 
 
@@ -234,6 +241,7 @@ _HOOKS: dict[str, Any] = {
     "__or__": _logical("logical_or"),
     "__not__": _not,
     "__holds__": _holds,
+    "__is__": _is,
     "__builtin__": _builtin,
 }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.numpy.execution import checking
@@ -19,10 +20,12 @@ from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol
+from ninetoothed.tuning.space import Config, fitting, values_of
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -93,10 +96,9 @@ class NumpyPlan:
 def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     """The plan of ``kernel`` for calls like ``call``."""
     known = kernel.environment(call)
-    levels = [parameter.levels for parameter in kernel.tensor_parameters]
-    chosen = choose_meta(kernel.meta_symbols, levels, known)
+    chosen = fitting_meta(kernel, call, known)
     environment = known | chosen
-    grid = kernel.verified_grid(environment)
+    grid = kernel.verified_grid(environment, call)
     check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
@@ -121,6 +123,32 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         constants,
         scalars,
     )
+
+
+def fitting_meta(kernel: Definition, call: Call, known: Mapping[Symbol, int]) -> dict[Symbol, int]:
+    """Values for meta symbols as `choose_meta` has them, or the nearest that fit the call.
+
+    Raises:
+        ArrangementError: the sizes do not fit the arrangement, whatever these are.
+    """
+    levels = [parameter.levels for parameter in kernel.touched_parameters]
+    wanted = choose_meta(kernel.meta_symbols, levels, known)
+    if not wanted:
+        return wanted
+    with contextlib.suppress(ArrangementError):
+        kernel.verified_grid({**known, **wanted}, call)
+        return wanted
+
+    def values(config: Config) -> dict[Symbol, int]:
+        return {symbol: config[kernel.names[symbol]] for symbol in wanted}
+
+    def distance(config: Config) -> float:
+        return sum(abs(log2(value / wanted[s])) for s, value in values(config).items())
+
+    configs = fitting(
+        values_of(kernel), lambda config: kernel.verified_grid({**known, **values(config)}, call)
+    )
+    return values(min(configs, key=distance))
 
 
 def scalar(value: Any, dtype: DType | None) -> Tile:

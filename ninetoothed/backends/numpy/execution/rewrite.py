@@ -50,6 +50,7 @@ HOOKS = (
     "__or__",
     "__not__",
     "__holds__",
+    "__is__",
     "__builtin__",
 )
 

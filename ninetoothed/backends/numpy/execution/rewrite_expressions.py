@@ -178,6 +178,11 @@ class ExpressionRewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         node.left = self.visit(node.left)
         node.comparators = [self.visit(item) for item in node.comparators]
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            # A framework's element type is ours.
+            same: ast.expr = hook_call("__is__", node.left, node.comparators[0])
+            is_not = isinstance(node.ops[0], ast.IsNot)
+            return placed_at(ast.UnaryOp(ast.Not(), same) if is_not else same, node)
         if len(node.ops) == 1 or self.nested:
             return node
         # a < b < c is a < b and b < c, for tiles too, and b is made once.

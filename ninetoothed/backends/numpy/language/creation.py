@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.backends.numpy.values.promotion import checked_dtype, refuse
 from ninetoothed.backends.numpy.values.tile import Tile, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -63,8 +63,7 @@ def arange(start: Any, end: Any) -> Tile:
 
 def full(shape: Any, value: Any, dtype: DType) -> Tile:
     """A tile of ``shape`` with ``value``, a number or a one-element tile, in every element."""
-    if not isinstance(dtype, DType):
-        raise refuse(f"A tile's type is an element type such as ntl.float32, but got {dtype!r}.")
+    dtype = checked_dtype(dtype)
     if isinstance(value, Tile):
         if value.data.size != 1:
             raise refuse(f"ntl.full takes one value, but got a tile of shape {value.shape}.")
@@ -78,8 +77,7 @@ def full(shape: Any, value: Any, dtype: DType) -> Tile:
 
 def zeros(shape: Any, dtype: DType) -> Tile:
     """A tile of ``shape`` with zeros."""
-    if not isinstance(dtype, DType):
-        raise refuse(f"A tile's type is an element type such as ntl.float32, but got {dtype!r}.")
+    dtype = checked_dtype(dtype)
     return Tile(np.zeros(tile_shape(shape), dtype.numpy), dtype)
 
 

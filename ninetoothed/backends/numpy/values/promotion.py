@@ -7,6 +7,7 @@ Source: ``triton/language/semantic.py`` (``computation_type_impl``, ``integer_pr
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from ninetoothed.errors import CompilationError, caller_location
 from ninetoothed.language import dtypes
@@ -22,6 +23,14 @@ _LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 def refuse(message: str) -> CompilationError:
     """The error for an application that Triton's language would not accept, at the user's line."""
     return CompilationError(message, caller_location())
+
+
+def checked_dtype(dtype: Any) -> DType:
+    """What an application gives as a type, as ours. A name is none there."""
+    found = None if isinstance(dtype, str) else dtypes.element_type(dtype)
+    if found is None:
+        raise refuse(f"An element type such as ntl.float32 is needed here, but got {dtype!r}.")
+    return found
 
 
 def scalar_dtype(value: bool | int | float) -> DType:

@@ -38,7 +38,7 @@ from ninetoothed.backends.numpy.values.casting import (
     narrowing_cast,
 )
 from ninetoothed.backends.numpy.values.members import add_members
-from ninetoothed.backends.numpy.values.promotion import refuse, scalar_dtype
+from ninetoothed.backends.numpy.values.promotion import checked_dtype, refuse, scalar_dtype
 from ninetoothed.errors import CompilationError, caller_location, near
 from ninetoothed.language.dtypes import DType
 
@@ -141,8 +141,7 @@ class Tile:
         """
         if dtype is self.dtype and fp_downcast_rounding is None:
             return self
-        if not isinstance(dtype, DType):
-            raise refuse(f"A tile is cast to an element type, but got {dtype!r}.")
+        dtype = checked_dtype(dtype)
         if bitcast:
             return Tile(bitcast_array(self.data, self.dtype, dtype), dtype, self.marks)
         if fp_downcast_rounding is None:

@@ -19,6 +19,7 @@ from ninetoothed.backends.triton.specialization.comparisons import (
     round_of,
 )
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.verified import verified_ranges
 from ninetoothed.program.constancy import decided, is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import TileRef, walk
@@ -203,12 +204,12 @@ def _excess_of(condition: Symbol) -> Symbol | None:
     return left - right if condition.op == "<" else right - left - 1
 
 
-def greatest_excess(condition: Symbol, programs: Collection[Symbol]) -> Symbol | None:
+def greatest_excess(condition: Symbol, kernel: Definition) -> Symbol | None:
     """What is negative exactly where a condition of an access holds for all lanes and selections."""
     excess = _excess_of(condition)
     if excess is None or _reads_sequences(excess):
         return None
-    return _greatest(as_symbol(simplify(_multiplied_out(excess))), programs)
+    return _greatest(as_symbol(simplify(_multiplied_out(excess))), kernel)
 
 
 def _multiplied_out(expression: Symbol) -> Symbol:
@@ -242,24 +243,24 @@ def _count(excess: Symbol, variable: str, kernel: Definition) -> Symbol | None:
         return None
     (current,) = rounds
     step = _slope(excess, current)
-    if step is None or interval(step)[0] < 1:
+    if step is None or interval(step, verified_ranges(kernel))[0] < 1:
         return None
-    greatest = _greatest(excess.substitute({current: 0}), kernel.arrangement.programs)
+    greatest = _greatest(excess.substitute({current: 0}), kernel)
     if greatest is None:
         return None
     # step * round + greatest < 0
     return as_symbol(simplify((step - 1 - greatest) // step))
 
 
-def _greatest(expression: Symbol, programs: Collection[Symbol]) -> Symbol | None:
+def _greatest(expression: Symbol, kernel: Definition) -> Symbol | None:
     """The greatest value over all lanes and selections; None where it is not affine in them."""
     for leaf in dict.fromkeys(expression.leaves()):
-        if not _is_index(leaf) or leaf in programs:
+        if not _is_index(leaf) or leaf in kernel.arrangement.programs:
             continue
         slope = _slope(expression, leaf)
         if slope is None:
             return None
-        low, high = interval(slope)
+        low, high = interval(slope, verified_ranges(kernel))
         if low < 0 < high:
             return None
         last = as_symbol(leaf.leaf.extent) - 1

@@ -38,10 +38,9 @@ def conditions(
 @analysis
 def excesses(kernel: Definition) -> tuple[tuple[tuple[str, int], Symbol], ...]:
     """What is negative where a condition holds for all of a program's elements, for each condition."""
-    programs = kernel.arrangement.programs
     return tuple(
         ((name, number), excess)
         for name, access in kernel.arrangement.accesses.items()
         for number, condition in enumerate(access.conditions)
-        if (excess := full_iterations.greatest_excess(condition, programs)) is not None
+        if (excess := full_iterations.greatest_excess(condition, kernel)) is not None
     )

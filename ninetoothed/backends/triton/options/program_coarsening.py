@@ -125,6 +125,9 @@ def _dimension(kernel: Definition, grid: Sequence[int], count: int) -> int:
 @analysis
 def _batched(kernel: Definition, dim: int) -> Program | None:
     """The program for several along a dimension of the grid, with the kernel's own parameters."""
+    places = kernel.arrangement.places.values()
+    if any(place is None or place[dim : dim + 1] != (dim,) for place in places):
+        return None
     if any(parameter.source.jagged_dim is not None for parameter in kernel.tensor_parameters):
         return None
     program = kernel.optimized
@@ -241,7 +244,7 @@ class ProgramCoarsening(Option):
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel = lowered.kernel
-        several = coarsened(kernel, value, kernel.verified_grid(case.environment))
+        several = coarsened(kernel, value, kernel.verified_grid(case.environment, case.call))
         return Lowered.of(several, case.call, case.environment)
 
     def cost(

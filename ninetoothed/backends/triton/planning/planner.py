@@ -90,7 +90,7 @@ class Planner:
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
         if 0 in self._checked_grid():
-            plainest = choosing.plainest(self._kernel, self._call)
+            plainest, _ = choosing.plainest(self._kernel, self._call)
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
         config = self._chosen(values)
@@ -128,9 +128,8 @@ class Planner:
 
     def _checked_grid(self) -> tuple[int, ...]:
         """The grid of the plainest configuration, where the sizes fit the kernel."""
-        plainest = choosing.plainest(self._kernel, self._call)
+        plainest, grid = choosing.plainest(self._kernel, self._call)
         environment = environment_of(self._kernel, self._call, plainest)
-        grid = self._kernel.verified_grid(environment)
         check_meetings(self._kernel, self._call, environment, grid)
         return grid
 
@@ -173,7 +172,7 @@ class Planner:
     def _searched(self, results: Results, values: tuple[Any, ...], effort: tuning.Effort) -> Config:
         space = choosing.space_of(self._kernel, self._call, self._limits)
         if len(space) == 1:
-            return space.ranked[0]
+            return first_working(self._kernel.name, space, self._candidate)[0]
         with results.alone(min(effort.budget_seconds, _PATIENCE)):
             known = results.best(self._applies)
             if known is not None and results.serve(effort.name):
@@ -197,7 +196,7 @@ class Planner:
         key = self._results_key
         if key not in known or not self._applies(known[key]):
             space = choosing.space_of(self._kernel, self._call, self._limits)
-            known[key], _ = first_working(self._kernel.name, space.ranked, self._candidate)
+            known[key], _ = first_working(self._kernel.name, space, self._candidate)
             if results.finished is None:
                 results.finish("none", known[key])
         return known[key]
@@ -382,16 +381,16 @@ def compile_for_target(
     num_stages: int | None,
 ) -> Any:
     """See `Kernel.compile`."""
-    chosen = {
-        kernel.names[s]: (configuration or {}).get(kernel.names[s], s.lower_bound or 1)
-        for s in kernel.meta_symbols
-    }
-    unknown = set(configuration or {}) - set(chosen)
+    names = {kernel.names[symbol] for symbol in kernel.meta_symbols}
+    unknown = set(configuration or {}) - names
     if unknown:
         raise ArgumentError(
             f"kernel `{kernel.name}` has no meta symbol {', '.join(sorted(unknown))}; it has "
-            f"{', '.join(sorted(chosen)) or 'none'}"
+            f"{', '.join(sorted(names)) or 'none'}"
         )
+    chosen = dict(configuration or {})
+    if names - set(chosen):
+        chosen = {**dict(choosing.plainest(kernel, call)[0].values), **chosen}
     warps = num_warps or choosing.usual_warps(kernel, call, chosen)
     config = Config(tuple(chosen.items()), warps, num_stages or 3)
     target = Target.parse(target)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
-from ninetoothed.backends.triton.translation import environment_of, specialize
-from ninetoothed.errors import ArgumentError
+from ninetoothed.backends.triton.translation import environment_of
+from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -44,16 +45,6 @@ _NUM_STAGES = 3
 _MOST_PLAIN, _HOPELESS = 384, 4.0
 
 
-@dataclass(frozen=True)
-class _MetaSymbol:
-    """A meta symbol as the tuner sees it."""
-
-    name: str
-    lower_bound: int
-    upper_bound: int
-    power_of_two: bool
-
-
 def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
     """What may be chosen for a call on a device, ranked.
 
@@ -62,10 +53,11 @@ def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
     """
     estimator = Estimator(kernel, call, limits)
     plain = _plain(kernel, call, estimator)
+    others: dict[Config, float] = {}
     if len(plain) > 1:
-        costs = {config: estimator.seconds(config) for config in plain}
-        least = min(costs.values())
-        plain = sorted((c for c in plain if costs[c] <= _HOPELESS * least), key=costs.__getitem__)
+        others = {config: estimator.seconds(config) for config in plain}
+        most = _HOPELESS * min(others.values())
+        plain = sorted((c for c in plain if others[c] <= most), key=others.__getitem__)
     found = _with_options(kernel, call, plain[:_MOST_PLAIN], limits)
     if kernel.num_stages is None:
         # Where nothing is loaded ahead the number of stages changes nothing.
@@ -75,15 +67,28 @@ def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
             if config.num_stages == _NUM_STAGES or estimator.is_pipelined(config)
         ]
     if len(found) == 1:
-        return Space({found[0]: 0.0})
+        return Space({found[0]: 0.0}, others=others)
     costs = {config: estimator.seconds(config) for config in found}
-    return Space(costs, kernel.max_num_configs)
+    return Space(costs, kernel.max_num_configs, others)
 
 
-def plainest(kernel: Definition, call: Call) -> Config:
-    """The least values of the meta symbols and no options: what only asks for the grid."""
-    chosen = {kernel.names[s]: s.lower_bound or 1 for s in kernel.meta_symbols}
-    return Config(tuple(chosen.items()), usual_warps(kernel, call, chosen), _NUM_STAGES)
+def plainest(kernel: Definition, call: Call) -> tuple[Config, tuple[int, ...]]:
+    """The least values of the meta symbols that fit and no options, and the grid.
+
+    Raises:
+        ArrangementError: the sizes do not fit the arrangement, whatever the meta symbols are.
+    """
+    first = Config(tuple((kernel.names[s], s.lower_bound or 1) for s in kernel.meta_symbols), 1, 1)
+    try:
+        grid = _grid(kernel, call, first)
+    except ArrangementError:
+        if not kernel.meta_symbols:
+            raise
+        check = functools.partial(_grid, kernel, call)
+        first, *_ = tuning.fitting(tuning.values_of(kernel), check)
+        grid = _grid(kernel, call, first)
+    warps = usual_warps(kernel, call, dict(first.values))
+    return replace(first, num_warps=warps, num_stages=_NUM_STAGES), grid
 
 
 def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits | Target) -> bool:
@@ -104,18 +109,10 @@ def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None
 
 def _plain(kernel: Definition, call: Call, estimator: Estimator) -> list[Config]:
     """The configurations without options that can be compiled."""
-    symbols = [
-        _MetaSymbol(kernel.names[s], s.lower_bound or 1, s.upper_bound or 1, s.power_of_two)
-        for s in kernel.meta_symbols
-    ]
-    bare = tuning.space(symbols)
-    fitting = [config for config in bare if _fits(kernel, call, config)]
-    if not fitting:
-        # The first says what is too large.
-        specialize(kernel, call, bare[0])
+    check = functools.partial(_check, kernel, call)
     return [
         replace(config, num_warps=warps, num_stages=stages)
-        for config in fitting
+        for config in tuning.fitting(tuning.values_of(kernel), check)
         for warps in _warps(kernel, call, config, estimator)
         for stages in _stages(kernel, config, estimator)
     ]
@@ -174,10 +171,20 @@ def settled(config: Config) -> Config:
 
 def _fits(kernel: Definition, call: Call, config: Config) -> bool:
     try:
-        check_tiles(kernel, environment_of(kernel, call, config))
-    except ArgumentError:
+        _check(kernel, call, config)
+    except (ArgumentError, ArrangementError):
         return False
     return True
+
+
+def _check(kernel: Definition, call: Call, config: Config) -> None:
+    """Raises where Triton takes no such tiles, or the sizes do not fit the arrangement."""
+    check_tiles(kernel, environment_of(kernel, call, config))
+    _grid(kernel, call, config)
+
+
+def _grid(kernel: Definition, call: Call, config: Config) -> tuple[int, ...]:
+    return kernel.verified_grid(environment_of(kernel, call, config), call)
 
 
 def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
@@ -186,7 +193,7 @@ def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
     return max(
         (
             math.prod(int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape)
-            for parameter in kernel.tensor_parameters
+            for parameter in kernel.touched_parameters
         ),
         default=1,
     )

@@ -11,6 +11,7 @@ from ninetoothed.backends.triton.ir.lowered import Names
 from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers.parts import Parts
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.verified import positive_names
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import SymbolValue, Widened
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -185,7 +186,11 @@ class Emission:
     def over(self, expression: Symbol, operands: list[ast.expr]) -> ast.expr:
         """An expression over its operands' trees; division rounds down, as Python's does."""
         is_division = expression.op in ("//", "%")
-        if not is_division or floors_as_it_truncates(expression) or self._is_known(expression):
+        if (
+            not is_division
+            or self._is_known(expression)
+            or floors_as_it_truncates(expression, positive_names(self.kernel))
+        ):
             return over(expression.op, operands)
         function = "floor_quotient" if expression.op == "//" else "floor_remainder"
         self.library.add(function)

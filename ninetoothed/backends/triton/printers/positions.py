@@ -22,6 +22,7 @@ from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, sequence_length, sequence_of
+from ninetoothed.tensors.grids import positions_in
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.nodes import TileSlice
@@ -262,9 +263,10 @@ class Positions:
         assert sequence is not None
         own = sequence_length(source, sequence)
         if (own, ()) not in self._named:
-            facts = [
-                p < as_symbol(n) for p, n in zip(self.access.programs, self.parameter.levels[0])
-            ]
+            kernel, shape = self._emission.kernel, self.parameter.levels[0]
+            placed = kernel.arrangement.places[self.parameter.name]
+            inside = positions_in(shape, kernel.grid, self.access.programs, placed)
+            facts = [p < as_symbol(n) for p, n in zip(inside, shape)]
             doubts = needed([sequence >= 0, sequence < source.shape[0]], facts)
             masks = [self._tree(doubt, tile, ()) for doubt in doubts]
             size_type = "int64" if self._emission.facts.is_long else "int32"

@@ -82,7 +82,8 @@ def collapsed(source: Tensor, offset: Symbol, strides: frozenset[Symbol]) -> Sym
         following = values.get(symbol, symbol)
     whole = offset.substitute(values)
     positive = {
-        symbol: leaf(replace(symbol.leaf, lower_bound=1))
+        # As what the tuner chooses: never 0.
+        symbol: leaf(replace(symbol.leaf, meta=True))
         for symbol in whole.leaves()
         if symbol.leaf.role == "size"
     }

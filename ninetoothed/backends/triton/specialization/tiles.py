@@ -18,7 +18,7 @@ _LARGEST_TILE = 2**20
 
 def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
     """`ArgumentError` where a tile has more elements than Triton takes."""
-    for parameter in kernel.tensor_parameters:
+    for parameter in kernel.touched_parameters:
         sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
         count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)
         if count > _LARGEST_TILE:
