@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from ninetoothed.errors import ArgumentError
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import arranged_by
 from ninetoothed.tensors.evaluate import eval
@@ -52,6 +53,8 @@ def simulate_arrangement(
         ArrangementError: a size is not known, or the sizes do not fit the arrangement. That the
             outermost shapes are the same is not checked: look at them.
     """
+    if not isinstance(tensors, Sequence):
+        raise ArgumentError(f"`simulate_arrangement` takes the tensors as a tuple, not {tensors!r}")
     values = arranged_by(arrangement, [_symbolic(tensor) for tensor in tensors])
     return Simulation(
         tuple(_numbered(value, subs or {}) for value in values),

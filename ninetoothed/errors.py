@@ -6,12 +6,16 @@ A `Location` points into the user's own file; the message ends with the line and
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -147,6 +151,33 @@ class ConflictingStoreError(NineToothedError, RuntimeError):
 
 class MissingPackageError(NineToothedError, ImportError):
     """An optional package is needed and not installed."""
+
+
+def too_deep(subject: str) -> str:
+    """The message for a `RecursionError`: what walks a tree calls itself for each level of it."""
+    return (
+        f"{subject} is nested too deep: a sum of hundreds of terms is nested as deep as it has terms. "
+        "Give parts of it names of their own, or raise Python's recursion limit, which is "
+        f"{sys.getrecursionlimit()} (`sys.setrecursionlimit`)."
+    )
+
+
+def located_where_too_deep(
+    subject: str, kind: type[NineToothedError]
+) -> Callable[[_FunctionT], _FunctionT]:
+    """Makes a function raise an error that points at its user where Python's recursion limit is reached."""
+
+    def decorate(function: _FunctionT) -> _FunctionT:
+        @functools.wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            try:
+                return function(*arguments, **keywords)
+            except RecursionError:
+                raise kind(too_deep(subject), caller_location()) from None
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 class DeclarationWarning(UserWarning):

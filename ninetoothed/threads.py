@@ -94,18 +94,23 @@ _parsing = reentrant_lock()
 def parse(text: str, mode: str = "exec") -> Any:
     """``ast.parse``, from any thread.
 
-    Python 3.11 counts how deep a tree is for all threads together, so that two that parse at a time
-    may both be told "AST constructor recursion depth mismatch" (python/cpython#106905).
-
     Raises:
         SyntaxError: as `ast.parse`.
     """
-    for attempt in range(_ATTEMPTS):
+    with _parsing:
+        return undisturbed(lambda: ast.parse(text, mode=mode))
+
+
+def undisturbed(parses: Callable[[], _Value]) -> _Value:
+    """What a function that parses gives, asked again where a thread of somebody else's came between.
+
+    Python 3.11 counts how deep a tree is for all threads together, so that two that parse at a time
+    may both be told "AST constructor recursion depth mismatch" (python/cpython#106905).
+    """
+    for _ in range(_ATTEMPTS):
         try:
-            with _parsing:
-                return ast.parse(text, mode=mode)
-        except SystemError:
-            # Nothing here holds off a thread of somebody else's.
-            if attempt == _ATTEMPTS - 1:
+            return parses()
+        except SystemError as error:
+            if "recursion depth mismatch" not in str(error):
                 raise
-    raise AssertionError("unreachable")
+    return parses()

@@ -74,20 +74,23 @@ class Frontend:
         item: a 0-d tensor's value as a Python number.
         read_only: whether the tensor may not be written to, or None where the framework has no
             such tensors.
-        state: makes, for one launch function, a function of a call's tensors that says what else a
-            plan depends on, hashable and falsy for the usual: whether gradients are recorded, whether a
-            tensor holds its elements negated, whether the call is traced. None: nothing does.
+        state: makes, for one launch function, of the places of the tensors that are stored to, a
+            function of a call's tensors that says what else a plan depends on, hashable: whether
+            gradients are recorded, whether a tensor holds its elements negated, whether the call is
+            traced. None: nothing does.
         refused: says of a tensor, and whether it is stored to, why no kernel may be given it now: the
             end of a sentence that begins with its name; None where one may. Asked for each new key.
         remark: says likewise what a user is warned of, once for each kernel.
-        stored: told the tensors that are stored to, before a launch where the `state` is not falsy.
+        stored: makes, of the tensors that a call stores to, a function that is told those of each call
+            of the same plan, before it is launched. None: the framework keeps no account of it.
+        state_tells_types: whether tensors of other classes, element types or devices have another `state`.
         stream: the current stream's handle on the device ``{index}``, an int.
         jagged: how jagged tensors are read, or None where the framework has none.
         guard: makes, of some tensors, a function of as many that says whether they have the class,
             shape, strides, dtype and device of the first, or None where the framework has no
             quicker way to compare them than the expressions. It may say no too often, and must where
-            the `state` differs. Where `stored` is given, so are the places of the tensors that are
-            stored to, as ``stored``, and a function that says yes has told of them.
+            the `state` differs. Where there is a `state`, the places of the tensors that are stored to
+            are given too, as ``stored``.
         guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
             one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -118,10 +121,11 @@ class Frontend:
     item: str = "{x}.item()"
     owns_dtype: Callable[[type], bool] | None = None
     read_only: str | None = None
-    state: Callable[[], Callable[..., Any]] | None = None
+    state: Callable[[Sequence[int]], Callable[..., Any]] | None = None
     refused: Callable[[Any, bool], str | None] | None = None
     remark: Callable[[Any, bool], str | None] | None = None
-    stored: Callable[[Sequence[Any]], None] | None = None
+    stored: Callable[[Sequence[Any]], Callable[[Sequence[Any]], object]] | None = None
+    state_tells_types: bool = False
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     guard: Callable[..., Callable[..., bool]] | None = None

@@ -11,7 +11,6 @@ from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
 from ninetoothed.frontends.torch_kinds import (
     never,
-    raise_versions,
     refused,
     remark,
     state_of,
@@ -97,25 +96,18 @@ def _current_stream(index: int) -> int:
 def _guard(*tensors: Any, stored: Sequence[int] = ()) -> Callable[..., bool]:
     """What guards the code that `torch.compile` makes: the tensors are compared in one C call.
 
-    It tells negated views and gradients too, but not whether gradients are recorded now.
+    It tells negated views, tracers and gradients too, but not whether gradients are recorded now, nor
+    whether a tensor is a leaf, to which nothing may be stored then.
     """
     import torch
 
     alike = _tensor_guards()(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
     if not any(tensor.requires_grad for tensor in tensors):
         return alike  # type: ignore[no-any-return]
-    if torch.is_grad_enabled():
+    is_recorded, recorded = torch.is_grad_enabled, torch.is_grad_enabled()
+    if recorded and any(tensors[place].requires_grad for place in stored):
         return never
-    is_recorded = torch.is_grad_enabled
-    versioned = [place for place in stored if not tensors[place].is_inference()]
-
-    def without_gradients(*others: Any) -> bool:
-        if is_recorded() or not alike(*others):
-            return False
-        raise_versions([others[place] for place in versioned])
-        return True
-
-    return without_gradients
+    return lambda *others: is_recorded() is recorded and alike(*others)
 
 
 @functools.lru_cache(maxsize=1)
@@ -125,8 +117,8 @@ def _tensor_guards() -> Any:
     return TensorGuards
 
 
-def _state() -> Callable[..., Any]:
-    return state_of(_tensor_guards())
+def _state(stored: Sequence[int]) -> Callable[..., Any]:
+    return state_of(_tensor_guards(), stored)
 
 
 def _jagged_offsets(tensor: Any) -> Any:
@@ -208,6 +200,7 @@ FRONTEND = Frontend(
         strides="(0, *{x}._values.stride())",
     ),
     state=_state,
+    state_tells_types=True,
     refused=refused,
     remark=remark,
     stored=stored,

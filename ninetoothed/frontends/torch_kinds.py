@@ -19,27 +19,33 @@ def never(*tensors: Any) -> bool:
     return False
 
 
-def state_of(guards: Any) -> Callable[..., Any]:
-    """The function that `Frontend.state` makes.
+def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
+    """The function that `Frontend.state` makes: a number for all that is the same.
 
     Args:
-        guards: PyTorch's `TensorGuards`, which compare the dispatch keys and gradients of tensors of
-            whatever sizes with others' in one C call.
+        stored: the places of the tensors that are stored to.
+        guards: PyTorch's `TensorGuards`, which compare the classes, element types, devices, dispatch keys
+            and gradients of tensors of whatever sizes with others' in one C call.
     """
     import torch
 
-    modes, is_usual, tests = torch._C._len_torch_dispatch_stack, never, 0
+    modes = torch._C._len_torch_dispatch_stack
+    is_usual, usual, tests = never, 0, 0
+    numbers: dict[Any, int] = {}
 
-    def state(*tensors: Any) -> Any:
-        nonlocal is_usual, tests
+    def state(*tensors: Any) -> int:
+        nonlocal is_usual, usual, tests
         if is_usual(*tensors) and not modes():
-            return None
+            return usual
         found = _state(tensors)
+        types = [(each.__class__, each.dtype, each.device) for each in tensors]
+        has_versions = [not tensors[place].is_inference() for place in stored]
+        number = numbers.setdefault((found, *types, *has_versions), len(numbers))
         if found is None and tests < _MOST_TESTS:
             any_sizes = [[None] * tensor.dim() for tensor in tensors]
             made = guards(*tensors, dynamic_dims_sizes=any_sizes, dynamic_dims_strides=any_sizes)
-            is_usual, tests = made.check, tests + 1
-        return found
+            is_usual, usual, tests = made.check, number, tests + 1
+        return number
 
     return state
 
@@ -55,16 +61,19 @@ def _state(tensors: Sequence[Any]) -> Any:
     return is_traced, torch.is_grad_enabled(), *parts
 
 
-def raise_versions(tensors: Sequence[Any]) -> None:
-    """Raises the versions by which autograd knows that a tensor which it kept has changed."""
-    from torch.autograd.graph import increment_version
+def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
+    """The function that `Frontend.stored` makes: it raises the versions that autograd compares.
 
-    increment_version(tensors)
+    They tell it that a tensor which it kept for a gradient has changed since. What is made in inference
+    mode has none.
+    """
+    import torch
 
-
-def stored(tensors: Sequence[Any]) -> None:
-    """Takes into account that these are stored to; see `Frontend.stored`."""
-    raise_versions([tensor for tensor in tensors if not tensor.is_inference()])
+    raise_versions = torch._C._increment_version
+    versioned = [place for place, tensor in enumerate(tensors) if not tensor.is_inference()]
+    if len(versioned) == len(tensors):
+        return raise_versions  # type: ignore[no-any-return]
+    return lambda others: raise_versions([others[place] for place in versioned])
 
 
 def refused(tensor: Any, is_stored: bool) -> str | None:

@@ -22,6 +22,7 @@ from ninetoothed.errors import (
     Location,
     NineToothedError,
     caller_location,
+    located_where_too_deep,
 )
 from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
 from ninetoothed.kernels.exact import exact
@@ -265,6 +266,7 @@ class Specializations:
         return self.fixed(self.declaration.defaults)
 
 
+@located_where_too_deep("An expression of the kernel", ArrangementError)
 def define(
     arrangement: Arrangement,
     application: Callable[..., Any],
@@ -285,7 +287,7 @@ def define(
             could make a difference.
         ArrangementError: a size is of a tensor that is not among the arranged ones.
     """
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
     check_choices("num_warps", num_warps)
     check_choices("num_stages", num_stages)

@@ -7,13 +7,14 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.launch import scalars
 from ninetoothed.program.written import written
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
-    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.launch.kernel import Kernel
     from ninetoothed.tensors.arrange import Parameter
 
 #: Of an address, in bytes: more makes no difference.
@@ -202,6 +203,14 @@ def stored_places(kernel: Definition) -> tuple[int, ...]:
     """The places among the tensors of those that the program stores to."""
     tensors = enumerate(kernel.tensor_parameters)
     return tuple(place for place, parameter in tensors if is_stored(kernel, parameter))
+
+
+def may_be_stored(kernel: Kernel) -> tuple[int, ...]:
+    """The places among the tensors of those that the program stores to, or does with some constants."""
+    plain = kernel.specializations.plain
+    if isinstance(plain, Definition):
+        return stored_places(plain)
+    return tuple(range(len(kernel.declaration.tensor_parameters)))
 
 
 def _check_accepted(

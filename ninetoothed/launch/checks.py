@@ -11,7 +11,7 @@ from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.errors import ArgumentError, warn_of_declaration
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.tensors.metaops import shape_text
 
@@ -38,7 +38,7 @@ def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
                 f"{frontend.name}. Give the number that it holds, as `.item()` does."
             )
-    for name in kernel.constants:
+    for name in names:
         try:
             hash(bound[name])
         except TypeError:
@@ -46,7 +46,7 @@ def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant and must be "
                 f"hashable, got {bound[name]!r}{_as_tuple(bound[name])}"
             ) from None
-    return {name: _neutral(frontend, bound[name]) for name in kernel.constants}
+    return {name: _neutral(kernel, frontend, name, bound[name]) for name in kernel.constants}
 
 
 def _as_tuple(value: Any) -> str:
@@ -91,7 +91,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
                 "tensors of a call must be on one device. Move one of them."
             )
     constants = {
-        name: _neutral(frontend, given[name])
+        name: _neutral(kernel, frontend, name, given[name])
         for name in kernel.call_names
         if name not in tensors and name not in scalars
     }
@@ -106,8 +106,13 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     return call
 
 
-def _neutral(frontend: Frontend | None, constant: Any) -> Any:
+def _neutral(kernel: Declaration, frontend: Frontend | None, name: str, constant: Any) -> Any:
     """A constant as it is, a NumPy number as Python's, our element type where it is a framework's."""
+    if isinstance(constant, Symbol):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{name}` is a constant of a call, and was given the Symbol "
+            f"`{constant}`, which has no value. Give the value."
+        )
     if isinstance(constant, np.generic):
         return constant.item()
     # A number may equal one of a framework's element types, as 4 does Paddle 2.6's float16.
@@ -164,7 +169,7 @@ def _check_bounds(leaf: Leaf, value: int, subject: str) -> None:
 def _checked_constant(kernel: Definition, symbol: Symbol, value: Any) -> int:
     """A symbol's value as an int."""
     name = kernel.names[symbol]
-    if not hasattr(value, "__index__"):
+    if not is_integer(value):
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{name}` is an integer constant, got {value!r}"
         )

@@ -14,12 +14,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.arguments import ALIGNMENT, stored_places
+from ninetoothed.launch.arguments import ALIGNMENT, may_be_stored
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
-from ninetoothed.program.written import written
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
@@ -35,18 +33,16 @@ _OWN_NAMES = (
     "plain_",
     "exact_",
     "past_32_bits_",
-    "stored_",
-    "stored_places_",
     "state_",
     "int",
     "Exception",
-    *("extra", "unknown", "key", "plan", "run", "stream", "index", "state"),
+    *("extra", "unknown", "key", "plan", "run", "stream", "index", "stored"),
     *("last", "alike", "others"),
 )
 
 
 #: What stands for the last call before there was one.
-_NO_PLAN = [None] * 5
+_NO_PLAN = [None] * 6
 
 
 def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
@@ -66,11 +62,9 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["slow_path_"]: slow,
         own["last_"]: [_NO_PLAN],
         own["guard_"]: _guard(kernel, frontend),
-        own["stored_places_"]: slow.stored,
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
         own["past_32_bits_"]: past_32_bits,
-        own["stored_"]: frontend.stored,
         own["state_"]: slow.state,
         own["int"]: int,
         own["Exception"]: Exception,
@@ -85,10 +79,10 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
 
 
 def _guard(kernel: Kernel, frontend: Frontend) -> Any:
-    """The frontend's guard, which knows what is stored to where it has to tell."""
-    if frontend.stored is None or frontend.guard is None or kernel.declaration.constants:
+    """The frontend's guard, which knows what is stored to where that makes a difference."""
+    if frontend.guard is None or frontend.state is None:
         return frontend.guard
-    return functools.partial(frontend.guard, stored=stored_places(kernel.definition))
+    return functools.partial(frontend.guard, stored=may_be_stored(kernel))
 
 
 def _taken_over(
@@ -164,6 +158,7 @@ class _Reading:
         others: what of it the frontend's guard does not tell.
         values: what a plan is called with, after the stream.
         tensors: what holds the elements of each tensor.
+        stored: the tensors that may be stored to.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -171,6 +166,7 @@ class _Reading:
     others: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     tensors: list[str] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
 
     def depends_on(self, *expressions: str, guarded: bool = False) -> None:
         """A plan may depend on these."""
@@ -184,16 +180,15 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     frontend = _apart_from_variables(frontend, kernel)
     own = _own_names(kernel)
     reading = _Reading()
-    stored = _may_be_stored(kernel) if frontend.read_only is not None else ()
+    tensors = kernel.declaration.tensor_parameters
+    reading.stored += [tensors[place].name for place in may_be_stored(kernel)]
     for parameter in kernel.declaration.call_parameters:
         _read(parameter, frontend, names, own, reading)
-        if parameter.name in stored:
-            assert frontend.read_only is not None
+        if frontend.read_only is not None and parameter.name in reading.stored:
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.declaration.names[symbol] for symbol in kernel.declaration.symbols))
     if frontend.state is not None:
-        state = f"({own['state']} := {own['state_']}({', '.join(reading.tensors)}))"
-        reading.depends_on(state, guarded=True)
+        reading.depends_on(f"{own['state_']}({', '.join(reading.tensors)})", guarded=True)
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
@@ -203,6 +198,7 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
         "    try:\n"
         f"{lines}"
         f"{_finding(kernel, frontend, reading, own)}"
+        f"{_telling(frontend, reading, own)}"
         f"    except {own['Exception']}:\n"
         # What is raised within a handler would be told together with what was handled.
         "        pass\n"
@@ -220,13 +216,11 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
 
 def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping[str, str]) -> str:
     """Finds the plan: under its key, or that of the last call if all is as it was then."""
-    plan = f"{own['run']}, {own['stream']}, {own['index']}"
+    plan = f"{own['run']}, {own['stream']}, {own['index']}, {own['stored']}"
     key = own["key"]
     if not _is_guarded(kernel, frontend):
         return (
-            f"        {key} = {_tuple(reading.key, 8)}\n"
-            f"        {plan} = {own['plans_']}[{key}]\n"
-            f"{_telling(kernel, frontend, own, 8)}"
+            f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.declaration.call_parameters if p.kind == "tensor"]
@@ -234,9 +228,6 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         compared += [_pointer_of(name, kernel.declaration.call_names) for name in compared]
     tensors = ", ".join(compared)
     others = "".join(f"{part}, " for part in reading.others)
-    guarded = tensors
-    if frontend.stored is not None and kernel.declaration.constants:
-        guarded += f", stored={own['stored_places_']}[{key}]"
     # What guards a plan is made when it serves two calls in turn.
     return (
         f"        {own['last']} = {own['last_']}[0]\n"
@@ -244,39 +235,18 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
-        f"{_telling(kernel, frontend, own, 12)}"
         f"            if {own['plan']} is {own['last']}:\n"
-        f"                {own['plan']}[3:] = {own['guard_']}({guarded}), ({others})\n"
+        f"                {own['plan']}[4:] = {own['guard_']}({tensors}), ({others})\n"
         f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
     )
 
 
-def _telling(kernel: Kernel, frontend: Frontend, own: Mapping[str, str], indent: int) -> str:
-    """Tells the frontend what is stored to, where a tensor is not a usual one."""
-    tensors = [p.name for p in kernel.declaration.tensor_parameters]
-    if frontend.stored is None or frontend.state is None:
+def _telling(frontend: Frontend, reading: _Reading, own: Mapping[str, str]) -> str:
+    """Tells the frontend what is stored to."""
+    if frontend.stored is None or not reading.stored:
         return ""
-    if kernel.declaration.constants:
-        # They decide what is.
-        listed = (
-            f"[({', '.join(tensors)},)[place] for place in {own['stored_places_']}[{own['key']}]]"
-        )
-    else:
-        places = stored_places(kernel.definition)
-        listed = f"({''.join(f'{tensors[place]}, ' for place in places)})"
-        if not places:
-            return ""
-    space = " " * indent
-    return f"{space}if {own['state']}:\n{space}    {own['stored_']}({listed})\n"
-
-
-def _may_be_stored(kernel: Kernel) -> frozenset[str]:
-    """The tensors that the program stores to, or does with some constants."""
-    plain = kernel.specializations.plain
-    if isinstance(plain, Definition):
-        return written(plain.program)
-    return frozenset(p.name for p in kernel.declaration.tensor_parameters)
+    return f"        {own['stored']}(({''.join(f'{name}, ' for name in reading.stored)}))\n"
 
 
 def _is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
@@ -347,14 +317,13 @@ def _read(
         shape, strides = frontend.jagged.shape, frontend.jagged.strides
     pointer = _pointer_of(name, names)
     reading.lines.append(f"{pointer} = {frontend.pointer.format(x=source)}")
-    reading.depends_on(
-        f"{name}.__class__",
-        shape.format(x=name),
-        strides.format(x=name),
-        frontend.dtype.format(x=source),
-        frontend.device.format(x=source),
-        guarded=True,
-    )
+    if not frontend.state_tells_types or source != name:
+        reading.depends_on(f"{name}.__class__", guarded=True)
+    reading.depends_on(shape.format(x=name), strides.format(x=name), guarded=True)
+    if not frontend.state_tells_types:
+        reading.depends_on(
+            frontend.dtype.format(x=source), frontend.device.format(x=source), guarded=True
+        )
     reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
     reading.values.append(pointer)
     reading.tensors.append(source)

@@ -8,6 +8,8 @@ planned by the backend of the tensors' device.
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
 from ninetoothed.cache import write_source
-from ninetoothed.errors import ArgumentError, near
+from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep, near
 from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.launch.arguments import described
@@ -97,10 +99,28 @@ class Kernel:
         """The kernel itself, as of a function: modules that hold kernels can be copied."""
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the name that a module has for it, as a function: where it is loaded, the module makes it.
+
+        Raises:
+            ArgumentError: no module has a name for it.
+        """
+        home = sys.modules.get(self.__module__)
+        for module in (home, *list(sys.modules.values())):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if value is self:
+                    return _named, (module.__name__, name)  # type: ignore[union-attr]
+        raise ArgumentError(
+            f"kernel `{self.name}` cannot be pickled: it is made of functions and symbolic tensors, and is "
+            "found again by the name that a module has for it, as a function is. Assign it to a variable "
+            "of a module, and make it when that is imported."
+        )
+
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.declaration.call_names)})>"
 
     @threads.cached_property
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def source(self) -> str:
         """The generated Triton source, as it is with nothing known of the arguments but defaults."""
         return plugins.backend_named("triton").source(self.definition)
@@ -124,6 +144,7 @@ class Kernel:
         """
         return self.specializations.of(constants_of(self.declaration, frontend, bound))
 
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def new_plan(
         self,
         definition: Definition,
@@ -222,6 +243,7 @@ class Kernel:
         bound = self.bind(arguments, keywords)
         return visualize_kernel(self.definition, {**sizes_of(self.definition, bound), **chosen})
 
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def compile(
         self,
         *arguments: Any,
@@ -315,6 +337,11 @@ class Kernel:
             for name in self.declaration.call_names
         )
         return f"kernel `{self.name}` takes ({listed}); {found}"
+
+
+def _named(module: str, name: str) -> Any:
+    """The kernel that a module has under a name."""
+    return getattr(importlib.import_module(module), name)
 
 
 def _compiler_for(target: Any) -> Backend:

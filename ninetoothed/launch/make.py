@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location, caller_location
@@ -48,9 +48,10 @@ def make(
         ApplicationError: the application uses what cannot be compiled.
     """
     application = application_of(application)
-    if isinstance(tensors, Tensor):
+    if isinstance(tensors, Tensor | str) or not isinstance(tensors, Iterable):
         raise ArrangementError(
-            "`make` takes the tensors as a tuple: `make(arrangement, application, (tensor,))`",
+            "`make` takes the tensors as a tuple: `make(arrangement, application, (tensor,))`, not "
+            f"{tensors!r}",
             caller_location(),
         )
     tensors = tuple(tensors)

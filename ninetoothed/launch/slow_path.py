@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
 from ninetoothed.errors import caller_location
-from ninetoothed.launch.arguments import described, is_stored, stored_places
+from ninetoothed.launch.arguments import described, is_stored, may_be_stored, stored_places
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
@@ -34,9 +34,8 @@ class SlowPath:
     """The way of a call whose plan is not known.
 
     Attributes:
-        plans: by key, the run of each plan, the stream's function and the device's index, and where
-            the frontend guards plans, what guards this one.
-        stored: by key, the places among the tensors of those that are stored to.
+        plans: by key, the run of each plan, the stream's function, the device's index and what is told
+            of stores, and where the frontend guards plans, what guards this one.
         state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
     """
@@ -47,10 +46,11 @@ class SlowPath:
         # What guards a plan is put in by the launch function.
         self._unguarded = [None, None] if is_guarded else []
         self.plans: dict[Any, Any] = {}
-        self.stored: dict[Any, tuple[int, ...]] = {}
         self._planning = threads.lock()
         self._has_warned = False
-        self.state = None if frontend.state is None else frontend.state()
+        self.state = None
+        if frontend.state is not None:
+            self.state = frontend.state(may_be_stored(kernel))
         self.key_of: Callable[..., Any] = lambda *arguments: None
 
     def __call__(
@@ -78,28 +78,34 @@ class SlowPath:
         with self._planning:
             entry = self.plans.get(key)
             if entry is None:
-                entry = self._new_entry(definition, given, values)
+                entry = self._new_entry(definition, given, values, bound)
                 self._warn_once(definition, bound)
                 while len(self.plans) >= MOST_PLANS:
-                    oldest = next(iter(self.plans))
-                    self.plans.pop(oldest, None)
-                    self.stored.pop(oldest, None)
-                self.stored[key] = stored_places(definition)
+                    self.plans.pop(next(iter(self.plans)), None)
                 self.plans[key] = entry
-        self._tell_of_stores(definition, bound)
-        run, stream, index, *_ = entry
+        run, stream, index, stored, *_ = entry
+        if stored is not None:
+            stored([bound[name] for name in self._may_be_stored])
         return run(stream(index), *values)
 
-    def _tell_of_stores(self, definition: Definition, bound: Mapping[str, Any]) -> None:
-        """What the launch function tells the frontend of a call that has a plan."""
-        frontend = self._frontend
-        if self.state is None or frontend.stored is None:
-            return
-        owned = [p for p in definition.tensor_parameters if self._owns(bound[p.name])]
-        # Of a tensor of nobody's, which may stand where it is not touched, no state is asked.
-        are_all = len(owned) == len(definition.tensor_parameters)
-        if not are_all or self.state(*[bound[parameter.name] for parameter in owned]):
-            frontend.stored([bound[p.name] for p in owned if is_stored(definition, p)])
+    @threads.cached_property
+    def _may_be_stored(self) -> list[str]:
+        """The tensors that are stored to with some constants: those that the launch function names."""
+        tensors = self._kernel.declaration.tensor_parameters
+        return [tensors[place].name for place in may_be_stored(self._kernel)]
+
+    def _telling(self, definition: Definition, bound: Mapping[str, Any]) -> Any:
+        """What is told of `_may_be_stored` at each call with these constants: those that are stored to."""
+        if self._frontend.stored is None:
+            return None
+        tensors = definition.tensor_parameters
+        stored = [tensors[place].name for place in stored_places(definition)]
+        names = [name for name in stored if self._owns(bound[name])]
+        tell = self._frontend.stored([bound[name] for name in names])
+        if names == self._may_be_stored:
+            return tell
+        places = [self._may_be_stored.index(name) for name in names]
+        return lambda others: tell([others[place] for place in places])
 
     def _owns(self, value: Any) -> bool:
         return self._frontend.owns(type(value))
@@ -129,7 +135,11 @@ class SlowPath:
         return found
 
     def _new_entry(
-        self, definition: Definition, given: Mapping[str, Any], values: tuple[Any, ...]
+        self,
+        definition: Definition,
+        given: Mapping[str, Any],
+        values: tuple[Any, ...],
+        bound: Mapping[str, Any],
     ) -> Any:
         from ninetoothed.plugins import backend_for
 
@@ -144,7 +154,7 @@ class SlowPath:
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
         values = (stream(devices[0].index), *values)
         plan, device = self._kernel.new_plan(definition, frontend, given, values)
-        return [plan.run, stream, device.index, *self._unguarded]
+        return [plan.run, stream, device.index, self._telling(definition, bound), *self._unguarded]
 
 
 def as_given(

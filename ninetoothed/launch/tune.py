@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninetoothed.errors import NineToothedError
+from ninetoothed.errors import ArgumentError, NineToothedError
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.plugins import backend_for
@@ -30,6 +30,10 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
         DeviceError: nothing is chosen on the tensors' device, or a graph is being captured.
         NineToothedError: the effort is neither.
     """
+    if not isinstance(kernel, Kernel):
+        raise ArgumentError(
+            f"`tune` takes what `make` or `jit` gave, and its arguments, not {kernel!r}"
+        )
     chosen = tuning.effort(effort)
     if chosen.name == "none":
         raise NineToothedError('effort="none" searches for nothing; use "quick" or "full".')

@@ -195,7 +195,9 @@ class BindingFrame(Frame):
         if same(one, other):
             return one
         if one is None or other is None:
-            # Python would raise on the way that left it unassigned.
+            if not constant:
+                # Python would raise after the way that left it unassigned, and Triton after both.
+                return None
             value, block = (other, other_block) if one is None else (one, one_block)
             return self.settle(cell, value, block, node) if isinstance(value, Group) else value
         if constant and _is_number(one) and _is_number(other):

@@ -169,6 +169,7 @@ class CallFrame(LanguageCallFrame):
     def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
         arguments, keywords = self._argument_cells(node)
         arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
+        self.count_copies(1, node)
         frame = type(self)(self.state, function, node)
         frame.check_recursion(node)
         frame.enter(arguments, keywords, node)

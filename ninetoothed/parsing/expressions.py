@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ninetoothed.errors import UnresolvedNameError, near
+from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
 from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
+from ninetoothed.parsing.frames import MOST_COPIES
 from ninetoothed.parsing.objects import literal, value_of
 from ninetoothed.parsing.values import (
     Cell,
@@ -94,7 +95,10 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Range):
             numbers = [item.object for item in value.arguments if isinstance(item, Known)]
             if len(numbers) == len(value.arguments):
-                return [Known(number) for number in range(*numbers)]
+                rounds = range(*numbers)
+                if len(rounds) > MOST_COPIES:
+                    self.count_copies(len(rounds), node)
+                return [Known(number) for number in rounds]
         if isinstance(value, Known):
             try:
                 return [value_of(item) for item in value.object]
@@ -300,6 +304,8 @@ class ExpressionFrame(ElementFrame):
         """The value of what Python computes now; its exceptions become located errors."""
         try:
             return value_of(compute())
+        except NineToothedError as error:
+            raise self.error(node, error.message) from None
         except Exception as error:
             raise self.error(
                 node, f"Computed at compile time, this raises {type(error).__name__}: {error}"

@@ -47,6 +47,9 @@ from ninetoothed.program.nodes import (
 #: Names that the Program itself may use for Python's own functions.
 RESERVED = frozenset({"float", "len", "range"})
 
+#: How many copies of statements one kernel takes: a call of a helper or a round of an unrolled loop each.
+MOST_COPIES = 4096
+
 
 @dataclass
 class State:
@@ -59,6 +62,7 @@ class State:
         frames: the frames at work, the innermost last.
         loops: how many loops are around the current statement.
         effects: how many calls had an effect so far.
+        copies: how many calls of helpers and rounds of loops were put in one by one so far.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -70,6 +74,7 @@ class State:
     frames: list[Frame] = field(default_factory=list)
     loops: int = 0
     effects: int = 0
+    copies: int = 0
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""
@@ -124,6 +129,17 @@ class Frame:
             )
             frame = caller
         return kind(message, location_of(node, self.file))
+
+    def count_copies(self, count: int, node: ast.AST) -> None:
+        """Raise where so many more copies of statements are too many."""
+        self.state.copies += count
+        if self.state.copies > MOST_COPIES:
+            raise self.error(
+                node,
+                f"More than {MOST_COPIES} calls of helpers and rounds of unrolled loops are put into this "
+                "application one by one. Loop with `range`; where helpers call helpers twice, which "
+                "doubles at each step, keep what one returns in a variable.",
+            )
 
     def at(self, node: NodeT, origin: ast.AST) -> NodeT:
         """``node`` as the Program has it: at the place of ``origin``."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.values import (
     Cell,
@@ -55,23 +56,38 @@ class StatementFrame(AssignmentFrame):
         pending = list(reversed(statements))
         while pending:
             statement = pending.pop()
-            if isinstance(statement, _Bound):
-                self.assign(statement.target, statement.value, statement.target, holds=True)
-            elif isinstance(statement, ast.Return):
-                return Known(None) if statement.value is None else self.evaluate(statement.value)
-            elif isinstance(statement, ast.If):
-                condition = self._loaded(statement.test)
-                truth = self.truth(condition)
-                if truth is not None:
-                    pending += reversed(statement.body if truth else statement.orelse)
-                elif any(_returns(statement)):
-                    return self._branch(statement, condition, list(reversed(pending)))
-                else:
-                    self._branch(statement, condition, None)
-            elif isinstance(statement, ast.For):
-                pending += reversed(self._for(statement))
+            try:
+                returned = self._run_one(statement, pending)
+            except RecursionError:
+                place = statement.target if isinstance(statement, _Bound) else statement
+                raise self.error(place, too_deep("This")) from None
+            if returned is not None:
+                return returned
+        return None
+
+    def _run_one(
+        self, statement: ast.stmt | _Bound, pending: list[ast.stmt | _Bound]
+    ) -> Value | None:
+        """Evaluate a statement; what is returned, None where it goes on with what is pending."""
+        if isinstance(statement, _Bound):
+            self.assign(statement.target, statement.value, statement.target, holds=True)
+        elif isinstance(statement, ast.Return):
+            return Known(None) if statement.value is None else self.evaluate(statement.value)
+        elif isinstance(statement, ast.If):
+            condition = self._loaded(statement.test)
+            truth = self.truth(condition)
+            if truth is not None:
+                pending += reversed(statement.body if truth else statement.orelse)
+            elif any(_returns(statement)):
+                rest = list(reversed(pending))
+                pending.clear()
+                return self._branch(statement, condition, rest)
             else:
-                self._simple(statement)
+                self._branch(statement, condition, None)
+        elif isinstance(statement, ast.For):
+            pending += reversed(self._for(statement))
+        else:
+            self._simple(statement)
         return None
 
     def _simple(self, node: ast.stmt) -> None:
@@ -183,7 +199,9 @@ class StatementFrame(AssignmentFrame):
             raise self.error(node.iter, "The step of a range cannot be 0.")
         if not isinstance(value, Range) or self._is_unrolled(value):
             steps: list[ast.stmt | _Bound] = []
-            for item in self.elements(value, node.iter):
+            items = self.elements(value, node.iter)
+            self.count_copies(len(items), node)
+            for item in items:
                 steps += [_Bound(node.target, item), *node.body]
             return steps
         target = self._loop_variable(node)
@@ -199,14 +217,15 @@ class StatementFrame(AssignmentFrame):
             for key, item in value.keywords.items()
         ]
         iterated = self.at(ast.Call(func=called, args=arguments, keywords=keywords), node.iter)
-        if getattr(function, "name", "") == "static_range":
+        is_static = getattr(function, "name", "") == "static_range"
+        if is_static:
             self.state.constants.add(target.name)
 
         def enter() -> None:
             target.value = Runtime(self.name(target.name, node.target))
 
         carried = self._assigned_in(node.body) - {target}
-        body = self._loop(node, carried, enter)
+        body = self._loop(node, carried, enter, is_static=is_static)
         variable = self.name(target.name, node.target, ast.Store())
         self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
         # In Triton it does not outlive the loop.
@@ -272,6 +291,7 @@ class StatementFrame(AssignmentFrame):
         carried: set[Cell],
         enter: Callable[[], None],
         leave: Callable[[], None] = lambda: None,
+        is_static: bool = False,
     ) -> list[ast.stmt]:
         """The body of a loop, evaluated once for all rounds.
 
@@ -308,6 +328,9 @@ class StatementFrame(AssignmentFrame):
             for cell, value in before.items():
                 cell.value = value
         for cell in sorted(carried, key=lambda item: item.name):
+            if before.get(cell) is None and not is_static:
+                # After a loop of no rounds Python would raise, and Triton after any.
+                cell.value = None
             self._close(cell, before.get(cell), entry.get(cell), body, node)
         return body or [self.at(ast.Pass(), node)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
@@ -16,7 +17,15 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import DTypeRef, Excluded, ExternRef, LanguageRef, at, clone
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    Excluded,
+    ExternRef,
+    LanguageRef,
+    at,
+    clone,
+    location,
+)
 
 #: The identity of a function that only applies this to its two parameters.
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -40,7 +49,12 @@ def call(
     if not marks:
         return node, result
     function = arguments.node_of("combine_fn", 2)
-    assert isinstance(function, ExternRef)
+    if not isinstance(function, ExternRef):
+        raise ApplicationError(
+            f"`ntl.{operation.name}` takes a function of two elements that combines them, as its argument "
+            "`combine_fn`.",
+            location(node),
+        )
     identity = _identity(analysis.helpers.get(function.name))
     if identity is not None and value.items is None:
         arguments.exclude(0, identity)

@@ -21,13 +21,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Mark, Marked, joined, met
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft, index_names, key_of
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.nodes import ElementStore, LanguageRef, Mask, SourceStore, at, clone
+from ninetoothed.program.nodes import (
+    ElementStore,
+    LanguageRef,
+    Mask,
+    SourceStore,
+    at,
+    clone,
+    location,
+)
 from ninetoothed.program.program import Program
+
+#: How often what follows an ``if`` may be copied into its branches, rehearsals included.
+_MOST_SPLITS = 4096
 
 
 def run(program: Program) -> Program:
@@ -40,6 +52,15 @@ def run(program: Program) -> Program:
 
 class _Analysis(Values):
     """Walks the statements in order, knowing the marks of each variable."""
+
+    #: Whether the statements within loops are to be changed; else only what is known after them is asked.
+    rewrites = True
+    is_rehearsal = False
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__(draft)
+        #: How often statements were copied into branches, rehearsals included.
+        self.splits = [0]
 
     def block(self, body: list[ast.stmt]) -> None:
         for index, statement in enumerate(body):
@@ -123,7 +144,7 @@ class _Analysis(Values):
         """What is known of a loop's variables before each round and after the last."""
         known = {name: self.known[name] for name in assigned if name in self.known}
         while True:
-            rehearsal = _Rehearsal(self)
+            rehearsal = _Rehearsal(self, rewrites=False)
             rehearsal.learn(assigned, known)
             if isinstance(statement, ast.For):
                 assert isinstance(statement.target, ast.Name)
@@ -131,6 +152,7 @@ class _Analysis(Values):
             rehearsal.block([clone(item) for item in statement.body])
             met = self.meet(assigned, known, rehearsal.known)
             if met == known:
+                self.constants |= rehearsal.constants
                 return known
             known = met
 
@@ -147,7 +169,8 @@ class _Analysis(Values):
                 self.constants.add(statement.target.id)
         else:
             statement.test = self.number(statement.test)
-        self.block(statement.body)
+        if self.rewrites:
+            self.block(statement.body)
         self.learn(assigned, lasting)
 
     def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
@@ -170,16 +193,32 @@ class _Analysis(Values):
         differing = {
             name for name in used & met.keys() if _loses(met[name], one[name], other[name])
         }
-        if not differing or not (constant or self.matters(differing, rest, one, other, met)):
+        is_split = bool(differing) and (
+            constant or self.is_rehearsal or self.matters(differing, rest, one, other, met)
+        )
+        if not is_split:
             self.learn(assigned, met)
             return False
+        self.check_splits(statement)
         copied = [clone(item) for item in rest]
         self.known = one
         self.continued(statement.body, rest)
-        self.known = other
+        one, self.known = self.known, other
         self.continued(statement.orelse, copied)
-        self.learn(assigned, met)
+        assigned |= names_assigned(rest)
+        self.learn(assigned, self.meet(assigned, one, self.known))
         return True
+
+    def check_splits(self, statement: ast.If) -> None:
+        """Raise where the copies of what follows such statements, which double with each, are too many."""
+        self.splits[0] += 1
+        if self.splits[0] > _MOST_SPLITS:
+            raise ApplicationError(
+                "In too many branches in a row a variable gets elements that exist in different places, "
+                "and what follows is looked at for each way through them. Give it elements of the same "
+                "tiles in both branches, or choose between values with `ntl.where`.",
+                location(statement),
+            )
 
     def matters(
         self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Marked]
@@ -200,10 +239,16 @@ class _Analysis(Values):
 
 
 class _Rehearsal(_Analysis):
-    """Finds what is known after statements that are copies; nothing of the program changes."""
+    """Finds what is known after statements that are copies; nothing of the program changes.
 
-    def __init__(self, analysis: _Analysis) -> None:
+    Args:
+        rewrites: whether the copies are wanted too. Where not, a loop's body is visited once for each
+            time that it is rehearsed, so that loops in loops do not double the work at each level.
+    """
+
+    def __init__(self, analysis: _Analysis, rewrites: bool = True) -> None:
         self.__dict__.update(analysis.__dict__)
+        self.rewrites, self.is_rehearsal = rewrites, True
         self.draft = analysis.draft.scratch()
         self.known = dict(analysis.known)
         self.constants = set(analysis.constants)

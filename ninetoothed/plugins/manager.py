@@ -197,6 +197,10 @@ class PluginManager:
 
     def frontend_named(self, name: str) -> Frontend:
         """The frontend called ``name``, as in ``make(caller=name)``; `PluginError` if none is."""
+        if not isinstance(name, str):
+            raise PluginError(
+                f'A frontend is called by its name, as `caller="torch"`, not {name!r}.'
+            )
         for frontend in self.frontends():
             if frontend.name == name:
                 return frontend

@@ -28,7 +28,7 @@ def interval(expression: Expression, ranges: Mapping[Symbol, Interval] | None = 
     return _known_interval(expression) if ranges is None else _interval(expression, ranges)
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _known_interval(expression: Symbol) -> Interval:
     return _interval(expression, None)
 

@@ -12,17 +12,27 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Union
 
 from ninetoothed import threads
+from ninetoothed.errors import (
+    ArgumentError,
+    ArrangementError,
+    caller_location,
+    located_where_too_deep,
+)
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
 from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 
 #: What the package's functions take where they say "expression".
 Expression = Union["Symbol", int]
+
+#: What is put into itself twice, 30 times over, is a short tree that nobody can write down.
+_MOST_TERMS = 10_000
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 
@@ -46,14 +56,18 @@ class Symbol:
     taken as it is.
 
     Raises:
-        TypeError, ValueError: the expression is not one, or the keywords contradict each other.
+        ArgumentError, ArrangementError: the expression is not one, or the keywords contradict each
+            other.
     """
 
-    __slots__ = ("op", "operands", "__weakref__")
+    __slots__ = ("op", "operands", "terms", "__weakref__")
 
     op: str
     operands: tuple[Any, ...]
+    #: How many operators and operands it has as it is written.
+    terms: int
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def __new__(
         cls,
         expr: Any,
@@ -67,29 +81,32 @@ class Symbol:
         if isinstance(expr, Symbol):
             if all(keyword is None for keyword in keywords):
                 return expr
-            if expr.op != "leaf":
-                raise ValueError(f"only a plain name takes constexpr, meta or bounds, not `{expr}`")
-            expr = expr.leaf.name
+            expr = expr.leaf.name if expr.op == "leaf" else str(expr)
         if isinstance(expr, ast.AST):
             expr = ast.unparse(expr)
         if isinstance(expr, str):
             if expr.isidentifier():
                 return leaf(declared(expr, *keywords))
             if any(keyword is not None for keyword in keywords):
-                raise ValueError(f"only a plain name takes constexpr, meta or bounds, not `{expr}`")
+                raise ArrangementError(
+                    f"only a plain name takes constexpr, meta or bounds, not `{expr}`",
+                    caller_location(),
+                )
             try:
                 return _from_ast(threads.parse(expr, mode="eval").body)
             except SyntaxError as error:
-                raise ValueError(f"`{expr}` is not a Python expression") from error
-        if hasattr(expr, "__index__"):
+                raise ArrangementError(
+                    f"`{expr}` is not a Python expression", caller_location()
+                ) from error
+        if is_integer(expr):
             return constant(expr.__index__())
-        raise TypeError(f"a Symbol is made of a name, an expression or an int, not {expr!r}")
+        raise ArgumentError(f"a Symbol is made of a name, an expression or an int, not {expr!r}")
 
     @property
     def leaf(self) -> Leaf:
         """What this name stands for; only for a leaf."""
         if self.op != "leaf":
-            raise TypeError(f"`{self}` is an expression, not a name")
+            raise ArgumentError(f"`{self}` is an expression, not a name")
         return self.operands[0]
 
     @property
@@ -182,6 +199,7 @@ class Symbol:
         """Text that orders expressions, the same way in every process that makes the same ones."""
         return _sort_key(self)
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def __str__(self) -> str:
         return ast.unparse(self.ast())
 
@@ -194,7 +212,7 @@ class Symbol:
         raise AttributeError(f"a Symbol is immutable: `{name}` cannot be set")
 
     def __truediv__(self, other: Any) -> Symbol:
-        raise TypeError(
+        raise ArgumentError(
             f"`({self}) / {other}` may be no integer, and symbols are; `a // b` rounds down, "
             "`(a + b - 1) // b` rounds up"
         )
@@ -203,7 +221,7 @@ class Symbol:
         if self.op == "const":
             return bool(self.operands[0])
         if self.op in COMPARISONS or self.op in ("&", "|"):
-            raise TypeError(
+            raise ArgumentError(
                 f"whether `{self}` holds is only known when the kernel is called; "
                 "a comparison of symbols cannot decide an `if` of an arrangement"
             )
@@ -281,7 +299,7 @@ class Symbol:
         return _binary("[]", self, index)
 
     def __iter__(self) -> Iterator[Symbol]:
-        raise TypeError(f"`{self}` is an integer expression and cannot be iterated over")
+        raise ArgumentError(f"`{self}` is an integer expression and cannot be iterated over")
 
 
 #: Nodes that are leaves to evaluation and printing: the start and length of a jagged sequence.
@@ -289,7 +307,7 @@ class Symbol:
 _OPAQUE = ("sequence_start", "sequence_length")
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _sort_key(symbol: Symbol) -> str:
     if symbol.op == "leaf":
         # Of names that read the same, the one that was made first comes first.
@@ -316,9 +334,18 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
     key = (op, type(operands[0]), operands[0]) if op == "const" else (op, *operands)
     found = _interned.get(key)
     if found is None:
+        terms = 1 + sum(operand.terms for operand in operands if isinstance(operand, Symbol))
+        if terms > _MOST_TERMS:
+            raise ArrangementError(
+                f"an integer expression has grown to more than {_MOST_TERMS} terms, as one does that "
+                "is put into itself twice at each step; make it shorter, or give the value by a "
+                "constexpr Symbol of its own",
+                caller_location(),
+            )
         found = object.__new__(Symbol)
         object.__setattr__(found, "op", op)
         object.__setattr__(found, "operands", operands)
+        object.__setattr__(found, "terms", terms)
         # Of two threads that make the same one, both must get the first.
         with _adding:
             found = _interned.setdefault(key, found)
@@ -347,11 +374,18 @@ def as_expression(value: Any) -> Expression:
     return value.__index__()
 
 
+def is_integer(value: Any) -> bool:
+    """Whether ``value`` is an int, or one of another library's that turns into one."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, Symbol)
+
+
 def is_expression(value: Any) -> bool:
     """Whether ``value`` may stand where a size or an index is wanted."""
-    return isinstance(value, Symbol) or (
-        hasattr(value, "__index__") and not isinstance(value, bool)
-    )
+    return isinstance(value, Symbol) or (is_integer(value) and not isinstance(value, bool))
 
 
 def index(name: str, extent: Expression | None = None) -> Symbol:
@@ -394,22 +428,19 @@ def _from_ast(node: ast.expr) -> Symbol:
         return leaf(declared(node.id))
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return constant(node.value)
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATOR_OF_NODE:
-        return make(OPERATOR_OF_NODE[type(node.op)], _from_ast(node.left), _from_ast(node.right))
-    if (
-        isinstance(node, ast.Compare)
-        and len(node.ops) == 1
-        and type(node.ops[0]) in OPERATOR_OF_NODE
-    ):
-        operator = OPERATOR_OF_NODE[type(node.ops[0])]
-        return make(operator, _from_ast(node.left), _from_ast(node.comparators[0]))
+    if isinstance(node, ast.BinOp) and (op := OPERATOR_OF_NODE.get(type(node.op))):
+        return make(op, _from_ast(node.left), _from_ast(node.right))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        if op := OPERATOR_OF_NODE.get(type(node.ops[0])):
+            return make(op, _from_ast(node.left), _from_ast(node.comparators[0]))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return make("neg", _from_ast(node.operand))
     if isinstance(node, ast.Subscript):
         return make("[]", _from_ast(node.value), _from_ast(node.slice))
-    raise ValueError(
+    raise ArrangementError(
         f"`{ast.unparse(node)}` cannot be part of a Symbol: it takes + - * // %, comparisons, & | "
-        "and subscripts over names and integers"
+        "and subscripts over names and integers",
+        caller_location(),
     )
 
 

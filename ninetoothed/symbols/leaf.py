@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from ninetoothed.errors import Location, caller_location
+from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
 
 #: Between which values the tuner chooses where nothing is said.
 META_BOUNDS = (32, 1024)
@@ -77,11 +77,15 @@ def declared(
     """A user's name with the keywords of `Symbol`, what is left out filled in.
 
     Raises:
-        ValueError: the keywords contradict each other.
+        ArgumentError, ArrangementError: a bound is no int, or the keywords contradict each other.
     """
+    for bound in (lower_bound, upper_bound):
+        if not (bound is None or isinstance(bound, int)):
+            raise ArgumentError(f"a bound of `{name}` is an int, not {bound!r}")
     if constexpr and meta:
-        raise ValueError(
-            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
+        raise ArrangementError(
+            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both",
+            caller_location(),
         )
     if meta:
         if lower_bound is None:
@@ -89,10 +93,12 @@ def declared(
             lower_bound = least if upper_bound is None else min(least, upper_bound)
         if upper_bound is None:
             upper_bound = max(META_BOUNDS[1], lower_bound)
-    if power_of_two is None:
-        power_of_two = bool(meta)
+    power_of_two = bool(meta if power_of_two is None else power_of_two)
     if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
-        raise ValueError(f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}")
+        raise ArrangementError(
+            f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}",
+            caller_location(),
+        )
     return Leaf(
         name,
         constexpr=bool(constexpr),

@@ -35,7 +35,7 @@ def simplify(expression: Expression) -> Expression:
     return as_expression(_simplify(as_symbol(expression)))
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _simplify(expression: Symbol) -> Symbol:
     if expression.op in ("leaf", "const"):
         return expression
@@ -79,7 +79,7 @@ def _ranges(positive: frozenset[Symbol]) -> dict[Symbol, Interval] | None:
     return dict.fromkeys(positive, (1, float("inf"))) or None
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def floors_as_it_truncates(expression: Symbol, positive: frozenset[Symbol] = NONE_POSITIVE) -> bool:
     """Whether a quotient or a remainder is the same where division truncates, as on a device.
 
@@ -114,7 +114,7 @@ def _is_without_sign(expression: Symbol, positive: frozenset[Symbol]) -> bool:
 # The normal form.
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=16384)
 def _polynomial(expression: Symbol) -> Polynomial:
     """The normal form; never changed in place, for it is kept."""
     op, operands = expression.op, expression.operands

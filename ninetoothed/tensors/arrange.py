@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.errors import ArrangementError, Location
+from ninetoothed.errors import ArgumentError, ArrangementError, Location, located_where_too_deep
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors import grids
 from ninetoothed.tensors.access import Access, access_of, positions
@@ -147,6 +147,10 @@ def arrange(
 
 def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
     """What the arrangement returns, as a tuple; it is called once."""
+    if not callable(arrangement):
+        raise ArgumentError(
+            f"an arrangement is a function of the tensors that returns them arranged, not {arrangement!r}"
+        )
     _check_takes(arrangement, tensors)
     with named(parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)
@@ -194,6 +198,7 @@ def parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> 
     }
 
 
+@located_where_too_deep("An integer expression of the arrangement", ArrangementError)
 def pair(arranged: Sequence[Any], application: Callable[..., Any]) -> Arrangement:
     """Pairs arranged tensors with the application's parameters, in order."""
     location = Location(application.__code__.co_filename, application.__code__.co_firstlineno)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import (
+    ArgumentError,
+    ArrangementError,
+    caller_location,
+    located_where_too_deep,
+)
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, is_expression
 from ninetoothed.symbols.simplify import simplify
@@ -16,6 +21,7 @@ from ninetoothed.tensors.metaops import Rewrite, shape_text
 Substitutions = Mapping[Any, Any]
 
 
+@located_where_too_deep("An integer expression", ArrangementError)
 def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     """The source index of each element of an arranged tensor.
 
@@ -33,7 +39,7 @@ def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     """
     import numpy
 
-    concrete = globals()["subs"](tensor, subs or {})
+    concrete = globals()["subs"](tensor, {} if subs is None else subs)
     verify_operations(concrete, concrete.label, _known)
     shapes = [level.shape for level in concrete.levels]
     unknown = {str(s) for shape in shapes for size in shape for s in as_symbol(size).leaves()}
@@ -63,6 +69,7 @@ def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     return numpy.where(inside, result, -1)
 
 
+@located_where_too_deep("An integer expression", ArrangementError)
 def subs(tensor: LevelT, subs: Substitutions) -> LevelT:
     """The same arrangement with symbols replaced.
 
@@ -72,6 +79,11 @@ def subs(tensor: LevelT, subs: Substitutions) -> LevelT:
     Raises:
         ArrangementError: what is given is no such mapping, or has another number of dimensions.
     """
+    if not isinstance(tensor, Level) or not isinstance(subs, Mapping):
+        raise ArgumentError(
+            f"a Tensor and a dictionary of what replaces its symbols are needed, not {tensor!r} and "
+            f"{subs!r}"
+        )
     values = values_of(subs)
 
     def replaced(expression: Expression) -> Expression:
@@ -140,7 +152,7 @@ def _check_bounds(symbol: Symbol, value: Expression) -> None:
 
 def _given_shape(tensor: Level, value: Any) -> tuple[Any, ...]:
     shape = value.get("shape") if isinstance(value, Mapping) else getattr(value, "shape", None)
-    if shape is None:
+    if not isinstance(shape, Sequence) or not all(map(is_expression, shape)):
         raise ArrangementError(
             f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}',
             caller_location(),

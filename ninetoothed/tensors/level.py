@@ -103,7 +103,10 @@ class Level:
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        entries = tuple(shape)
+        try:
+            entries = tuple(shape)
+        except TypeError:
+            entries = (shape,)
         if len(entries) != len(self._shape) or not all(map(is_expression, entries)):
             raise ArrangementError(
                 f"a level of shape {shape_text(self._shape)} cannot be given the shape "

@@ -10,7 +10,15 @@ from typing import Any
 
 from ninetoothed.errors import caller_location
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, is_expression, maximum, minimum
+from ninetoothed.symbols.expr import (
+    Expression,
+    Symbol,
+    as_symbol,
+    is_expression,
+    is_integer,
+    maximum,
+    minimum,
+)
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.metaops import (
     Expand,
@@ -29,7 +37,7 @@ from ninetoothed.tensors.metaops import (
 
 def normalized_dim(dim: Any, count: int) -> int:
     """``dim`` counted from the start; ``count`` is how many there are to choose from."""
-    if not hasattr(dim, "__index__") or isinstance(dim, Symbol):
+    if not is_integer(dim):
         raise Misfit(f"dimension {dim!r}", "an int")
     position = dim.__index__()
     if not -count <= position < count:
@@ -150,7 +158,7 @@ def flatten(shape: Shape, start_dim: Any = None, end_dim: Any = None) -> Flatten
 
 def _end(end_dim: Any, count: int) -> int:
     """An exclusive end, counted from the start."""
-    if not hasattr(end_dim, "__index__") or isinstance(end_dim, Symbol):
+    if not is_integer(end_dim):
         raise Misfit(f"end_dim={end_dim!r}", "an int")
     end = end_dim.__index__()
     return end + count if end < 0 else end
@@ -215,7 +223,7 @@ def _position(index: Any, size: Expression) -> Expression:
 def _slice(entry: slice, size: Expression) -> tuple[Expression, Expression, Expression]:
     """Start, step and number of elements of a slice, as Python clamps them."""
     step = 1 if entry.step is None else entry.step
-    if not hasattr(step, "__index__") or step.__index__() == 0:
+    if not is_integer(step) or step.__index__() == 0:
         raise Misfit(f"the step {step}", "an int that is not 0")
     step = step.__index__()
     for bound in (entry.start, entry.stop):
@@ -224,18 +232,28 @@ def _slice(entry: slice, size: Expression) -> tuple[Expression, Expression, Expr
     if all(not isinstance(value, Symbol) for value in (size, entry.start, entry.stop)):
         start, stop, step = entry.indices(size)  # type: ignore[arg-type]
         return start, step, len(range(start, stop, step))
-    last = as_symbol(size) - 1
-    low, high = (as_symbol(0), as_symbol(size)) if step > 0 else (as_symbol(-1), last)
+    whole, least, most = as_symbol(size), as_symbol(0), as_symbol(size)
+    if step < 0:
+        least, most = as_symbol(-1), whole - 1
 
-    def clamped(bound: Any, default: Symbol) -> Symbol:
+    def from_start(bound: Any, default: Symbol) -> Symbol:
         if bound is None:
             return default
         bound = as_symbol(bound)
-        bound = bound + size if interval(bound)[1] < 0 else bound
-        return as_symbol(simplify(maximum(minimum(bound, high), low)))
+        return bound + whole if interval(bound)[1] < 0 else bound
 
-    first = clamped(entry.start, low if step > 0 else last)
-    end = clamped(entry.stop, high if step > 0 else as_symbol(-1))
-    span = (end - first) if step > 0 else (first - end)
+    # Clamped on one side only: what is past the other has no elements either way, and a size that stood
+    # there twice would double with each slice of a slice.
+    first: Expression
+    end: Expression
+    if step > 0:
+        first, end = from_start(entry.start, least), from_start(entry.stop, most)
+        first, end = simplify(maximum(first, least)), simplify(minimum(end, most))
+        span = as_symbol(end) - first
+    else:
+        first, end = from_start(entry.start, most), from_start(entry.stop, least)
+        first = simplify(minimum(first, most))
+        end = simplify(maximum(end, least)) if entry.stop is not None else least
+        span = as_symbol(first) - end
     count = simplify(maximum((span + (abs(step) - 1)) // abs(step), 0))
-    return simplify(first), step, count
+    return first, step, count

@@ -6,10 +6,15 @@ A `Tensor` is a `Level` that can be arranged. What its levels are and how they h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import (
+    ArgumentError,
+    ArrangementError,
+    caller_location,
+    located_where_too_deep,
+)
 from ninetoothed.symbols.expr import Symbol, as_expression, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.tensors import evaluate, metaop_arguments, metaops
@@ -23,6 +28,9 @@ from ninetoothed.tensors.level import (
     made_level,
 )
 from ninetoothed.tensors.metaops import MetaOperation, Misfit, Shape
+
+#: As many as NumPy's and PyTorch's tensors may have.
+_MOST_DIMENSIONS = 64
 
 
 class Tensor(Level):
@@ -169,10 +177,10 @@ class Tensor(Level):
         return self._level(self._checked("subscript", key))
 
     def __iter__(self) -> Iterator[Tensor]:
-        raise TypeError("a Tensor is symbolic and cannot be iterated over; index it instead")
+        raise ArgumentError("a Tensor is symbolic and cannot be iterated over; index it instead")
 
     def __len__(self) -> int:
-        raise TypeError("a Tensor's sizes are symbolic; use `.shape[0]`")
+        raise ArgumentError("a Tensor's sizes are symbolic; use `.shape[0]`")
 
     def __bool__(self) -> bool:
         return True
@@ -185,6 +193,7 @@ class Tensor(Level):
         """This tensor with symbols replaced; see `ninetoothed.subs`."""
         return evaluate.subs(self, subs)
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def _checked(self, function: str, *arguments: Any) -> MetaOperation:
         """The operation that a user asks for on this level."""
         try:
@@ -193,6 +202,7 @@ class Tensor(Level):
             name = "[...]" if function == "subscript" else function
             raise misfit.error(name, self.label, self._shape) from None
 
+    @located_where_too_deep("An integer expression", ArrangementError)
     def _made(
         self, operation: MetaOperation, operands: tuple[Tensor, ...] | None = None
     ) -> tuple[Tensor, ...]:
@@ -215,15 +225,18 @@ def _variadic(arguments: tuple[Any, ...]) -> Any:
 
 
 def _checked_ndim(ndim: Any) -> int:
-    if not isinstance(ndim, int) or isinstance(ndim, bool) or ndim < 0:
+    if not isinstance(ndim, int) or isinstance(ndim, bool) or not 0 <= ndim <= _MOST_DIMENSIONS:
         raise ArrangementError(
-            f"a Tensor's ndim is a number of dimensions, not {ndim!r}", caller_location()
+            f"a Tensor's ndim is a number of dimensions, at most {_MOST_DIMENSIONS}, not {ndim!r}",
+            caller_location(),
         )
     return ndim
 
 
 def _checked_shape(shape: Any) -> tuple[Any, ...]:
     if is_expression(shape):
+        shape = (shape,)
+    if not isinstance(shape, Iterable) or isinstance(shape, Level):
         shape = (shape,)
     entries = tuple(shape)
     for entry in entries:
@@ -262,22 +275,23 @@ def _checked_jagged_dim(dim: Any, count: int) -> int:
 def _checked_options(options: Any, ndim: int) -> tuple[dict[str, Any], ...]:
     if options is None or isinstance(options, dict):
         options = (options,) * ndim
-    options = tuple({} if entry is None else dict(entry) for entry in options)
-    if len(options) != ndim:
+    entries = tuple(options) if isinstance(options, Sequence) else (options,)
+    if len(entries) != ndim or not all(each is None or isinstance(each, dict) for each in entries):
         raise ArrangementError(
-            f"shape_options has {len(options)} entries for {ndim} dimensions; "
+            f"shape_options={options!r} has {len(entries)} entries for {ndim} dimensions; "
             "give one dict for all, or one dict or None for each",
             caller_location(),
         )
-    return options
+    return tuple({} if entry is None else dict(entry) for entry in entries)
 
 
 def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any], serial: int) -> Leaf:
     try:
         made = Symbol(name, **options).leaf
     except (TypeError, ValueError) as error:
+        said = getattr(error, "message", error)
         raise ArrangementError(
-            f"shape_options[{dim}]={options!r}: {error}; the keywords are those of Symbol",
+            f"shape_options[{dim}]={options!r}: {said}; the keywords are those of Symbol",
             caller_location(),
         ) from error
     return Leaf(

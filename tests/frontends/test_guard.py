@@ -80,13 +80,13 @@ def test_another_constant_is_another_plan(kernel):
 
 def test_a_guard_that_no_longer_holds_is_made_again(kernel):
     plan = guarded(kernel)
-    alike = plan[3]
+    alike = plan[4]
     with torch.inference_mode():
         # PyTorch's guards tell it from others; a kernel has no reason to.
         x = torch.randn(8)
     for _ in range(3):
         kernel(x, torch.empty(8), BLOCK_SIZE=4)
-    assert guarded(kernel) is plan and plan[3] is not alike
+    assert guarded(kernel) is plan and plan[4] is not alike
 
 
 def test_a_guard_keeps_no_tensor_alive(kernel):

@@ -305,3 +305,89 @@ def test_what_autograd_kept_and_a_kernel_changed_is_an_error_of_autograds():
     kernel(ones(), kept)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+def _store_without_grad(kernel, tensor):
+    with torch.no_grad():
+        kernel(torch.rand(4), tensor)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        _store_without_grad,
+        lambda kernel, tensor: kernel(torch.rand(4), tensor.detach()),
+        lambda kernel, tensor: kernel(torch.rand(4), tensor.detach()[1:]),
+    ],
+)
+@pytest.mark.parametrize("calls_before", [0, 1, 3])
+def test_what_autograd_keeps_is_known_to_have_changed(store, calls_before):
+    kernel = make()
+    for _ in range(calls_before):
+        store(kernel, torch.rand(4))
+    x = torch.rand(4, requires_grad=True)
+    y = x * x
+    z = (y * y).sum()
+
+    store(kernel, y)
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+@pytest.mark.parametrize("calls_before", [0, 1, 3])
+def test_a_weight_without_gradient_that_autograd_keeps_is_known_to_have_changed(calls_before):
+    kernel, weight = make(), torch.rand(4)
+    for _ in range(calls_before):
+        kernel(torch.rand(4), weight)
+    x = torch.rand(4, requires_grad=True)
+    z = (x * weight).sum()
+
+    kernel(torch.rand(4), weight)
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_each_call_raises_the_version_by_one_whatever_way_it_takes():
+    kernel, out, other = make(), torch.zeros(4), torch.zeros(5)
+    for number in range(1, 6):
+        before = out._version
+        kernel(torch.rand(4), out)
+        assert out._version == before + 1, number
+        # Another plan in between, so that the key is looked up too.
+        kernel(torch.rand(5), other)
+        if number > 2:
+            kernel(torch.rand(5).double().float(), other)
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_make_fx_is_refused_after_calls_of_the_same_kind(mode):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    kernel, kept = make(), torch.empty(6)
+
+    def function(x):
+        kernel(ones(), kept)
+        out = torch.empty_like(x)
+        kernel(x, out)
+        return out
+
+    function(ones())
+    with pytest.raises(ArgumentError, match="traced by make_fx|FakeTensor"):
+        make_fx(function, tracing_mode=mode)(ones())
+    function(ones())
+    torch.testing.assert_close(kept, ones() * 2)
+
+
+def test_recording_of_gradients_decides_although_the_last_call_was_alike():
+    kernel, x, out = make(), leaf(), torch.empty(6)
+    weight = leaf()
+    for _ in range(3):
+        kernel(x, out)
+        with torch.no_grad():
+            kernel(x, weight)
+            kernel(x, weight)
+        with pytest.raises(ArgumentError, match="`y` is stored to, and is a leaf"):
+            kernel(x, weight)
+        kernel(x, out)

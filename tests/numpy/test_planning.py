@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
+import torch
 
-from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed import Symbol, Tensor, block_size, make
 from ninetoothed.backends.numpy.execution.addressing import Sequences, next_power_of_two
 from ninetoothed.backends.numpy.execution.planning import choose_meta, scalar
 from ninetoothed.language import dtypes
@@ -84,3 +88,26 @@ def test_sequences_that_are_not_there_have_no_length():
     sequences = Sequences(np.array([0, 3, 3, 8]))
     assert sequences.length(np.array([0, 1, 2, 3, -1])).tolist() == [3, 0, 5, 0, 0]
     assert sequences.start(np.array([0, 1, 2])).tolist() == [0, 3, 3]
+
+
+def test_plans_of_a_large_tile_hold_no_array_of_it_each():
+    def whole(x, out):
+        return x.tile((-1,)), out.tile((-1,))
+
+    def copy(x, out):
+        out = x
+
+    kernel = make(whole, copy, (Tensor(1), Tensor(1)))
+    call_with = [torch.zeros((1 << 16) + 1 + extra) for extra in range(40)]
+    for each in call_with[:20]:
+        kernel(each, each)
+    gc.collect()
+    tracemalloc.start()
+    for each in call_with[20:]:
+        kernel(each, each)
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # A position of each element would be a megabyte.
+    assert held / 20 < 50_000

@@ -119,6 +119,27 @@ def test_loops_and_conditions_of_all_kinds() -> None:
     assert counts.special == tile + 8 * row
 
 
+def test_a_method_counts_as_the_function_that_it_is() -> None:
+    def functions(x, y):
+        y = ntl.sum(ntl.exp(ntl.cast(x, ntl.float32)), 1)  # noqa: F841
+
+    def methods(x, y):
+        y = x.to(ntl.float32).exp().sum(1)  # noqa: F841
+
+    found = []
+    for application in (functions, methods):
+        kernel = ninetoothed.make(
+            lambda x, y: (x.tile((16, 64)).squeeze(1), y.tile((16,))),
+            application,
+            (Tensor(2, shape=(None, 64)), Tensor(1)),
+        )
+        call = call_of(x=tensor(1024, 64), y=tensor(1024))
+        found.append(counted(kernel, call, config()))
+
+    assert found[0] == found[1]
+    assert found[1].reductions == 1 and found[1].flops + found[1].special >= 2 * 16 * 64
+
+
 def test_a_constant_condition_counts_one_side() -> None:
     def arrangement(x, fast, y):
         return x.tile((16,)), fast, y.tile((16,))

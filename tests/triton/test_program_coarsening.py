@@ -24,6 +24,7 @@ from ninetoothed.backends.triton.planning.choices import choices as tried  # noq
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
+from ninetoothed.errors import ArgumentError  # noqa: E402
 from ninetoothed.program.verify import verify  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
@@ -213,6 +214,25 @@ def test_a_reduction_leaves_the_rows_apart():
 
     assert "tl.sum(tl.sum(row * row, axis=2), axis=1) / input_size_1" in text
     assert "row * tl.rsqrt(mean_square + eps)[:, None, None]" in text
+
+
+def test_a_grid_of_one_has_nothing_to_join():
+    call = rope_call(batch=1, length=1, heads=1)
+    assert coarsened(ROPE[True], call, 2).emitted == coarsened(ROPE[True], call, 1).emitted
+
+
+def test_programs_that_cannot_be_joined_are_refused_by_name():
+    from examples import mm
+
+    call = mm.kernel.call_of(half(64, 64), half(64, 64), half(64, 64))
+    config = Config(
+        tuple((mm.kernel.names[symbol], 32) for symbol in mm.kernel.definition.meta_symbols),
+        4,
+        3,
+        (("program_coarsening", 2),),
+    )
+    with pytest.raises(ArgumentError, match="`mm` cannot be joined"):
+        specialize(mm.kernel.definition, call, config)
 
 
 def test_one_program_is_the_plain_kernel():

@@ -48,6 +48,17 @@ _NATIVE: dict[str, Native] = {}
 _calls: dict[int, _Call] = {}
 
 
+def _deleted(kernel: Kernel, bound: Mapping[str, Any]) -> ArgumentError | None:
+    """The error of a call with an array that was deleted, or donated to a computation before."""
+    for name, value in bound.items():
+        if getattr(value, "is_deleted", bool)():
+            return ArgumentError(
+                f"kernel `{kernel.name}`: `{name}` has no memory: it was deleted, or donated to a "
+                "computation (`donate_argnums`). Keep the array, or give what the computation returned."
+            )
+    return None
+
+
 class Launcher:
     """Takes the calls of one kernel; see `ninetoothed.frontends.base.Frontend.launch`."""
 
@@ -75,7 +86,7 @@ class Launcher:
         except Exception as error:
             # XLA tells of an error in a custom call by its text only.
             own, call.error = call.error, None
-            raise own or error from None
+            raise own or _deleted(self._kernel, bound) or error from None
         if len(results) == 1:
             return results[0]
         return results or None

@@ -317,3 +317,26 @@ def test_the_plugin_imports_no_jax_until_an_array_arrives():
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.parametrize("is_donated", [False, True])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_array_that_was_deleted_is_refused_by_name(is_donated, is_known):
+    def double(x, out):
+        out = x * 2  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, out: (x.tile((4,)), out.tile((4,))), double, (Tensor(1), Tensor(1))
+    )
+    out = jax.ShapeDtypeStruct((6,), jnp.float32)
+    if is_known:
+        kernel(jnp.ones(6), out)
+    x = jnp.ones(6) + 0
+    if is_donated:
+        jax.jit(lambda array: array + 1, donate_argnums=0)(x)
+    else:
+        x.delete()
+
+    with pytest.raises(ArgumentError, match="`x` has no memory: it was deleted, or donated"):
+        kernel(x, out)
+    assert kernel(jnp.ones(6), out).tolist() == [2.0] * 6

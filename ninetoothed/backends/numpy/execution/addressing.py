@@ -7,6 +7,7 @@ selected indices and the lanes, with all sizes put in. It gives arrays that broa
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ class Addressing:
         self.tile: Shape = self.levels[-1]
         self.widened: Shape = tuple(next_power_of_two(size) for size in self.tile)
         self._lanes = tuple(
-            _along(np.arange(size), dim, len(self.tile)) for dim, size in enumerate(self.widened)
+            _along(_positions(size), dim, len(self.tile)) for dim, size in enumerate(self.widened)
         )
         lanes = tuple(access.lanes)
         self.dependences = tuple(
@@ -114,6 +115,14 @@ class Sequences:
 
     def _known(self, number: Any) -> Any:
         return np.clip(number, 0, max(self.count - 1, 0))
+
+
+@functools.lru_cache(maxsize=64)
+def _positions(size: int) -> np.ndarray:
+    """0, 1, 2 … ``size`` - 1, which all plans share: those of a large tile are megabytes."""
+    positions = np.arange(size)
+    positions.flags.writeable = False
+    return positions
 
 
 def _along(lane: np.ndarray, dim: int, ndim: int) -> np.ndarray:

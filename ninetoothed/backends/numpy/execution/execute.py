@@ -20,9 +20,13 @@ from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.errors import (
     CompilationError,
     Location,
+    NineToothedError,
     is_own,
 )
 from ninetoothed.symbols.expr import Symbol
+
+#: What Python raises where a function of the language is given what it cannot take.
+_MISTAKES = (TypeError, ValueError, LookupError, AttributeError, UnboundLocalError)
 
 
 class Launch:
@@ -62,15 +66,12 @@ class Launch:
                     running.loads.clear()
                     context.set_program((linear, 0, 0))
                     application(*positional, **by_keyword)
-        except TypeError as error:
+        except Exception as error:
             located = _located(error)
             self._explain(located)
             if located is error:
                 raise
             raise located from error
-        except Exception as error:
-            self._explain(error)
-            raise
         finally:
             hooks.leave(symbols_before)
             context.leave(grid_before)
@@ -87,14 +88,19 @@ class Launch:
             )
 
 
-def _located(error: TypeError) -> Exception:
+def _located(error: Exception) -> Exception:
     """What a line of the user's is wrong about, such as a call with an unknown keyword, as ours."""
-    takes = _parameters_of(str(error))
+    if isinstance(error, NineToothedError) or not isinstance(error, _MISTAKES):
+        return error
     frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
     users = [frame for frame in frames if not is_own(frame[0])]
-    if not users or not (takes or users[-1] is frames[-1]):
+    if not users:
         return error
-    return CompilationError(f"{error}.{takes}", Location(*users[-1]))
+    # What the user's own Python raises by itself is as it would be elsewhere.
+    if users[-1] is frames[-1] and not isinstance(error, TypeError | UnboundLocalError):
+        return error
+    kind = "" if isinstance(error, TypeError) else f"{type(error).__name__}: "
+    return CompilationError(f"{kind}{error}.{_parameters_of(str(error))}", Location(*users[-1]))
 
 
 def _parameters_of(message: str) -> str:
@@ -103,7 +109,7 @@ def _parameters_of(message: str) -> str:
 
     called = re.match(r"(\w+)\(\) (got|missing|takes) ", message)
     function = FUNCTIONS.get(called[1]) if called else None
-    if function is None:
+    if not inspect.isfunction(function):
         return ""
     parameters = inspect.signature(function).parameters.values()
     names = (f"{p.name}={p.default}" if p.default is not p.empty else p.name for p in parameters)

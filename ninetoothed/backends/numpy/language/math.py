@@ -257,7 +257,8 @@ def where(condition: Any, x: Any, y: Any) -> Tile:
 
 
 def _of_rank(marks: Marks, ndim: int) -> Marks:
-    return tuple(mark[(None,) * (ndim - mark.ndim)] for mark in marks)
+    # A mark that has the rank stays the same object, which joins with itself.
+    return tuple(mark[(None,) * (ndim - mark.ndim)] if mark.ndim < ndim else mark for mark in marks)
 
 
 def sigmoid(x: Any) -> Tile:

@@ -45,6 +45,9 @@ from ninetoothed.language.dtypes import DType
 #: Conditions that hold where a lane is real; see the module's docstring.
 Marks = tuple[Any, ...]
 
+#: So many marks are joined by what they are, more by what they hold.
+_FEW_MARKS = 4
+
 
 class SeveralElementsError(CompilationError):
     """One number was needed, as in an ``if``, but a tile of several elements stood there."""
@@ -266,7 +269,12 @@ def joined_marks(*tiles: Tile) -> Marks:
         for mark in tile.marks:
             if not any(mark is other for other in joined):
                 joined.append(mark[(None,) * missing] if missing else mark)
-    return tuple(joined)
+    return tuple(joined) if len(joined) <= _FEW_MARKS else _without_equals(joined)
+
+
+def _without_equals(marks: list[Any]) -> Marks:
+    """The marks, of equal ones the first: else a loop would double those of what refers to itself."""
+    return tuple({(mark.shape, mark.tobytes()): mark for mark in reversed(marks)}.values())[::-1]
 
 
 add_members(Tile, "tile")

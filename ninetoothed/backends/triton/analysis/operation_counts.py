@@ -270,12 +270,12 @@ class _Counter:
         return (*result, *rest)
 
     def _called(self, node: ast.Call, times: float, depth: int) -> Shape:
-        shapes = [self._shape(argument, times, depth) for argument in node.args]
-        operation = _operation(node)
+        arguments, operation = _arguments(node), _operation(node)
+        shapes = [self._shape(argument, times, depth) for argument in arguments]
         if operation.kind == "product" and len(shapes) > 1:
             return self._product(node, shapes, times, depth)
         if operation.shape in ("created", "vector"):
-            return self._literal(node.args[0]) if node.args else ()
+            return self._literal(arguments[0]) if arguments else ()
         if operation.is_free:
             shape = next(iter(shapes), ())
             return shape[::-1] if operation.shape == "transposed" and len(shape) == 2 else shape
@@ -290,8 +290,9 @@ class _Counter:
         for keyword in node.keywords:
             if keyword.arg == "axis":
                 axis = getattr(keyword.value, "value", None)
-        if axis is None and len(node.args) > 1:
-            axis = getattr(node.args[1], "value", None)
+        arguments = _arguments(node)
+        if axis is None and len(arguments) > 1:
+            axis = getattr(arguments[1], "value", None)
         if not isinstance(axis, int) or not shape:
             return ()
         axis %= len(shape)
@@ -309,7 +310,8 @@ class _Counter:
         left, right = shapes[0], shapes[1]
         if len(left) < 2 or len(right) < 2:
             return ()
-        origins = [self._origin(argument) for argument in node.args[:2]]
+        arguments = _arguments(node)[:2]
+        origins = [self._origin(argument) for argument in arguments]
         widths = [self._call.arguments[name].dtype.bits for name in origins if name is not None]
         product = Product(
             rows=left[-2],
@@ -320,7 +322,7 @@ class _Counter:
             in_registers=origins[0] is None,
         )
         self.counts.products.append(product)
-        for argument, name in zip(node.args, origins):
+        for argument, name in zip(arguments, origins):
             if name is None:
                 continue
             is_loaded_here = any(isinstance(part, Load) for part in ast.walk(argument))
@@ -334,8 +336,8 @@ class _Counter:
             return node.tile.parameter
         if isinstance(node, ast.Name):
             return self._origins.get(node.id)
-        if isinstance(node, ast.Call) and _operation(node).is_free and node.args:
-            return self._origin(node.args[0])
+        if isinstance(node, ast.Call) and _operation(node).is_free and _arguments(node):
+            return self._origin(_arguments(node)[0])
         return None
 
 
@@ -343,8 +345,15 @@ def _function(node: ast.Call) -> str:
     return node.func.name.rsplit(".", 1)[-1] if isinstance(node.func, LanguageRef) else ""
 
 
+def _arguments(node: ast.Call) -> list[ast.expr]:
+    """The arguments of a call; of a method, which is a function of the value, that first."""
+    is_method = isinstance(node.func, ast.Attribute)
+    return [node.func.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
+
+
 def _operation(node: ast.Call) -> Operation:
-    found = operation_of(node) if isinstance(node.func, LanguageRef) else None
+    is_known = isinstance(node.func, LanguageRef | ast.Attribute)
+    found = operation_of(node) if is_known else None
     return _NOTHING_KNOWN if found is None else found
 
 

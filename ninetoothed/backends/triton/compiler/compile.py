@@ -77,12 +77,18 @@ def compile_source(
     chosen = {**versions.options(num_warps, num_stages), **options}
     try:
         with versions.without_dumps(), private_cache():
-            return triton_compile(
-                _source_class(function.is_gluon())(
-                    function, {name: signature[name] for name in names}, dict(constants), attributes
-                ),
-                target=GPUTarget(target.backend, target.arch, target.warp_size),
-                options=chosen,
+            # Triton parses the source, and that of what it calls, without asking for our lock.
+            return threads.undisturbed(
+                lambda: triton_compile(
+                    _source_class(function.is_gluon())(
+                        function,
+                        {name: signature[name] for name in names},
+                        dict(constants),
+                        attributes,
+                    ),
+                    target=GPUTarget(target.backend, target.arch, target.warp_size),
+                    options=chosen,
+                )
             )
     except Exception as error:
         raise _refused(error, kernel_name, source, path, target) from error

@@ -18,6 +18,7 @@ from ninetoothed.backends.triton.analysis.resources import OTHER_REGISTERS_WITHO
 from ninetoothed.backends.triton.ir.batching import batched
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
+from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import Load, Store
 from ninetoothed.program.program import Program
@@ -72,8 +73,16 @@ def is_possible(kernel: Definition, environment: Mapping[Symbol, int], count: in
 
 
 def coarsened(kernel: Definition, count: int, grid: Sequence[int]) -> Definition:
-    """The kernel with so many programs of a grid of this size in one; itself where ``count`` is 1."""
+    """The kernel with so many programs of a grid of this size in one; itself where there is one anyway.
+
+    Raises:
+        ArgumentError: the kernel's programs cannot be joined.
+    """
     if count == 1:
+        return kernel
+    if not _is_batchable(kernel):
+        raise ArgumentError(f"the programs of kernel `{kernel.name}` cannot be joined")
+    if not _possible(kernel, grid):
         return kernel
     dim = _dimension(kernel, grid, count)
     return _coarsened(kernel, dim, count)

@@ -173,9 +173,8 @@ class Addresses:
     def filler(self, parameter: str) -> ast.expr:
         """What stands where a tensor has no element: ``other``, or 0."""
         other = self._emission.kernel.program.parameter(parameter).source.other
-        if other is None:
-            other = 0.0 if parameter in self._emission.facts.float8 else 0
-        return number(other)
+        other = 0 if other is None else other
+        return number(float(other) if parameter in self._emission.facts.float8 else other)
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""

@@ -1,0 +1,161 @@
+"""Wrong arguments, a row each: what is called with them, and what the error says of it."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.debugging
+from ninetoothed import Symbol, Tensor, block_size, make
+from ninetoothed.errors import ArgumentError, ArrangementError, NineToothedError
+
+N = Symbol("N", constexpr=True)
+
+
+def _arrangement(x, o):
+    return x.tile((64,)), o.tile((64,))
+
+
+def _copy(x, o):
+    o = x  # noqa: F841
+
+
+def _scaled(x, o, factor):
+    o = x * factor  # noqa: F841
+
+
+def _made(**changed):
+    parts = {"arrangement": _arrangement, "application": _copy, "tensors": (Tensor(1), Tensor(1))}
+    return make(**{**parts, **changed})
+
+
+def _with_third(third, application=_scaled):
+    return make(
+        lambda x, o, f: (*_arrangement(x, o), f), application, (Tensor(1), Tensor(1), third)
+    )
+
+
+KERNEL = _made()
+SIZED = make(lambda x, o: (x.tile((N,)), o.tile((N,))), _copy, (Tensor(1), Tensor(1)))
+SCALED = _with_third(Tensor(0))
+CONSTANT = _with_third(Tensor(0, constexpr=True))
+FIXED = make(_arrangement, _copy, (Tensor(shape=(8,)), Tensor(1)))
+
+
+def vector(*shape):
+    return torch.zeros(shape or (8,))
+
+
+#: What is called, and key words of its error.
+ROWS = {
+    # Tensors.
+    "no ndim": (lambda: Tensor(), "needs `ndim` or `shape`"),
+    "a negative ndim": (lambda: Tensor(-1), "number of dimensions.*-1"),
+    "half an ndim": (lambda: Tensor(1.5), "number of dimensions.*1.5"),
+    "too many dimensions": (lambda: Tensor(65), "at most 64"),
+    "ndim and shape": (lambda: Tensor(1, shape=(2, 3)), "must agree"),
+    "a negative size": (lambda: Tensor(shape=(-1,)), "ints, Symbols or None.*-1"),
+    "a text as size": (lambda: Tensor(shape=("a",)), "ints, Symbols or None.*'a'"),
+    "a number's shape": (lambda: Tensor(shape=1.5), "ints, Symbols or None.*1.5"),
+    "a jagged dimension beyond": (lambda: Tensor(2, jagged_dim=2), "jagged_dim.*from -2 to 1"),
+    "a text as other": (lambda: Tensor(1, other="0"), "`other`.*'0'"),
+    "a constant of dimensions": (lambda: Tensor(1, constexpr=True), "for scalars"),
+    "a value of no constant": (lambda: Tensor(0, value=3), "needs constexpr=True"),
+    "options for too few": (lambda: Tensor(2, shape_options=({},)), "1 entries for 2"),
+    "options that are none": (lambda: Tensor(1, shape_options=3), "shape_options=3"),
+    "an unknown option": (lambda: Tensor(1, shape_options={"odd": 1}), "shape_options.*odd"),
+    "a length": (lambda: len(Tensor(1)), "use `.shape"),
+    "a loop over a tensor": (lambda: list(Tensor(1)), "cannot be iterated"),
+    "a shape of another rank": (lambda: setattr(Tensor(2), "shape", (1,)), "keeps its 2 dim"),
+    # Symbols.
+    "no expression": (lambda: Symbol("a +"), "is not a Python expression"),
+    "a call": (lambda: Symbol("f(a)"), "cannot be part of a Symbol"),
+    "a half": (lambda: Symbol(0.5), "a name, an expression or an int.*0.5"),
+    "an expression with bounds": (lambda: Symbol("a + 1", lower_bound=2), "only a plain name"),
+    "meta and constexpr": (lambda: Symbol("a", meta=True, constexpr=True), "not both"),
+    "bounds crossed": (lambda: block_size(64, 32), "has no value.*64 to 32"),
+    "a text as bound": (lambda: block_size("64"), "a bound.*is an int.*'64'"),
+    "division": (lambda: N / 2, "may be no integer.*rounds down"),
+    "a decision": (lambda: bool(N > 1), "only known when the kernel is called"),
+    "a loop over a symbol": (lambda: list(N), "cannot be iterated"),
+    # Meta-operations.
+    "a tile of too many": (lambda: Tensor(1).tile((2, 2)), "one entry for each of the 1"),
+    "a tile of nothing": (lambda: Tensor(1).tile((0,)), "at least 1"),
+    "a stride of nothing": (lambda: Tensor(1).tile((2,), strides=(0,)), "at least 1"),
+    "a negative dilation": (lambda: Tensor(1).tile((2,), dilation=(-2,)), "at least 1"),
+    "a text as tile": (lambda: Tensor(1).tile(("a",)), "ints or Symbols"),
+    "expanding what is not 1": (lambda: Tensor(shape=(3,)).expand((4,)), "a size of 1"),
+    "squeezing what is not 1": (lambda: Tensor(shape=(3,)).squeeze(0), "dimension of size 1"),
+    "squeezing beyond": (lambda: Tensor(1).squeeze(1), "from -1 to 0"),
+    "squeezing twice": (lambda: Tensor(2).squeeze((0, 0)), "each dimension once"),
+    "permuting some": (lambda: Tensor(2).permute((0,)), "each of the 2 dimensions once"),
+    "permuting twice": (lambda: Tensor(2).permute((0, 0)), "each of the 2 dimensions once"),
+    "flattening nothing": (lambda: Tensor(2).flatten(1, 1), "at least one dimension"),
+    "a negative padding": (lambda: Tensor(1).pad(((-1, 0),)), "at least 0"),
+    "half a padding": (lambda: Tensor(1).pad((1,)), "left, right"),
+    "an index beyond": (lambda: Tensor(shape=(3,))[3], "inside the dimension of size 3"),
+    "a step of 0": (lambda: Tensor(1)[::0], "an int that is not 0"),
+    "too many indices": (lambda: Tensor(1)[0, 0], "at most 1"),
+    "two ellipses": (lambda: Tensor(2)[..., ...], "one at most"),
+    "an unknown size": (lambda: Tensor(1).eval(), "must be known"),
+    "subs of a name": (lambda: Tensor(1).subs({"x": 1}), "neither"),
+    # make.
+    "a tensor for tensors": (lambda: _made(tensors=Tensor(1)), "as a tuple"),
+    "too few tensors": (lambda: _made(tensors=(Tensor(1),)), "1 tensor"),
+    "no application": (lambda: _made(application=3), "a function written in Python"),
+    "no arrangement": (lambda: _made(arrangement=3), "an arrangement is a function"),
+    "an unknown caller": (lambda: _made(caller="tensorflow"), "tensorflow"),
+    "a name with a space": (lambda: _made(kernel_name="a b"), "identifier"),
+    "no warps": (lambda: _made(num_warps=0), "num_warps"),
+    "nothing returned": (lambda: _made(arrangement=lambda x, o: None), "returned None"),
+    "other outermost shapes": (
+        lambda: _made(arrangement=lambda x, o: (x.tile((64,))[:3], o.tile((64,))[:4]))(
+            vector(640), vector(640)
+        ),
+        "outermost shapes",
+    ),
+    # Calls.
+    "no arguments": (lambda: KERNEL(), "missing: x, o"),
+    "too many arguments": (lambda: KERNEL(vector(), vector(), 1), "3 positional"),
+    "an unknown keyword": (lambda: KERNEL(vector(), vector(), bogus=1), "'bogus' is not one"),
+    "one argument twice": (lambda: KERNEL(vector(), vector(), x=vector()), "'x' was given twice"),
+    "a list for a tensor": (lambda: KERNEL([1.0], vector()), "must be a tensor, not builtins.list"),
+    "NumPy beside PyTorch": (lambda: KERNEL(np.zeros(8), vector()), "must be a tensor, not numpy"),
+    "another rank": (lambda: KERNEL(vector(2, 4), vector()), "2 dimensions.*declared with 1"),
+    "another fixed size": (lambda: FIXED(vector(9), vector(9)), "size 9.*declared"),
+    "sizes that differ": (lambda: KERNEL(vector(200), vector(8)), "outermost shapes"),
+    "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
+    "a symbol as value": (lambda: SIZED(vector(), vector(), N=N), "integer constant|no value"),
+    "a list as constant": (lambda: CONSTANT(vector(), vector(), [1]), "constant.*cannot be hashed"),
+    "a symbol as constant": (lambda: CONSTANT(vector(), vector(), N), "no value. Give the value"),
+    "a text as scalar": (lambda: SCALED(vector(), vector(), "2"), "factor"),
+    "a vector as scalar": (lambda: SCALED(vector(), vector(), vector()), "factor"),
+    "no kernel to tune": (lambda: ninetoothed.tune(3), "`tune` takes what `make`"),
+    "an unknown effort": (lambda: ninetoothed.tune(KERNEL, effort="all"), "all"),
+    "no target": (
+        lambda: KERNEL.compile(vector(), vector(), target="h200"),
+        "target",
+    ),
+    "tensors to simulate": (
+        lambda: ninetoothed.debugging.simulate_arrangement(_arrangement, 3),
+        "as a tuple",
+    ),
+}
+
+
+def test_there_are_enough_rows():
+    assert len(ROWS) >= 60
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_wrong_argument_is_said_with_what_was_found_and_expected(row):
+    call, message = ROWS[row]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(NineToothedError, match=f"(?s){message}") as raised:
+            call()
+    if isinstance(raised.value, ArgumentError | ArrangementError):
+        assert raised.value.location is not None and "File" in str(raised.value)
