@@ -34,6 +34,7 @@ from ninetoothed.passes.marks import (
     met,
 )
 from ninetoothed.passes.padding_rounds import (
+    is_named,
     is_product_onto,
     new_marks,
     on_demand,
@@ -152,7 +153,9 @@ class _Analysis(Values):
             return
         if isinstance(statement, ast.Assign) and self.adds_to_itself(statement):
             assert isinstance(statement.value, ast.BinOp)
-            statement.value.right, value = self.visit(statement.value.right)
+            added = "right" if is_named(statement.value.left, statement.targets[0]) else "left"
+            node, value = self.visit(getattr(statement.value, added))
+            setattr(statement.value, added, node)
             name = statement.targets[0].id  # type: ignore[attr-defined]
             self.known[name] = accumulated(self.known.get(name, UNKNOWN), value)
             return
@@ -186,14 +189,15 @@ class _Analysis(Values):
                     self.known[element.id] = item
 
     def adds_to_itself(self, statement: ast.Assign) -> bool:
-        """Whether this is ``v = v + x`` or ``v = v - x``."""
+        """Whether this is ``v = v + x``, ``v = x + v`` or ``v = v - x``."""
         value, target = statement.value, statement.targets[0]
         return (
-            isinstance(target, ast.Name)
-            and isinstance(value, ast.BinOp)
+            isinstance(value, ast.BinOp)
             and isinstance(value.op, ast.Add | ast.Sub)
-            and isinstance(value.left, ast.Name)
-            and value.left.id == target.id
+            and (
+                is_named(value.left, target)
+                or (isinstance(value.op, ast.Add) and is_named(value.right, target))
+            )
         )
 
     def want(self, marks: Iterable[Mark]) -> None:

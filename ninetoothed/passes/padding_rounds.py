@@ -46,6 +46,11 @@ def without_kept(value: Marked) -> Marked:
     return replace(value, marks=tuple(replace(mark, is_kept=False) for mark in value.marks))
 
 
+def is_named(node: ast.expr, target: ast.expr) -> bool:
+    """Whether this reads the variable that is assigned."""
+    return isinstance(node, ast.Name) and isinstance(target, ast.Name) and node.id == target.id
+
+
 def is_product_onto(node: ast.expr, name: str) -> bool:
     """Whether this is a product that is added to a variable."""
     if not isinstance(node, ast.Call) or called_name(node) != "dot":

@@ -232,12 +232,6 @@ def tile_in_a_conditional_expression(x, y):
     y = x if x > 0 else -x  # noqa: F841
 
 
-def variable_of_one_branch(x, y):
-    if x.source.shape[1] > 3:
-        value = x
-    y = value  # noqa: F841
-
-
 def number_that_becomes_a_tile(x, y):
     total = 0.0
     for _ in range(x.source.shape[1]):
@@ -251,7 +245,6 @@ def number_that_becomes_a_tile(x, y):
         (reduced_number, "this is one number. Use it as it is"),
         (tile_as_condition, "One number is needed here: ntl.where chooses"),
         (tile_in_a_conditional_expression, "One number is needed here: ntl.where chooses"),
-        (variable_of_one_branch, "Assign value a value .* before the if"),
         (number_that_becomes_a_tile, "`total = ntl.zeros.shape, dtype=ntl.float32.` does"),
     ],
 )
