@@ -9,6 +9,7 @@ no device.
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -34,6 +35,7 @@ from ninetoothed.kernels.naming import (
     written_symbols,
 )
 from ninetoothed.parsing import parse
+from ninetoothed.parsing.source import frozen
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
@@ -57,6 +59,7 @@ class Declaration:
     Attributes:
         name: the kernel's name.
         application: the user's function.
+        frozen: the same, with its free names as they were when the kernel was made.
         arrangement: parameters, grid and accesses.
         symbols: the constexpr symbols that a call gives, after the parameters.
         meta_symbols: the symbols that the tuner chooses.
@@ -67,6 +70,7 @@ class Declaration:
 
     name: str
     application: Callable[..., Any]
+    frozen: Callable[..., Any]
     arrangement: Arrangement
     symbols: tuple[Symbol, ...]
     meta_symbols: tuple[Symbol, ...]
@@ -318,6 +322,7 @@ def define(
     declaration = Declaration(
         name,
         application,
+        frozen(inspect.unwrap(application)),
         arrangement,
         symbols,
         tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta),

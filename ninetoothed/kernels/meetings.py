@@ -38,7 +38,6 @@ from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
     ElementStore,
-    Mask,
     SourceLoad,
     SourceStore,
     Store,
@@ -294,7 +293,7 @@ class _Walk(Values):
         layout = tuple(None if size == 1 else dim for dim, size in enumerate(shape))
         return Marked(shape, (Mark(use, Origin(tile, self.statement), layout),))
 
-    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
+    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
         """None: nothing is put into the program."""
         return []
 
@@ -328,7 +327,7 @@ class _Walk(Values):
         if operation.shape == "broadcast":
             self.meet(node, [*arguments.values.values(), *arguments.named.values()])
         rule = RULES.get(operation.shape)
-        return UNKNOWN if rule is None else rule(arguments, operation)
+        return UNKNOWN if rule is None else _of_loads(rule(arguments, operation))
 
     def product(self, node: ast.Call, arguments: Arguments, operation: Operation) -> Marked:
         """The last dimension of one meets the last but one of the other, and both are gone."""
@@ -391,6 +390,13 @@ def _count(numbers: Sequence[Symbol | None]) -> Symbol | None:
     size = step.operands[0]
     span = last - first if size > 0 else first - last
     return (span + (abs(size) - 1)) // constant(abs(size))
+
+
+def _of_loads(value: Marked) -> Marked:
+    """A value with the marks alone that loads left, and not what was made or moved."""
+    items = None if value.items is None else tuple(map(_of_loads, value.items))
+    marks = tuple(mark for mark in value.marks if isinstance(mark.key, Use))
+    return replace(value, marks=marks, items=items)
 
 
 def _after(value: Marked, loop: Loop) -> Marked:

@@ -42,7 +42,7 @@ Shape = Literal[
     "unknown",
     "broadcast",  # that of all operands together
     "first",  # that of the first argument
-    "like",  # that of the first argument, but every element exists
+    "like",  # that of the first argument, and of no other value
     "reduced",
     "scanned",  # that of the first argument, whose padding takes part as the identity
     "sorted",
@@ -56,6 +56,15 @@ Shape = Literal[
     "vector",
     "number",
     "nothing",
+    "broadcast both",  # of both operands together, twice
+    "flipped",
+    "joined",
+    "interleaved",
+    "concatenated",
+    "halved",
+    "gathered",
+    "raveled",
+    "atomic",
 ]
 
 #: Which zero operands make an element-wise result zero; see `ninetoothed.passes.marks.joined`.
@@ -240,14 +249,16 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         "reshape view",
         Operation("rearrangement", shape="reshaped", places={"shape": 1}, member_of="tile"),
     ),
-    ("ravel", Operation("rearrangement", home="standard", member_of="tile")),
+    ("ravel", Operation("rearrangement", home="standard", shape="raveled", member_of="tile")),
     ("item", Operation("rearrangement", home="", shape="unknown", member_of="tile")),
-    ("broadcast cat join", Operation("movement")),
-    ("interleave", Operation("movement", home="standard")),
-    ("flip", Operation("movement", home="standard", member_of="tile")),
-    ("split", Operation("movement", member_of="tile")),
+    ("broadcast", Operation("movement", shape="broadcast both", results=2)),
+    ("cat", Operation("movement", shape="concatenated")),
+    ("join", Operation("movement", shape="joined")),
+    ("interleave", Operation("movement", home="standard", shape="interleaved")),
+    ("flip", Operation("movement", home="standard", shape="flipped", member_of="tile")),
+    ("split", Operation("movement", shape="halved", member_of="tile")),
     # As a method of a descriptor it reads memory.
-    ("gather", Operation("movement", effect="reads", member_of="tile")),
+    ("gather", Operation("movement", effect="reads", shape="gathered", member_of="tile")),
     # From nothing.
     ("full", Operation("creation", shape="created", places={"shape": 0})),
     ("zeros", Operation("creation", home="standard", shape="created", places={"shape": 0})),
@@ -262,7 +273,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("advance make_block_ptr make_tensor_descriptor", Operation("memory")),
     (
         "atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor",
-        Operation("atomic", effect="writes", member_of="pointer"),
+        Operation("atomic", effect="writes", shape="atomic", member_of="pointer"),
     ),
     # For the compiler and for people.
     ("max_constancy max_contiguous multiple_of", Operation("hint", shape="first", zero="all")),

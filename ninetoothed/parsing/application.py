@@ -107,7 +107,10 @@ class FunctionFrame(StatementFrame):
         self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST
     ) -> None:
         counts = assigned_names(self.function.tree.body)
+        rebinds = source.returns_value(self.function.tree)
         for name, item in self._paired(arguments, keywords, node).items():
+            if rebinds and name in counts:
+                item = self._plain(item)
             if isinstance(item, Cell):
                 # A variable handed over is the caller's own: assigning it rebinds it there.
                 item.is_stable = item.is_stable and name not in counts
@@ -115,7 +118,7 @@ class FunctionFrame(StatementFrame):
                 continue
             cell = Cell(
                 self.state.fresh(name, f"{self.function.name}_{name}"),
-                stores=isinstance(item, Tile) and item.is_complete,
+                stores=isinstance(item, Tile) and item.is_complete and not rebinds,
                 is_stable=name not in counts,
             )
             assert self.caller is not None

@@ -174,6 +174,8 @@ class BindingFrame(Frame):
                 for index, item in enumerate(value.items)
             ]
             return None if None in items else Group(tuple(item for item in items if item))
+        if isinstance(value, Tile) and value.is_complete:
+            value = Runtime(self.expression(value, node))
         if not is_carried(value):
             return None
         assert value is not None
@@ -194,10 +196,10 @@ class BindingFrame(Frame):
         (one, one_block), (other, other_block) = left, right
         if same(one, other):
             return one
+        if (one is None or other is None) and not constant:
+            # Python would raise on the way that left it unassigned.
+            return None
         if one is None or other is None:
-            if not constant:
-                # Python would raise after the way that left it unassigned, and Triton after both.
-                return None
             value, block = (other, other_block) if one is None else (one, one_block)
             return self.settle(cell, value, block, node) if isinstance(value, Group) else value
         if constant and _is_number(one) and _is_number(other):

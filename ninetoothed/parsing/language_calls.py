@@ -13,8 +13,16 @@ from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, value_of
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
+from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import is_effect
-from ninetoothed.program.nodes import ExternRef, LanguageRef, SequenceLength, Widened
+from ninetoothed.program.nodes import (
+    ExternRef,
+    LanguageRef,
+    SequenceLength,
+    SymbolValue,
+    Widened,
+    clone,
+)
 
 _RANGES = frozenset({"range", "static_range"})
 
@@ -49,6 +57,9 @@ class LanguageCallFrame(OperatorFrame):
         operation = operations.find(name)
         if operation is not None and "shape" in operation.places:
             arguments, keywords = self.widened(operation, 0, arguments, keywords, node)
+        elif operation is not None and operation.takes_constants:
+            for value in (*arguments, *keywords.values()):
+                self._check_size(value, node)
         return self.language_call(name, arguments, keywords, node)
 
     def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
@@ -69,7 +80,10 @@ class LanguageCallFrame(OperatorFrame):
             one, other = map(symbol_of, arguments)
             return self.computed(lambda: (one + other - 1) // other, node)
         if name == "next_power_of_2" and len(arguments) == 1:
-            return self._widened_size(arguments[0], node)
+            size = arguments[0]
+            if isinstance(size, Known) and isinstance(size.object, int) and size.object > 0:
+                return Known(1 << (size.object - 1).bit_length())
+            return self._widened_size(size, node)
         return None
 
     def widened(
@@ -108,9 +122,14 @@ class LanguageCallFrame(OperatorFrame):
     def _widened_size(self, value: Value, node: ast.AST) -> Value:
         if isinstance(value, Known):
             size = value.object
-            if isinstance(size, int) and size > 0:
-                return Known(1 << (size - 1).bit_length())
-            return value
+            if isinstance(size, bool) or not isinstance(size, int) or size & (size - 1) == 0:
+                return value
+            # What is made exists in the size that is asked for.
+            return (
+                Runtime(self.at(Widened(value=self.expression(value, node)), node))
+                if size > 0
+                else value
+            )
         if isinstance(value, Runtime) and is_shape(value.node):
             return value
         if isinstance(value, Runtime) and isinstance(value.node, SequenceLength):
@@ -120,7 +139,22 @@ class LanguageCallFrame(OperatorFrame):
                 f"`{size}` is the length of the sequence at hand, and the size of a tile is the same "
                 "in every program. Take that of a tile that the arrangement made.",
             )
+        self._check_size(value, node)
         return Runtime(self.at(Widened(value=self.expression(value, node)), node))
+
+    def _check_size(self, value: Value, node: ast.AST) -> None:
+        """A tile's size is the same in every program: it is made of constants and of sizes."""
+        if not isinstance(value, Runtime):
+            return
+        names = self.state.constants
+        if not is_constant(_without_shapes(value.node), names):
+            text = ast.unparse(node)
+            raise self.error(
+                node,
+                f"The size of a tile is needed at compile time, and in `{text}` it is computed as the "
+                "kernel runs. Make it of `.shape`, of `constexpr` symbols and of numbers; what lies "
+                "beyond a smaller number of elements can be left out with `ntl.where`.",
+            )
 
     def runtime_call(
         self,
@@ -172,3 +206,23 @@ def function_of(found: source.FunctionSource) -> Function:
 
     defaults = {name: value_of(item) for name, item in found.defaults.items()}
     return Function(found.tree, found.file, resolve, defaults, found.function)
+
+
+def _without_shapes(node: ast.expr) -> ast.expr:
+    """An expression with a number for each dimension of a shape, which is known."""
+
+    class Shapes(ast.NodeTransformer):
+        def visit(self, part: ast.AST) -> Any:
+            if isinstance(part, ast.expr) and (is_shape(part) or isinstance(part, _SIZES)):
+                return ast.Constant(value=1)
+            part = self.generic_visit(part)
+            if isinstance(part, ast.Call) and isinstance(part.func, LanguageRef):
+                return ast.Tuple(elts=part.args)
+            return part
+
+    result: ast.expr = Shapes().visit(clone(node))
+    return result
+
+
+#: What stands for a size, which the compiler is given where a tile's shape needs it.
+_SIZES = (SymbolValue, Widened)

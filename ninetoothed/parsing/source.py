@@ -9,9 +9,10 @@ import ast
 import functools
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ninetoothed import threads
@@ -23,6 +24,9 @@ from ninetoothed.errors import (
     location_of,
     near,
 )
+
+#: Packages whose Python functions are no user's. So are those of the standard library.
+LIBRARIES = frozenset({"ninetoothed", "triton", "numpy", "torch", "paddle", "ml_dtypes"})
 
 #: How many files' trees are kept. Each is read again when its text has changed.
 _FILES_KEPT = 64
@@ -128,6 +132,59 @@ def read(function: Callable[..., Any]) -> FunctionSource:
             Location(code.co_filename, code.co_firstlineno),
         )
     return FunctionSource(plain, tree, code.co_filename)
+
+
+def frozen(function: FunctionType, made: dict[Any, FunctionType] | None = None) -> FunctionType:
+    """A function whose free names mean what they do now, whatever they are set to later.
+
+    The user's own functions among what they mean are frozen too; what objects hold is not.
+
+    Args:
+        made: those frozen already, which may call each other.
+    """
+    made = {} if made is None else made
+    if function in made:
+        return made[function]
+    code = function.__code__
+    known: dict[str, Any] = {"__builtins__": function.__builtins__}  # type: ignore[attr-defined]
+    result = made[function] = FunctionType(
+        code,
+        known,
+        function.__name__,
+        function.__defaults__,
+        tuple(
+            CellType(cell.cell_contents) if _is_filled(cell) else cell
+            for cell in function.__closure__ or ()
+        ),
+    )
+    result.__kwdefaults__ = function.__kwdefaults__
+    result.__module__, result.__qualname__ = function.__module__, function.__qualname__
+
+    def now(value: Any) -> Any:
+        return frozen(value, made) if _is_users(value) else value
+
+    for name in names_in(code) & function.__globals__.keys():
+        known[name] = now(function.__globals__[name])
+    for cell in result.__closure__ or ():
+        if _is_filled(cell):
+            cell.cell_contents = now(cell.cell_contents)
+    return result
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names that a function and those within it read from outside."""
+    names = {*code.co_names, *code.co_freevars}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= names_in(constant)
+    return names
+
+
+def _is_users(value: Any) -> bool:
+    if not isinstance(value, FunctionType) or hasattr(value, "__wrapped__"):
+        return False
+    package = (value.__module__ or "").partition(".")[0]
+    return package == "__main__" or not (package in LIBRARIES or package in sys.stdlib_module_names)
 
 
 def application_of(given: Any) -> Any:
@@ -268,6 +325,20 @@ def _parameter_names(arguments: ast.arguments) -> list[str]:
 def _varnames(code: CodeType) -> list[str]:
     stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars])
+
+
+def returns_value(tree: ast.FunctionDef) -> bool:
+    """Whether a function returns more than None: then assigning a parameter rebinds its own name."""
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            continue
+        if isinstance(node, ast.Return) and node.value is not None:
+            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                return True
+        pending.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _is_filled(cell: Any) -> bool:

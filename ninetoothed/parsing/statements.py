@@ -350,7 +350,11 @@ class StatementFrame(AssignmentFrame):
         node: ast.AST,
     ) -> None:
         """At the end of a round a variable holds again what it held at the start of it."""
-        if before is None or cell.stores:
+        if cell.stores:
+            return
+        if before is None:
+            # No round may have run.
+            cell.value = None
             return
         if isinstance(entry, Undecided):
             cell.value = before if same(cell.value, before) else entry

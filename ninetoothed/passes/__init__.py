@@ -14,6 +14,7 @@ from ninetoothed.passes import (
     forward_stores,
     hoist_loads,
     order_memory,
+    python_operators,
     remove_dead,
     reuse_loads,
 )
@@ -26,6 +27,7 @@ PASSES: tuple[ModuleType, ...] = (
     exclude_padding,
     order_memory,
     remove_dead,
+    python_operators,
 )
 
 

@@ -143,7 +143,7 @@ def is_real(
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
     one = at(ast.Constant(value=1), origin)
     ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
-    masks = [analysis.mask(mark, origin) for mark in marks]
+    masks = analysis.masks(Marked(marks=tuple(marks)), origin, but_zero=False)
     return at(Excluded(value=ones, masks=masks, identity="zero"), origin)
 
 

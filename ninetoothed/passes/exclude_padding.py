@@ -19,22 +19,50 @@ does, since the shapes are known here.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.passes.marks import OPERATORS, SCALAR, UNKNOWN, Mark, Marked, joined, met
-from ninetoothed.passes.padding_values import Values
-from ninetoothed.passes.rewriting import Draft, index_names, key_of
+from ninetoothed.passes.marks import (
+    OPERATORS,
+    SCALAR,
+    UNKNOWN,
+    Mark,
+    Marked,
+    accumulated,
+    joined,
+    met,
+)
+from ninetoothed.passes.padding_rounds import (
+    Carried,
+    is_named,
+    is_product_onto,
+    stays_out,
+    target_names,
+    without_kept,
+)
+from ninetoothed.passes.rewriting import (
+    Draft,
+    index_names,
+    key_of,
+    own_expressions,
+    place_of,
+    read,
+)
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import (
     ElementStore,
+    Held,
     LanguageRef,
     Mask,
     SourceStore,
+    Store,
+    Within,
     at,
     clone,
     location,
+    walk,
 )
 from ninetoothed.program.program import Program
 
@@ -44,27 +72,35 @@ _MOST_SPLITS = 4096
 
 def run(program: Program) -> Program:
     """The program with padding excluded from its reductions."""
-    draft = Draft(program)
-    analysis = _Analysis(draft)
-    analysis.block(draft.body)
-    return draft.finished(helpers=analysis.helpers)
+    needed: frozenset[Any] = frozenset()
+    while True:
+        draft = Draft(program)
+        analysis = _Analysis(draft, needed)
+        analysis.block(draft.body)
+        if analysis.wanted <= needed:
+            return draft.finished(helpers=analysis.helpers)
+        needed |= analysis.wanted
 
 
-class _Analysis(Values):
+class _Analysis(Carried):
     """Walks the statements in order, knowing the marks of each variable."""
 
     #: Whether the statements within loops are to be changed; else only what is known after them is asked.
     rewrites = True
     is_rehearsal = False
 
-    def __init__(self, draft: Draft) -> None:
-        super().__init__(draft)
+    def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
+        super().__init__(draft, needed)
         #: How often statements were copied into branches, rehearsals included.
         self.splits = [0]
 
     def block(self, body: list[ast.stmt]) -> None:
-        for index, statement in enumerate(body):
-            self.statement = statement
+        index = -1
+        while (index := index + 1) < len(body):
+            statement = self.statement = body[index]
+            if chosen := self.choice_within(statement):
+                body.insert(index, chosen)
+                statement = self.statement = chosen
             if self.differs(statement):
                 statement = body[index] = _as_branches(statement)
             if isinstance(statement, ast.If):
@@ -86,13 +122,55 @@ class _Analysis(Values):
         one, other = (rehearsal.visit(clone(node))[1] for node in (choice.body, choice.orelse))
         return {mark.place for mark in one.marks} != {mark.place for mark in other.marks}
 
+    def choice_within(self, statement: ast.stmt) -> ast.stmt | None:
+        """A value that is chosen within a statement as one of its own, where marks depend on it."""
+        if isinstance(statement, ast.If | ast.For | ast.While):
+            return None
+        for owner, _ in own_expressions(statement):
+            for node in walk(owner):
+                for name in node._fields:
+                    child = getattr(node, name, None)
+                    listed = child if isinstance(child, list) else [child]
+                    for place, part in enumerate(listed):
+                        if not isinstance(part, ast.IfExp) or part is statement.__dict__.get(
+                            "value"
+                        ):
+                            continue
+                        chosen = at(ast.Assign(targets=[], value=part), part)
+                        if not self.differs(chosen):
+                            continue
+                        held = self.draft.fresh("choice")
+                        chosen.targets = [at(ast.Name(id=held, ctx=ast.Store()), part)]
+                        if isinstance(child, list):
+                            child[place] = read(held, part)
+                        else:
+                            setattr(node, name, read(held, part))
+                        return chosen
+        return None
+
     def simple(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.AugAssign):
             statement.value, value = self.visit(statement.value)
             assert isinstance(statement.target, ast.Name)
             name = statement.target.id
-            zero_of = OPERATORS.get(type(statement.op), "none")
-            self.known[name] = joined([self.known.get(name, UNKNOWN), value], zero_of)
+            old = self.known.get(name, UNKNOWN)
+            if isinstance(statement.op, ast.Add | ast.Sub):
+                self.known[name] = accumulated(old, value)
+            else:
+                zero_of = OPERATORS.get(type(statement.op), "none")
+                self.known[name] = joined([old, value], zero_of)
+            return
+        if isinstance(statement, ast.Assign) and self.adds_to_itself(statement):
+            assert isinstance(statement.value, ast.BinOp)
+            added = "right" if is_named(statement.value.left, statement.targets[0]) else "left"
+            node, value = self.visit(getattr(statement.value, added))
+            setattr(statement.value, added, node)
+            name = statement.targets[0].id  # type: ignore[attr-defined]
+            self.known[name] = accumulated(self.known.get(name, UNKNOWN), value)
+            return
+        if isinstance(statement, Store):
+            value = self.fields(statement)
+            self.want(mark for mark in value.marks if not stays_out(mark))
             return
         if isinstance(statement, ElementStore):
             self.elements(statement)
@@ -110,12 +188,30 @@ class _Analysis(Values):
         elif isinstance(statement, ast.Assign):
             target = statement.targets[0]
             if isinstance(target, ast.Name):
+                if not is_product_onto(statement.value, target.id):
+                    value = without_kept(value)
                 self.known[target.id] = value
             elif isinstance(target, ast.Tuple):
                 items = value.items or (UNKNOWN,) * len(target.elts)
                 for element, item in zip(target.elts, items):
                     assert isinstance(element, ast.Name)
                     self.known[element.id] = item
+
+    def adds_to_itself(self, statement: ast.Assign) -> bool:
+        """Whether this is ``v = v + x``, ``v = x + v`` or ``v = v - x``."""
+        value, target = statement.value, statement.targets[0]
+        return (
+            isinstance(value, ast.BinOp)
+            and isinstance(value.op, ast.Add | ast.Sub)
+            and (
+                is_named(value.left, target)
+                or (isinstance(value.op, ast.Add) and is_named(value.right, target))
+            )
+        )
+
+    def want(self, marks: Iterable[Mark]) -> None:
+        """Masks are needed that can only be had when something is done for them."""
+        self.wanted |= {mark.wanted for mark in marks if mark.wanted is not None}
 
     def meet(
         self, names: set[str], one: Mapping[str, Marked], other: Mapping[str, Marked]
@@ -126,6 +222,8 @@ class _Analysis(Values):
             if mark.origin is again.origin:
                 return True
             tile = mark.origin.tile
+            if isinstance(tile, Within | Held | ast.Constant):
+                return not mark.origin.names & names
             return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
 
         return {
@@ -143,21 +241,35 @@ class _Analysis(Values):
     def lasting(self, statement: ast.For | ast.While, assigned: set[str]) -> dict[str, Marked]:
         """What is known of a loop's variables before each round and after the last."""
         known = {name: self.known[name] for name in assigned if name in self.known}
-        while True:
+        for _ in range(_MOST_REHEARSALS):
             rehearsal = _Rehearsal(self, rewrites=False)
             rehearsal.learn(assigned, known)
             if isinstance(statement, ast.For):
                 assert isinstance(statement.target, ast.Name)
                 rehearsal.known[statement.target.id] = SCALAR
             rehearsal.block([clone(item) for item in statement.body])
-            met = self.meet(assigned, known, rehearsal.known)
+            rounds = assigned | set(target_names(statement))
+            after = {
+                name: self.after_round(name, known[name], rehearsal.known[name], rounds)
+                for name in known
+                if name in rehearsal.known
+            }
+            met = self.meet(assigned, known, after)
             if met == known:
                 self.constants |= rehearsal.constants
                 return known
             known = met
+        return {}
 
     def loop(self, statement: ast.For | ast.While) -> None:
         assigned = names_assigned(statement.body)
+        outer, identity = self.carried, place_of(statement)
+        before: dict[str, str] = {}
+        for name in sorted(assigned & self.known.keys()):
+            if (identity, name) in self.needed:
+                before[name] = self.draft.fresh(f"{name}_before")
+        self.carried = {**outer, **{name: (identity, before.get(name)) for name in assigned}}
+        self.rounds |= set(target_names(statement))
         lasting = self.lasting(statement, assigned)
         self.learn(assigned, lasting)
         if isinstance(statement, ast.For):
@@ -169,8 +281,11 @@ class _Analysis(Values):
                 self.constants.add(statement.target.id)
         else:
             statement.test = self.number(statement.test)
+        test = statement.test if isinstance(statement, ast.While) else None
         if self.rewrites:
             self.block(statement.body)
+            self.kept(statement.body, lasting, before, test)
+        self.carried = outer
         self.learn(assigned, lasting)
 
     def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
@@ -188,6 +303,12 @@ class _Analysis(Values):
         self.known = dict(before)
         self.block(statement.orelse)
         other = self.known
+        for name in sorted(assigned & before.keys() & self.carried.keys()):
+            if name in one and name in other:
+                ways = (one, statement.body, other), (other, statement.orelse, one)
+                for way, block, beside in ways:
+                    way[name] = self.after_way(name, before[name], way[name], beside[name], block)
+        self.known = other
         met = self.meet(assigned, one, other)
         used = assigned & {name for item in rest for name in names_read(item)}
         differing = {
@@ -253,9 +374,17 @@ class _Rehearsal(_Analysis):
         self.known = dict(analysis.known)
         self.constants = set(analysis.constants)
         self.helpers = dict(analysis.helpers)
+        self.wanted = set()
+        self.carried = dict(analysis.carried)
 
-    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
+    def mask(self, mark: Mark, origin: ast.AST) -> ast.expr:
+        if isinstance(mark.origin.tile, Within | Held):
+            return super().mask(mark, origin)
         return at(Mask(tile=clone(mark.origin.tile), layout=mark.layout), origin)
+
+
+#: What is known of a loop's variables settles long before; after so many tries nothing is known.
+_MOST_REHEARSALS = 8
 
 
 def _as_branches(statement: ast.stmt) -> ast.If:

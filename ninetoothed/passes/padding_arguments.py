@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.marks import UNKNOWN, Marked
+from ninetoothed.passes.marks import UNKNOWN, Marked, aligned, follows, with_rank
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.program.nodes import Excluded, at
 
@@ -16,6 +17,8 @@ class Arguments:
     def __init__(self, analysis: Knowledge, node: ast.Call) -> None:
         self.analysis = analysis
         self.node = node
+        #: What stands in the call's place.
+        self.result: ast.expr = node
         self.first = 0
         self.values: dict[int, Marked] = {}
         if isinstance(node.func, ast.Attribute):
@@ -34,6 +37,10 @@ class Arguments:
             for key in ("input", "x", "condition"):
                 if key in self.named:
                     self.values[0] = self.named[key]
+
+    def become(self, node: ast.expr) -> None:
+        """Puts another expression in the place of the call."""
+        self.result = at(node, self.node)
 
     def known(self, index: int) -> Marked:
         return self.values.get(index, UNKNOWN)
@@ -86,10 +93,18 @@ class Arguments:
             return -value if isinstance(value, int) else ...
         return node.value if isinstance(node, ast.Constant) else ...
 
-    def exclude(self, index: int, identity: str) -> None:
-        """Put the identity into the padding of an argument."""
-        node = self.get(index)
-        masks = self.analysis.masks(self.known(index), self.node, identity == "zero")
+    def exclude(self, index: int, identity: str, axis: int | None = None) -> None:
+        """Put the identity into the padding of an argument; of marks that depend on ``axis`` alone."""
+        node, value = self.get(index), with_rank(self.known(index))
+        if axis is not None:
+            # Where the rank is not known, that of the marks is taken, as `reduced` does.
+            depth = max((len(mark.layout) for mark in value.marks), default=0)
+            value = aligned(value, depth)
+            marks = tuple(m for m in value.marks if follows(m, axis))
+            value = replace(value, marks=marks)
+        if identity == "lowest":
+            value = replace(value, marks=tuple(m for m in value.marks if not m.is_lowest))
+        masks = self.analysis.masks(value, self.node, identity == "zero")
         if node is not None and masks:
             excluded = Excluded(value=node, masks=masks, identity=identity)
             self.put(index, at(excluded, node))

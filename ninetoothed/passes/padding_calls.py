@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes import custom_reductions
+from ninetoothed.passes import custom_reductions, padding_moves
 from ninetoothed.passes.marks import (
     SCALAR,
     UNKNOWN,
     Mark,
     Marked,
+    Origin,
+    accumulated,
     joined,
     keep_zero,
     rearranged,
     reduced,
     reshaped,
     size_of,
+    trailing,
     with_rank,
 )
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.padding_moves import captured
+from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import ElementPlace, SourcePlace, Widened, at, clone
+from ninetoothed.program.nodes import (
+    ElementPlace,
+    SourcePlace,
+    SymbolValue,
+    Widened,
+    Within,
+    at,
+    clone,
+)
+from ninetoothed.tensors.access import is_power_of_two
 
 
 def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
@@ -33,11 +48,12 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
         return node, analysis.atomic(node)
     arguments = Arguments(analysis, node)
     if operation is None:
-        return node, SCALAR if _is_float(node) else UNKNOWN
+        return node, _float(node) if _is_float(node) else UNKNOWN
     if operation.takes_function:
         return custom_reductions.call(analysis, node, arguments, operation)
     rule = RULES.get(operation.shape)
-    return node, UNKNOWN if rule is None else rule(arguments, operation)
+    known = UNKNOWN if rule is None else rule(arguments, operation)
+    return arguments.result, known
 
 
 def _elementwise(arguments: Arguments, operation: Operation) -> Marked:
@@ -46,6 +62,11 @@ def _elementwise(arguments: Arguments, operation: Operation) -> Marked:
         result = _chosen(operands) if len(operands) == 3 else joined(operands)
     else:
         result = joined(operands, operation.zero)
+    if operation.name in ("exp", "exp2") and len(operands) == 1:
+        # Of minus infinity it is 0.
+        lowest = {mark.place for mark in operands[0].marks if mark.is_lowest}
+        marks = tuple(replace(m, is_zero=m.place in lowest) for m in result.marks)
+        result = replace(result, marks=marks)
     return result if operation.results == 1 else Marked(items=(result,) * operation.results)
 
 
@@ -55,10 +76,17 @@ def _chosen(operands: list[Marked]) -> Marked:
     condition = operands[0].changed()
     zeros = {mark.place for mark in chosen.marks if mark.is_zero}
     result = joined([condition, chosen])
+    beyond = operands[0].false_at
+    is_zero, is_lowest = operands[2].is_zero, operands[2].is_lowest
     return Marked(
         result.shape,
         tuple(
-            Mark(mark.key, mark.origin, mark.layout, mark.place in zeros) for mark in result.marks
+            replace(
+                mark,
+                is_zero=mark.place in zeros or (is_zero and trailing(mark.place) in beyond),
+                is_lowest=is_lowest and trailing(mark.place) in beyond,
+            )
+            for mark in result.marks
         ),
     )
 
@@ -70,8 +98,8 @@ def _of_first(arguments: Arguments, operation: Operation) -> Marked:
 
 def _reduced(arguments: Arguments, operation: Operation) -> Marked:
     places, value = operation.places, arguments.known(0)
-    arguments.exclude(0, identity(operation))
     axis = arguments.constant("axis", places["axis"])
+    arguments.exclude(0, identity(operation), axis if isinstance(axis, int) else None)
     if axis is not None and not isinstance(axis, int):
         return UNKNOWN
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
@@ -94,12 +122,24 @@ def identity(operation: Operation) -> str:
 
 
 def _dot(arguments: Arguments, operation: Operation) -> Marked:
-    arguments.exclude(0, identity(operation))
-    arguments.exclude(1, identity(operation))
-    shapes = arguments.known(0).shape, arguments.known(1).shape
-    if shapes[0] is None or shapes[1] is None or len(shapes[0]) < 2 or len(shapes[1]) < 2:
+    """A product exists where a row and a column do; 0 stands where one does not."""
+    arguments.exclude(0, identity(operation), -1)
+    arguments.exclude(1, identity(operation), -2)
+    left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
+    if left.shape is None or right.shape is None or len(left.shape) < 2 or len(right.shape) < 2:
         return UNKNOWN
-    return Marked((*shapes[0][:-1], shapes[1][-1]))
+    rank = len(left.shape)
+    shape = (*left.shape[:-1], right.shape[-1])
+    marks = [
+        *_outer(left, [*range(rank - 1), None], rank - 1, shape),
+        *_outer(right, [*range(rank - 2), None, rank - 1], rank - 2, shape),
+    ]
+    product = Marked(shape, tuple(marks))
+    added = arguments.node_of("acc", 2)
+    if added is None:
+        return product
+    known = arguments.named["acc"] if "acc" in arguments.named else arguments.known(2)
+    return accumulated(known, product)
 
 
 def _checked(arguments: Arguments, operation: Operation) -> Marked:
@@ -135,11 +175,31 @@ def _sorted(arguments: Arguments, operation: Operation) -> Marked:
     if descending is not ...:
         arguments.exclude(0, "lowest" if descending else identity(operation))
     value = with_rank(arguments.known(0))
-    marks = tuple(mark for mark in value.marks if mark.layout and mark.layout[-1] is None)
-    shape = value.shape
-    if shape is not None and is_shortened:
-        shape = (*shape[:-1], None)
-    return Marked(shape, marks).changed()
+    if not is_shortened:
+        # Elements come first in a tile, and do so after it was sorted.
+        return value.changed()
+    shape = None if value.shape is None else (*value.shape[:-1], None)
+    if all(mark.layout and mark.layout[-1] is None for mark in value.marks):
+        return Marked(shape, value.marks).changed()
+    return captured(arguments, Marked(shape), [0]).changed()
+
+
+def _outer(
+    operand: Marked, places: list[int | None], contracted: int, shape: tuple[Any, ...]
+) -> list[Mark]:
+    """The marks of a product's rows or columns: 0 was put where they depend on what is contracted."""
+    excluded = {m.key for m in operand.marks if m.layout[contracted] is not None or m.is_zero}
+    marks = rearranged(operand, places, shape).marks
+    return [
+        replace(mark, is_zero=mark.key in excluded, is_lowest=False, is_kept=False)
+        for mark in marks
+        if any_dim(mark.layout)
+    ]
+
+
+def any_dim(layout: tuple[int | None, ...]) -> bool:
+    """Whether a mask depends on a dimension at all."""
+    return any(dim is not None for dim in layout)
 
 
 def _trans(arguments: Arguments, operation: Operation) -> Marked:
@@ -172,23 +232,68 @@ def _broadcast_to(arguments: Arguments, operation: Operation) -> Marked:
     shape = _shape_given(arguments)
     if shape is None:
         return UNKNOWN
-    return keep_zero(value, with_rank(Marked(shape, value.marks)))
+    result = keep_zero(value, with_rank(Marked(shape, value.marks)))
+    if value.shape is None:
+        return result
+    old = value.shape if value.shape else (1,) * len(shape)
+    made = _within(arguments, _shape_nodes(arguments, 1), value.is_zero)
+    repeated = tuple(m for m in made if _is_one(old[_dim_of(m)])) if len(old) == len(shape) else ()
+    return replace(result, marks=(*result.marks, *repeated))
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def _dim_of(mark: Mark) -> int:
+    """The one dimension that the mask of what was made depends on."""
+    return mark.layout.index(0)
 
 
 def _reshape(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
-    return keep_zero(value, reshaped(value, _shape_given(arguments)))
+    shape = _shape_given(arguments)
+    result = keep_zero(value, reshaped(value, shape))
+    if len(result.marks) == len(value.marks):
+        return result
+    return captured(arguments, Marked(shape), [0])
 
 
 def _created(arguments: Arguments, operation: Operation) -> Marked:
+    """What is made exists in the sizes that were asked for."""
     node = arguments.keywords.get("shape") or arguments.get(0)
-    if isinstance(node, ast.Tuple):
-        return Marked(tuple(size_of(item) for item in node.elts))
-    return UNKNOWN
+    if not isinstance(node, ast.Tuple):
+        return UNKNOWN if node is None else Marked(None, _within(arguments, [node], False))
+    value = arguments.named["value"] if "value" in arguments.named else arguments.known(1)
+    is_zero = operation.name == "zeros" or value.is_zero
+    shape = tuple(size_of(item) for item in node.elts)
+    return Marked(shape, _within(arguments, node.elts, is_zero))
+
+
+def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple[Mark, ...]:
+    """Marks of dimensions that are held in more than the size that was asked for."""
+    marks = []
+    for dim, node in enumerate(sizes):
+        if not isinstance(node, Widened) or _is_power_of_two(node.value):
+            continue
+        layout = tuple(0 if other == dim else None for other in range(len(sizes)))
+        asked = at(Within(size=clone(node.value), layout=layout), node)
+        origin = Origin(asked, arguments.analysis.statement)
+        marks.append(Mark(("within", key_of(node.value)), origin, layout, is_zero))
+    return tuple(marks)
+
+
+def _is_power_of_two(node: ast.expr) -> bool:
+    if isinstance(node, SymbolValue):
+        return is_power_of_two(node.symbol)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return is_power_of_two(node.value)
+    return True
 
 
 def _like(arguments: Arguments, operation: Operation) -> Marked:
-    return Marked(arguments.known(0).shape)
+    value = arguments.known(0)
+    return replace(value, marks=tuple(replace(mark, is_zero=True) for mark in value.marks))
 
 
 def _arange(arguments: Arguments, operation: Operation) -> Marked:
@@ -217,6 +322,7 @@ RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
     "created": _created,
     "vector": _arange,
     "number": _number,
+    **padding_moves.RULES,
 }
 
 
@@ -247,6 +353,14 @@ def _from(arguments: Arguments, first: int) -> list[tuple[int, ast.expr]]:
     return found
 
 
+def _shape_nodes(arguments: Arguments, first: int) -> list[ast.expr]:
+    """The dimensions of a shape, given one by one or as a tuple."""
+    nodes = [node for _, node in _from(arguments, first)]
+    if "shape" in arguments.keywords:
+        nodes = [arguments.keywords["shape"]]
+    return list(nodes[0].elts) if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple) else nodes
+
+
 def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
     nodes = [node for _, node in _from(arguments, 1)]
     if "shape" in arguments.keywords:
@@ -264,6 +378,12 @@ def is_elementwise(call: ast.Call) -> bool:
     """Whether a function of the language computes each element of its result for itself."""
     operation = operation_of(call)
     return operation is not None and (operation.is_elementwise or operation.kind == "hint")
+
+
+def _float(node: ast.Call) -> Marked:
+    given = node.args[0] if node.args else None
+    text = str(given.value).strip() if isinstance(given, ast.Constant) else ""
+    return replace(SCALAR, is_lowest=text in ("-inf", "-infinity"))
 
 
 def _is_float(node: ast.Call) -> bool:

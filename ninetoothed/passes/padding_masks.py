@@ -7,7 +7,16 @@ from typing import Any
 
 from ninetoothed.passes.marks import SCALAR, Mark, Marked, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.program.nodes import Excluded, Mask, SequenceLength, SymbolValue, at, clone
+from ninetoothed.program.nodes import (
+    Excluded,
+    Held,
+    Mask,
+    SequenceLength,
+    SymbolValue,
+    Within,
+    at,
+    clone,
+)
 
 
 class Knowledge:
@@ -17,10 +26,19 @@ class Knowledge:
         known: what is known of each variable.
         statement: the statement that the expressions belong to.
         constants: the names whose values are known at compile time.
+        needed: what is done though it costs, since a mask that follows from it is needed.
+        wanted: what else was found to be needed.
+        carried: for each variable that the innermost loop carries that assigns it, which loop that is,
+            and what holds its value before a round (None where that is not needed).
+        rounds: the variables of loops themselves.
     """
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, needed: frozenset[Any] = frozenset()) -> None:
         self.draft = draft
+        self.needed = needed
+        self.wanted: set[Any] = set()
+        self.carried: dict[str, tuple[Any, str | None]] = {}
+        self.rounds: set[str] = set()
         self.helpers = dict(draft.program.helpers)
         self.known: dict[str, Marked] = {}
         self.statement: ast.stmt = ast.Pass()
@@ -42,17 +60,23 @@ class Knowledge:
         """Visits an atomic operation on an access; what is known of its result."""
         raise NotImplementedError
 
-    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
+    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
         """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
-        return [
-            self.mask(mark, origin)
-            for mark in with_rank(value).marks
-            if not (but_zero and mark.is_zero)
-        ]
+        found = []
+        for mark in with_rank(value).marks:
+            if mark.wanted is not None:
+                self.wanted.add(mark.wanted)
+            elif not (but_zero and mark.is_zero):
+                found.append(self.mask(mark, origin))
+        return found
 
-    def mask(self, mark: Mark, origin: ast.AST) -> Mask:
+    def mask(self, mark: Mark, origin: ast.AST) -> ast.expr:
         """The node for a mark; indices that may have changed since the load are kept from there."""
         loaded = mark.origin
+        if isinstance(loaded.tile, Within | Held):
+            node = clone(loaded.tile)
+            node.layout = mark.layout
+            return at(node, origin)
         for index, node in enumerate(loaded.tile.indices):
             if not self.is_stable(node):
                 name = self.draft.fresh(f"{loaded.tile.parameter}_index")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.passes.marks import (
@@ -22,7 +23,7 @@ from ninetoothed.passes.marks import (
 )
 from ninetoothed.passes.padding_calls import visit_call
 from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.rewriting import key_of, language
+from ninetoothed.passes.rewriting import key_of, language, size_node
 from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
@@ -39,9 +40,10 @@ from ninetoothed.program.nodes import (
     SourceStore,
     SymbolValue,
     TileRef,
-    Widened,
     at,
 )
+from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.tensors.access import access_of, positions
 
 
 class Values(Knowledge):
@@ -113,7 +115,7 @@ class Values(Knowledge):
         result: ast.expr = language("cast", [node.value, element], node)
         shape = tuple(widened(size) for size in parameter.tile_shape)
         if shape and not _has_shape(value, shape):
-            sizes = [_size_node(size, node) for size in parameter.tile_shape]
+            sizes = [size_node(size, node) for size in parameter.tile_shape]
             dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
             result = language("broadcast_to", [result, dims], node)
         known = self.loaded(node.tile, is_zero=True)
@@ -122,10 +124,10 @@ class Values(Knowledge):
 
     def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
         self.visit_tile(node.tile)
+        parameter = self.tensors[node.tile.parameter]
         if node.dim is not None:
             # It has the dimensions that it depends on, which only the access knows.
-            return node, UNKNOWN
-        parameter = self.tensors[node.tile.parameter]
+            return node, _position(parameter, node)
         return node, Marked(tuple(widened(size) for size in parameter.tile_shape))
 
     def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Marked]:
@@ -193,7 +195,10 @@ class Values(Knowledge):
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
         node.left, left = self.visit(node.left)
         node.right, right = self.visit(node.right)
-        return node, joined([left, right], OPERATORS.get(type(node.op), "none"))
+        result = joined([left, right], OPERATORS.get(type(node.op), "none"))
+        if isinstance(node.op, ast.BitAnd):
+            result = replace(result, false_at=left.false_at | right.false_at)
+        return node, result
 
     def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Marked]:
         node.operand, value = self.visit(node.operand)
@@ -203,8 +208,14 @@ class Values(Knowledge):
 
     def visit_compare(self, node: ast.Compare) -> tuple[ast.expr, Marked]:
         node.left, left = self.visit(node.left)
-        node.comparators[0], right = self.visit(node.comparators[0])
-        return node, joined([left, right])
+        comparator = node.comparators[0]
+        node.comparators[0], right = self.visit(comparator)
+        result = joined([left, right])
+        if isinstance(node.ops[0], ast.Lt) and isinstance(comparator, SymbolValue):
+            bound = comparator.symbol
+            false_at = frozenset(place for place, size in left.below if size == bound)
+            result = replace(result, false_at=false_at)
+        return node, result
 
     def visit_bool(self, node: ast.BoolOp) -> tuple[ast.expr, Marked]:
         known = []
@@ -286,6 +297,23 @@ _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
 }
 
 
+def _position(parameter: Any, node: Offsets) -> Marked:
+    """An index along a source dimension; where a comparison with that one's size says who exists."""
+    assert node.dim is not None
+    access = access_of(parameter.tensor, positions("program", parameter.levels[0]))
+    reached, size = as_symbol(access.indices[node.dim]), parameter.source.shape[node.dim]
+    leaves = set(reached.leaves())
+    lanes = [dim for dim, leaf in enumerate(access.lanes) if leaf in leaves]
+    shape = tuple(widened(parameter.tile_shape[dim]) for dim in lanes)
+    known = Marked(shape)
+    conditions = [c for c in access.conditions if set(c.leaves()) & set(access.lanes)]
+    own = [c for c in conditions if set(c.leaves()) & set(access.lanes) <= leaves]
+    if len(lanes) != 1 or own != [reached < size]:
+        return known
+    place = key_of(node.tile), (lanes[0],)
+    return replace(known, below=frozenset({(place, size)}))
+
+
 def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
     return (
         value.shape is not None
@@ -295,12 +323,6 @@ def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
             for a, b in zip(value.shape, shape)
         )
     )
-
-
-def _size_node(size: Any, origin: ast.AST) -> ast.expr:
-    if isinstance(size, int):
-        return at(ast.Constant(value=widened(size)), origin)
-    return at(Widened(value=at(SymbolValue(symbol=size), origin)), origin)
 
 
 def _fits(index: ast.Constant, items: tuple[Marked, ...]) -> bool:

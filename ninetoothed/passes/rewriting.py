@@ -19,7 +19,9 @@ from ninetoothed.program.nodes import (
     SourcePlace,
     SourceStore,
     Store,
+    SymbolValue,
     TileRef,
+    Widened,
     at,
     clone,
     walk,
@@ -131,6 +133,13 @@ def language(name: str, arguments: list[ast.expr], origin: ast.AST) -> ast.Call:
     return at(ast.Call(func=function, args=arguments, keywords=[]), origin)
 
 
+def size_node(size: Any, origin: ast.AST) -> ast.expr:
+    """A tile's size in the running kernel: the next power of two of an int or a symbol."""
+    if isinstance(size, int):
+        return at(ast.Constant(value=1 << (size - 1).bit_length()), origin)
+    return at(Widened(value=at(SymbolValue(symbol=size), origin)), origin)
+
+
 def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
     """The blocks within a statement."""
     if isinstance(statement, ast.If | ast.For | ast.While):
@@ -146,6 +155,14 @@ def key_of(node: Any) -> Any:
     if isinstance(node, list | tuple):
         return tuple(key_of(item) for item in node)
     return node if isinstance(node, str) else (type(node), node)
+
+
+def place_of(node: ast.AST) -> tuple[Any, ...]:
+    """Where a node stands in the user's source: the same in every copy of it."""
+    place = node.__dict__
+    return tuple(
+        place.get(key) for key in ("file", "lineno", "col_offset", "end_lineno", "end_col_offset")
+    )
 
 
 def index_names(tile: TileRef) -> set[str]:

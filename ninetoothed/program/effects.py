@@ -9,6 +9,7 @@ from ninetoothed.language import operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import (
     ExternRef,
+    Held,
     LanguageRef,
     Load,
     SourceLoad,
@@ -69,11 +70,13 @@ def reads_memory(node: ast.AST) -> bool:
 
 def names_read(node: ast.AST) -> set[str]:
     """The local names that ``node`` reads."""
-    return {
-        child.id
-        for child in walk(node)
-        if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Store)
-    }
+    read = set()
+    for child in walk(node):
+        if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Store):
+            read.add(child.id)
+        elif isinstance(child, Held):
+            read.add(child.name)
+    return read
 
 
 def targets_of(node: ast.AST) -> Iterator[ast.Name]:

@@ -211,13 +211,74 @@ class Mask(Expression):
     layout: tuple[int | None, ...]
 
 
+class Within(Expression):
+    """Where the positions of a tile that was made lie below the size that was asked for.
+
+    ``layout`` is as a `Mask`'s: 0 for the dimension of that size, None for the others.
+    """
+
+    _fields = ("size", "layout")
+    size: ast.expr
+    layout: tuple[int | None, ...]
+
+
+class Held(Expression):
+    """Where a variable is not 0 that says which elements exist; ``layout`` is as a `Mask`'s."""
+
+    _fields = ("name", "rank", "layout")
+    name: str
+    rank: int
+    layout: tuple[int | None, ...]
+
+
+class Exists(Expression):
+    """1 where the elements of ``value`` exist, else 0: what moves as they do."""
+
+    _fields = ("value", "masks")
+    value: ast.expr
+    masks: list[Any]
+
+
+class Kept(Expression):
+    """``value`` where all masks hold, elsewhere what was before it."""
+
+    _fields = ("value", "before", "masks")
+    value: ast.expr
+    before: ast.expr
+    masks: list[Any]
+
+
+class Flipped(Expression):
+    """``value`` with the elements that exist in reverse order along ``dim``."""
+
+    _fields = ("value", "dim", "masks")
+    value: ast.expr
+    dim: int
+    masks: list[Any]
+
+
+class AllHold(Expression):
+    """Whether all masks hold."""
+
+    _fields = ("masks",)
+    masks: list[Any]
+
+
 class Excluded(Expression):
     """``value`` where all masks hold, elsewhere the identity (a member of ``IDENTITIES``)."""
 
     _fields = ("value", "masks", "identity")
     value: ast.expr
-    masks: list[Mask]
+    masks: list[Any]
     identity: str
+
+
+class Rounded(ast.BinOp):
+    """``//`` or ``%`` of what may be negative, or no integer: the quotient is rounded down."""
+
+
+class Logical(ast.BoolOp):
+    """``and`` or ``or``: an operand of numbers, as Python has it; of tiles element by element."""
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ninetoothed.program.nodes import (
+    AllHold,
     DTypeRef,
     ElementLoad,
     ElementPlace,
@@ -14,12 +15,18 @@ from ninetoothed.program.nodes import (
     ElementStore,
     ElementType,
     Excluded,
+    Exists,
     ExternRef,
+    Flipped,
     Forwarded,
+    Held,
+    Kept,
     LanguageRef,
     Load,
+    Logical,
     Mask,
     Offsets,
+    Rounded,
     SequenceLength,
     SourceLoad,
     SourcePlace,
@@ -30,6 +37,7 @@ from ninetoothed.program.nodes import (
     SymbolValue,
     TileRef,
     Widened,
+    Within,
     clone,
 )
 from ninetoothed.tensors.views import Fixed, Run
@@ -143,8 +151,16 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
     DTypeRef: lambda node: ast.Name(id=node.dtype.name),
     LanguageRef: lambda node: ast.Name(id=f"ntl.{node.name}"),
     ExternRef: lambda node: ast.Name(id=node.name),
+    Rounded: lambda node: ast.BinOp(left=node.left, op=node.op, right=node.right),
+    Logical: lambda node: ast.BoolOp(op=node.op, values=node.values),
     Widened: lambda node: _call("widened", node.value),
     Mask: lambda node: _call("mask", node.tile, _literal(node.layout)),
+    Within: lambda node: _call("within", node.size, _literal(node.layout)),
+    Held: lambda node: _call("holds", ast.Name(id=node.name), _literal(node.layout)),
+    Exists: lambda node: _call("exists", node.value, *node.masks),
+    Kept: lambda node: _call("kept", node.value, node.before, *node.masks),
+    Flipped: lambda node: _call("flipped", node.value, _literal(node.dim), *node.masks),
+    AllHold: lambda node: _call("all", *node.masks),
     Excluded: lambda node: _call("excluded", node.value, *node.masks, _literal(node.identity)),
 }
 

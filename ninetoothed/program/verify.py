@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed.program.nodes import (
     IDENTITIES,
+    AllHold,
     DTypeRef,
     ElementLoad,
     ElementPlace,
@@ -15,8 +16,12 @@ from ninetoothed.program.nodes import (
     ElementStore,
     ElementType,
     Excluded,
+    Exists,
     ExternRef,
+    Flipped,
     Forwarded,
+    Held,
+    Kept,
     LanguageRef,
     Load,
     Mask,
@@ -31,6 +36,7 @@ from ninetoothed.program.nodes import (
     SymbolValue,
     TileRef,
     Widened,
+    Within,
     clone,
 )
 from ninetoothed.program.printer import text_of_node
@@ -53,19 +59,8 @@ _EXPRESSIONS = (
     *(ast.Name, ast.Constant, ast.Tuple, ast.Subscript, ast.Slice, ast.Attribute, ast.Call),
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
     *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourceStride, SourcePointer, ElementType),
-    *(
-        SequenceLength,
-        SourceLoad,
-        ElementLoad,
-        ElementRef,
-        SourcePlace,
-        DTypeRef,
-        LanguageRef,
-        ExternRef,
-        Widened,
-        Mask,
-        Excluded,
-    ),
+    *(SequenceLength, SourceLoad, ElementLoad, ElementRef, SourcePlace, DTypeRef, LanguageRef),
+    *(ExternRef, Widened, Mask, Excluded, Within, Held, Exists, Kept, Flipped, AllHold),
 )
 _TOKENS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 

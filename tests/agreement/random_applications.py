@@ -35,6 +35,11 @@ FORMS = (
     *("ntl.cumsum(T, axis=0)", "ntl.cumsum(T, axis=1)", "ntl.max(ntl.min(T, axis=1))"),
     *("ntl.min(ntl.sum(T, axis=0))", "ntl.reduce(T, 1, shifted, keep_dims=True)"),
     *("ntl.reduce(T, 0, product, keep_dims=True)", "ntl.reduce(T, 0, larger)[None, :]"),
+    *("ntl.flip(T)", "ntl.flip(T, 0)", "ntl.sort(T)", "ntl.max(ntl.ravel(T))"),
+    *("ntl.sum(ntl.join(T, T))", "ntl.min(ntl.interleave(T, T), axis=1)[:, None]"),
+    *("(T if n > 1 else E)", "ntl.sum(ntl.zeros_like(T) + E)", "(E // 2)", "(E % 1.5)"),
+    *("ntl.where(T > 0 and T < E, E, E)", "ntl.where(not T > 0, E, E)", "((T > E) + (T > 0))"),
+    *("ntl.max(ntl.full((3,), 2, ntl.float32))", "ntl.sum(ntl.full(x.shape, 0.5, ntl.float32))"),
 )
 
 TILES = ("(x + E)", "(z + E)", "(x * E)", "x", "z", "full")
@@ -47,6 +52,10 @@ CONDITIONS = ("n > 1", "n > 7", "FLAG", "not FLAG", "x.dtype is ntl.float32")
 STATEMENTS = (
     *("N = T", "N = T", "N = T", "y = E", "z = E", "V += E"),
     "for k in range(n):\n    V = V * 0.5 + T",
+    "for k in range(n):\n    V += E",
+    "for k in range(n):\n    V = ntl.maximum(V, T)",
+    "for k in range(n):\n    if k > 0:\n        V = V + T",
+    "N = ntl.zeros(x.shape, ntl.float32)",
     "if C:\n    V = T",
 )
 

@@ -558,8 +558,11 @@ def test_a_helper_may_loop_in_the_middle_of_an_expression():
 
 
 def test_statements_before_a_helper_in_an_expression_are_kept_in_order():
-    def stored(tile, value):
+    def store(tile, value):
         tile = value  # noqa: F841
+
+    def stored(tile, value):
+        store(tile, value)
         return value + 1
 
     def application(x, y):
@@ -580,6 +583,23 @@ def test_assigning_a_parameter_tile_in_a_helper_stores():
         store(y, x + 1)
 
     assert torch.equal(run(application, arange(5), empty(5)), arange(5) + 1)
+
+
+def test_a_helper_that_returns_a_value_rebinds_its_own_name():
+    """In a helper that returns a value, assigning a parameter rebinds the helper's own name"""
+
+    def halved(value, times):
+        for _ in range(times):
+            value = value / 2
+        return value
+
+    def application(x, n, y):
+        v = x + 0
+        y = halved(x, n) + halved(v, n) + x + v  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, 2, empty(5)), x / 2 + x * 2)
+    assert torch.equal(x, arange(5))
 
 
 def test_an_element_handed_to_a_helper_stays_that_element():

@@ -53,7 +53,9 @@ _TORCH_DTYPES = {
     "float64": torch.float64,
     "int64": torch.int64,
     "int32": torch.int32,
+    "int16": torch.int16,
     "int8": torch.int8,
+    "uint8": torch.uint8,
     "bool": torch.bool,
 }
 
@@ -118,7 +120,10 @@ class Interpreter(Backend):
         grid = kernel.verified_grid(environment)
         # All that the source cannot do without: an empty tile has another width.
         empty = facts_of(kernel, environment, grid).empty
-        return emit(replace(generic(kernel), facts=CallFacts(empty=empty))), math.prod(grid), None
+        types = {name: argument.dtype for name, argument in call.arguments.items()}
+        booleans = frozenset(name for name, dtype in types.items() if dtype.name == "bool")
+        facts = CallFacts(empty=empty, booleans=booleans)
+        return emit(replace(generic(kernel), facts=facts)), math.prod(grid), None
 
 
 def _workspace(specialized: Specialized) -> dict[str, Any]:

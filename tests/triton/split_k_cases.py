@@ -71,6 +71,7 @@ def scaled(input, output):
 
 def last_round(input, output):
     total = ntl.zeros(output.shape, dtype=ntl.float32)
+    block = total
     for k in range(input.shape[0]):
         block = input[k]
         total += block

@@ -599,14 +599,18 @@ def test_a_bare_call_stays():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda odd: ntl.zeros(odd.shape, ntl.int32), "ntl.zeros((4, 8), int32)"),
-        (lambda odd: ntl.full((odd.shape[0],), 1, ntl.int32), "ntl.full((4,), 1, int32)"),
-        (lambda odd: ntl.zeros(shape=(6,), dtype=ntl.int32), "ntl.zeros(shape=(8,), dtype=int32)"),
-        (lambda odd: ntl.broadcast_to(odd, 3, 5), "ntl.broadcast_to(odd, 4, 8)"),
-        (lambda odd: ntl.reshape(odd, (15,)), "ntl.reshape(odd, (16,))"),
-        (lambda odd: odd.reshape(5, 3), "odd.reshape(8, 4)"),
+        (lambda odd: ntl.zeros(odd.shape, ntl.int32), "ntl.zeros((widened(3), widened(5)), int32)"),
+        (lambda odd: ntl.full((odd.shape[0],), 1, ntl.int32), "ntl.full((widened(3),), 1, int32)"),
+        (lambda odd: ntl.full((4,), 1, ntl.int32), "ntl.full((4,), 1, int32)"),
+        (
+            lambda odd: ntl.zeros(shape=(6,), dtype=ntl.int32),
+            "ntl.zeros(shape=(widened(6),), dtype=int32)",
+        ),
+        (lambda odd: ntl.broadcast_to(odd, 3, 5), "ntl.broadcast_to(odd, widened(3), widened(5))"),
+        (lambda odd: ntl.reshape(odd, (15,)), "ntl.reshape(odd, (widened(15),))"),
+        (lambda odd: odd.reshape(5, 3), "odd.reshape(widened(5), widened(3))"),
         (lambda odd: ntl.zeros((M * 2,), ntl.int32), "ntl.zeros((widened((M * 2)),), int32)"),
-        (lambda odd: ntl.zeros((2 * odd.shape[0],), ntl.int32), "ntl.zeros((8,), int32)"),
+        (lambda odd: ntl.zeros((2 * odd.shape[0],), ntl.int32), "ntl.zeros((widened(6),), int32)"),
     ],
 )
 def test_shapes_are_widened(call, text):

@@ -154,7 +154,7 @@ def test_a_rebound_variable_is_carried_through_a_loop():
     """)
 
 
-def test_an_earlier_operand_is_saved_before_a_helper_changes_it():
+def test_a_helper_that_returns_a_value_rebinds_its_parameters_for_itself_alone():
     def bump(value):
         value = value + 1
         return value
@@ -166,8 +166,8 @@ def test_an_earlier_operand_is_saved_before_a_helper_changes_it():
     assert parsed(application) == expected("""
         v = x + 1
         value = v
-        v = v + 1
-        store y = value + v * v
+        value = value + 1
+        store y = v + value * v
     """)
 
 
@@ -260,8 +260,11 @@ def test_a_helper_in_a_condition_of_a_loop_is_evaluated_in_each_round():
 
 
 def test_a_helper_behind_and_is_only_evaluated_where_python_would():
-    def increase(tile):
+    def store_increased(tile):
         tile += 1
+
+    def increase(tile):
+        store_increased(tile)
         return True
 
     def application(x, y, n):
@@ -281,8 +284,11 @@ def test_a_helper_behind_and_is_only_evaluated_where_python_would():
 
 
 def test_a_helper_in_a_conditional_expression():
-    def increase(tile):
+    def store_increased(tile):
         tile += 1
+
+    def increase(tile):
+        store_increased(tile)
         return 1
 
     def application(x, y, n):
@@ -385,9 +391,10 @@ def test_star_parameters_of_a_helper():
 
     assert parsed(application) == expected("""
         v = x + 0
-        v = v + x
-        v = v + y
-        store z = v
+        first = v
+        first = first + x
+        first = first + y
+        store z = first
     """)
 
 

@@ -210,8 +210,11 @@ def test_other_attributes_act_on_the_loaded_value():
 
 
 def test_a_tile_is_loaded_before_what_is_evaluated_after_it():
-    def set_to_zero(tile):
+    def store_zero(tile):
         tile = 0.0
+
+    def set_to_zero(tile):
+        store_zero(tile)
         return 1.0
 
     def application(x, y):

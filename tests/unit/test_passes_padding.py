@@ -71,11 +71,21 @@ def excluded(application, *before):
             f"ntl.max(excluded(ntl.libdevice.fast_expf(x), {FULL}, 'lowest'))",
         ),
         # Nothing to exclude.
-        (lambda x: ntl.max(ntl.zeros(x.shape, ntl.int32)), None),
+        (
+            lambda x: ntl.max(ntl.zeros(x.shape, ntl.int32)),
+            "ntl.max(excluded(ntl.zeros((widened(M), widened(N)), int32), within(M, (0, None)), "
+            "within(N, (None, 0)), 'lowest'))",
+        ),
         (lambda x: ntl.max(x.offsets()), "ntl.max(x.offsets())"),
         (lambda x: ntl.exp(x) + 1, "ntl.exp(x) + 1"),
-        (lambda x: ntl.max(ntl.flip(x)), "ntl.max(ntl.flip(x))"),
-        (lambda x: ntl.max(ntl.dot(x, x.T)), "ntl.max(ntl.dot(x, x.T))"),
+        (
+            lambda x: ntl.max(ntl.flip(x)),
+            "ntl.max(excluded(flipped(x, 1, mask(x, (0, 1))), mask(x, (0, 1)), 'lowest'))",
+        ),
+        (
+            lambda x: ntl.max(ntl.dot(x, x.T)),
+            "ntl.max(excluded(ntl.dot(x, x.T), mask(x, (0, None)), mask(x, (None, 0)), 'lowest'))",
+        ),
     ],
 )
 def test_one_reduction(compute, text):
@@ -128,20 +138,41 @@ def test_layouts(compute, mask):
 
 
 @pytest.mark.parametrize(
-    "compute",
+    ("compute", "moved"),
     [
-        lambda x: ntl.max(ntl.reshape(x, (x.shape[0] * x.shape[1],))),
-        lambda x: ntl.max(ntl.ravel(x)),
-        lambda x: ntl.max(ntl.join(x, x)),
-        lambda x: ntl.max(ntl.sum(x)),
-        lambda x: ntl.max(ntl.gather(x, ntl.zeros(x.shape, ntl.int32), 0)),
+        (
+            lambda x: ntl.ravel(x),
+            "ntl.reshape(exists(moved, mask(x, (0, 1))), (widened(M) * widened(N),))",
+        ),
+        (
+            lambda x: ntl.gather(x, ntl.zeros((8, 8), ntl.int32), 0),
+            "ntl.gather(exists(moved, mask(x, (0, 1))), moved_1, 0)",
+        ),
+        (
+            lambda x: ntl.interleave(x, x),
+            "ntl.interleave(exists(moved, mask(x, (0, 1))), exists(moved_1, mask(x, (0, 1))))",
+        ),
     ],
 )
-def test_what_mixes_dimensions_loses_its_marks(compute):
-    def application(x, y):
+def test_what_says_whether_elements_exist_is_moved_as_they_are_where_it_is_needed(compute, moved):
+    def reduced(x, y):
+        y = ntl.max(compute(x))
+
+    def stored(x, y):
         y = compute(x)
 
-    assert "excluded" not in excluded(application)
+    assert f"exists = {moved}" in excluded(reduced)
+    assert "'lowest'" in excluded(reduced)
+    assert "exists" not in excluded(stored)
+
+
+def test_two_tiles_that_exist_alike_need_no_more_side_by_side():
+    def application(x, y):
+        y = ntl.max(ntl.join(x, x))
+
+    assert excluded(application) == (
+        "store y = ntl.max(excluded(ntl.join(x, x), mask(x, (0, 1, None)), 'lowest'))"
+    )
 
 
 def test_marks_of_two_tiles_are_joined():
@@ -191,7 +222,7 @@ def test_both_results_of_a_reduction_with_indices_are_marked():
     assert "excluded(place, mask(x, (0,)), 'lowest')" in text
 
 
-def test_a_loop_drops_the_marks_of_what_it_assigns():
+def test_a_lane_without_an_element_in_a_round_keeps_what_it_had():
     def application(many, y):
         total = many[0] + 1
         kept = many[0] + 2
@@ -202,10 +233,12 @@ def test_a_loop_drops_the_marks_of_what_it_assigns():
         y = ntl.max(total)
 
     assert excluded(application).splitlines()[3:] == [
+        "    total_before = total",
         "    best = ntl.max(excluded(many[k], mask(many[k], (0, 1)), 'lowest'))",
         "    total = ntl.max(total) + many[k]",
         "    store y = ntl.max(excluded(total, mask(many[k], (0, 1)), 'lowest')) + best + "
         "ntl.max(excluded(kept, mask(many[0], (0, 1)), 'lowest'))",
+        "    total = kept(total, total_before, mask(many[k], (0, 1)))",
         "store y = ntl.max(total)",
     ]
 
@@ -378,7 +411,7 @@ def test_a_compile_time_if_keeps_the_marks_of_the_branch_taken():
         "    v = x + 1",
         "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
         "else:",
-        "    store y = ntl.max(v)",
+        "    store y = ntl.max(excluded(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
     ]
 
 
@@ -407,7 +440,7 @@ def test_a_compile_time_choice_keeps_the_marks_of_what_is_chosen():
         "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
         "else:",
         "    v = ntl.zeros((widened(M), widened(N)), x.dtype)",
-        "    store y = ntl.max(v)",
+        "    store y = ntl.max(excluded(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
     ]
 
 

@@ -48,6 +48,29 @@ def _constant(value: tl.constexpr, dtype: tl.constexpr):
         return tl.full((), value, dtype)
 
 
+@triton.constexpr_function
+def _is_tile(value: object) -> bool:
+    return len(getattr(value, "shape", ())) > 0
+
+
+@triton.jit
+def both(left, right):
+    """``left and right``: one of two numbers, as Python's; of tiles whether both are not 0."""
+    if _is_tile(left) or _is_tile(right):
+        return (left != 0) & (right != 0)
+    else:
+        return tl.where(left != 0, right, left)
+
+
+@triton.jit
+def either(left, right):
+    """``left or right``: one of two numbers, as Python's; of tiles whether one is not 0."""
+    if _is_tile(left) or _is_tile(right):
+        return (left != 0) | (right != 0)
+    else:
+        return tl.where(left != 0, left, right)
+
+
 @triton.jit
 def after_others(position, count: tl.constexpr):
     """A tile with so many dimensions of size 1 after its own; a number as it is."""
@@ -101,7 +124,13 @@ def floor_remainder(dividend, divisor):
 @triton.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division that rounds down, as Python's."""
-    return (dividend - floor_remainder(dividend, divisor)) // divisor
+    remainder = floor_remainder(dividend, divisor)
+    if remainder.dtype.is_floating():
+        # Next to an integer, from which rounding may have taken it.
+        quotient = (dividend - remainder) / divisor
+        return tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
+    else:
+        return (dividend - remainder) // divisor
 
 
 @triton.jit
@@ -132,6 +161,22 @@ def exclude_highest(value, mask):
 def exclude_all_ones(value, mask):
     """``value`` where ``mask`` holds, else all bits set: the identity of a conjunction of bits."""
     return tl.where(mask, value, _constant(_all_ones(value.dtype), value.dtype))
+
+
+@triton.jit
+def existing(value, mask):
+    """1 where an element of ``value`` exists, else 0."""
+    return tl.where(mask, tl.full(value.shape, 1, tl.int32), 0)
+
+
+@triton.jit
+def flip_existing(value, mask, dim: tl.constexpr):
+    """``value`` with the elements for which ``mask`` holds, the first ones, reversed along ``dim``."""
+    exists = tl.where(mask, tl.full(value.shape, 1, tl.int32), 0)
+    place = tl.cumsum(tl.full(value.shape, 1, tl.int32), axis=dim) - 1
+    count = tl.sum(exists, axis=dim, keep_dims=True)
+    last = tl.where(place < count, count - 1 - place, place)
+    return tl.gather(value, last, dim)
 
 
 _multiplier = triton.constexpr_function(magic_division.multiplier)

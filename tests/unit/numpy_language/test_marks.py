@@ -7,6 +7,7 @@ import pytest
 
 import ninetoothed.language as ntl
 from ninetoothed.backends.numpy.values.tile import Tile, lasting
+from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from tests.unit.numpy_language.cases import random_array
 
@@ -106,13 +107,16 @@ def test_every_type_has_an_identity(name, kind):
 
 
 def test_dot_leaves_the_padding_of_both_operands_out():
-    x, y = _loaded(), _loaded()
+    rows, columns = np.arange(4)[:, None] < 3, np.arange(16)[None, :] < 5
+    data = np.where(rows & columns, np.linspace(-1, 1, 64, dtype=np.float32).reshape(4, 16), 0)
+    x = Tile(data.astype(np.float32), dtypes.float32, (rows, columns))
 
-    found = ntl.dot(ntl.exp(x), ntl.exp(y).T)
+    found = ntl.dot(ntl.exp(x), ntl.exp(x).T)
 
-    a = np.exp(x.data[_REAL].astype(np.float64))
+    a = np.exp(data[:3, :5].astype(np.float64))
     np.testing.assert_allclose(found.data[:3, :3], a @ a.T, rtol=1e-5)
-    assert found.marks == ()
+    real = np.logical_and.reduce(np.broadcast_arrays(*found.marks))
+    assert np.array_equal(real, rows & (np.arange(4)[None, :] < 3))
 
 
 def test_xor_sum_and_reduce_or_leave_the_padding_out():
@@ -154,33 +158,80 @@ def test_marks_join_where_operands_broadcast():
     assert ntl.sum(found).data == 3 * 5 * 2
 
 
-def test_unmarked_values_count_every_lane():
-    assert ntl.max(_loaded().unmarked(), 1).data.tolist() == [0, 0, 0, 0]
-
-
-def test_only_the_marks_that_were_there_before_last():
+def test_a_lane_that_a_round_has_no_element_for_keeps_what_it_had():
     x = _loaded()
-    rows_alone = Tile(x.data, x.dtype, (_ROWS.copy(),))
+    rows_alone = Tile(x.data + 7, x.dtype, (_ROWS.copy(),))
+    every = Tile(x.data + 7, x.dtype)
 
-    assert lasting(x, x).marks == x.marks
-    assert lasting(x, rows_alone).marks == (x.marks[0],)
-    assert lasting(x, None).marks == lasting(x, 3).marks == ()
-    assert lasting(rows_alone, x).marks == rows_alone.marks
-    assert [item.marks for item in lasting((x, x), (x, 1))] == [x.marks, ()]
-    assert [item.marks for item in lasting((x, x), x)] == [(), ()]
-    assert lasting("text", None) == "text"
+    assert lasting(x, x, "v") is x
+    assert lasting(x, None, "v") is x
+    assert lasting(rows_alone, x, "v").marks == rows_alone.marks
+
+    kept = lasting(x, every, "v")
+    exists = x.marks[0] & x.marks[1]
+    assert kept.marks == ()
+    assert (kept.data == np.where(exists, x.data, every.data)).all()
+
+    kept = lasting(x, rows_alone, "v")
+    assert len(kept.marks) == 1 and (kept.marks[0] == _ROWS).all()
+    assert (kept.data == np.where(exists, x.data, rows_alone.data)).all()
+
+    first, second = lasting((x, 3), (every, 2), "v")
+    assert first.marks == () and second.dtype is dtypes.int32
+    assert lasting("text", None, "v") == "text"
+
+
+def test_a_lane_exists_after_a_round_where_it_did_before_or_does_now():
+    x = _loaded()
+    row = Tile(x.data, x.dtype, (x.marks[0],))
+    column = Tile(x.data + 1, x.dtype, (x.marks[1],))
+
+    kept = lasting(row, column, "v")
+    assert (np.logical_and.reduce(kept.marks) == (x.marks[0] | x.marks[1])).all()
+
+
+def test_a_round_that_changes_a_variables_type_or_shape_is_refused():
+    x = _loaded()
+    for before in (0, 0.0, Tile(x.data.astype(np.float64), dtypes.float64)):
+        with pytest.raises(CompilationError, match="The loop changes what 'total' is"):
+            lasting(x, before, "total")
+
+
+_EXISTS = np.broadcast_to(_ROWS & _COLUMNS, (4, 8))
 
 
 @pytest.mark.parametrize(
-    "moved",
-    [lambda x: ntl.join(x, x), lambda x: ntl.flip(x, 1), lambda x: x.reshape(2, 2, 8)],
-    ids=["join", "flip", "a split dimension"],
+    ("moved", "exists"),
+    [
+        (lambda x: ntl.join(x, x), np.stack([_EXISTS, _EXISTS], -1)),
+        (lambda x: ntl.interleave(x, x), np.stack([_EXISTS, _EXISTS], -1).reshape(4, 16)),
+        (lambda x: ntl.flip(x, 1), _EXISTS),
+        (lambda x: x.reshape(2, 2, 8), _EXISTS.reshape(2, 2, 8)),
+        (lambda x: ntl.ravel(x), _EXISTS.reshape(32)),
+        (lambda x: ntl.split(ntl.join(x, x))[1], _EXISTS),
+        (lambda x: ntl.sort(x), _EXISTS),
+        (lambda x: ntl.topk(x, 2), _EXISTS[:, :2]),
+        (lambda x: ntl.gather(x, _backwards(), 1), _EXISTS[:, ::-1]),
+    ],
+    ids="join interleave flip reshape ravel split sort topk gather".split(),
 )
-def test_what_moves_elements_across_dimensions_drops_the_marks(moved):
-    assert moved(_loaded()).marks == ()
+def test_where_an_element_goes_what_says_whether_it_exists_goes_too(moved, exists):
+    found = moved(_loaded())
+
+    assert np.array_equal(np.logical_and.reduce(np.broadcast_arrays(*found.marks)), exists)
 
 
-def test_sorting_keeps_the_marks_of_the_other_dimensions():
-    found = ntl.sort(_loaded())
+def _backwards() -> Tile:
+    return Tile(np.broadcast_to(np.arange(7, -1, -1, dtype=np.int32), (4, 8)), dtypes.int32)
 
-    assert [mark.shape for mark in found.marks] == [(4, 1)]
+
+def test_flip_reverses_what_exists():
+    x = _loaded()
+
+    assert np.array_equal(ntl.flip(x, 1).data[:3, :5], x.data[:3, 4::-1])
+
+
+def test_what_is_made_exists_in_the_sizes_that_were_asked_for():
+    assert ntl.sum(ntl.full((3, 5), 1, ntl.int32)).data == 15
+    assert ntl.sum(ntl.zeros((3,), ntl.int32) + 1).data == 3
+    assert ntl.sum(ntl.zeros_like(_loaded()) + 1).data == 15

@@ -64,6 +64,7 @@ class Launch:
                 for linear, program in enumerate(np.ndindex(*self.grid)):
                     running.linear, running.program = linear, program
                     running.loads.clear()
+                    running.positions.clear()
                     context.set_program((linear, 0, 0))
                     application(*positional, **by_keyword)
         except Exception as error:

@@ -11,10 +11,8 @@ from typing import Any
 from ninetoothed import language
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.objects import comes_from, is_triton_function, value_of
+from ninetoothed.parsing.source import LIBRARIES, names_in
 from ninetoothed.parsing.values import Known
-
-#: Packages whose Python functions are called as they are. So are those of the standard library.
-_PLAIN = frozenset({"ninetoothed", "triton", "numpy", "torch", "paddle", "ml_dtypes"})
 
 
 def is_direct(function: Any) -> bool:
@@ -31,7 +29,7 @@ def is_user_function(function: Any) -> bool:
     if not isinstance(plain, types.FunctionType):
         return False
     package = (plain.__module__ or "").partition(".")[0]
-    is_library = package in _PLAIN or package in sys.stdlib_module_names
+    is_library = package in LIBRARIES or package in sys.stdlib_module_names
     return not is_library or package == "__main__"
 
 
@@ -46,17 +44,9 @@ def own_names(function: types.FunctionType) -> dict[str, Any]:
             namespace[name] = cell.cell_contents
         except ValueError:
             namespace.pop(name, None)
-    wanted = _names_in(function.__code__) & namespace.keys()
+    wanted = names_in(function.__code__) & namespace.keys()
     found = ((name, own_name(namespace[name])) for name in wanted)
     return {name: own for name, own in found if own is not None}
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    names = {*code.co_names, *code.co_freevars}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names_in(constant)
-    return names
 
 
 _NAMESPACES = {

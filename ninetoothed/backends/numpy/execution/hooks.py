@@ -18,6 +18,7 @@ from ninetoothed.backends.numpy.execution.rewrite import rewrite
 from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
+from ninetoothed.backends.numpy.values.operators import truncating_divide, truncating_remainder
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.language import dtypes
@@ -98,7 +99,7 @@ def invoke(function: Any) -> Callable[..., Outcome]:
         bound = functools.partial(invoke(function.func), *function.args, **function.keywords)
         return _shifted(bound, len(function.args))
     if is_triton_function(function):
-        return _on_values(own_name(function) or rewritten(function.fn))
+        return _on_values(own_name(function) or rewritten(function.fn, is_triton=True))
     if not is_user_function(function):
         return _on_values(function)
     if isinstance(function, types.MethodType):
@@ -139,9 +140,9 @@ def called_back(function: Any) -> Callable[..., Any]:
     return call
 
 
-def rewritten(function: Any) -> types.FunctionType:
+def rewritten(function: Any, is_triton: bool = False) -> types.FunctionType:
     """The rewritten form of a user's function."""
-    plain, code = rewrite(function)
+    plain, code = rewrite(function, is_triton)
 
     def outcome(result: Any, assigned: Mapping[str, Any]) -> Outcome:
         return Outcome(result, assigned, code.parameters)
@@ -151,7 +152,9 @@ def rewritten(function: Any) -> types.FunctionType:
 
 def _stops(value: Any, on: bool) -> bool:
     """Whether ``and`` (``on`` is True) or ``or`` ends at ``value``: both sides of a tile count."""
-    return not isinstance(value, Tile) and bool(value) is not on
+    if isinstance(value, Tile) and value.ndim:
+        return False
+    return bool(value) is not on
 
 
 def _decides(value: Any, on: bool) -> bool:
@@ -161,7 +164,7 @@ def _decides(value: Any, on: bool) -> bool:
 
 def _logical(name: str) -> Callable[[Any, Any], Any]:
     def join(left: Any, right: Any) -> Any:
-        if isinstance(left, Tile) or (isinstance(right, Tile) and isinstance(left, bool)):
+        if any(isinstance(value, Tile) and value.ndim for value in (left, right)):
             return _function(name)(left, right)
         return right
 
@@ -267,6 +270,8 @@ _HOOKS: dict[str, Any] = {
     "__holds__": _holds,
     "__is__": _is,
     "__builtin__": _builtin,
+    "__quotient__": truncating_divide,
+    "__remainder__": truncating_remainder,
 }
 
 callbacks.adapt_with(called_back)

@@ -54,6 +54,8 @@ HOOKS = (
     "__holds__",
     "__is__",
     "__builtin__",
+    "__quotient__",
+    "__remainder__",
 )
 
 _FUTURES = tuple(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -70,13 +72,11 @@ class Rewritten:
         code: runs in the user's file and lines, and returns ``__outcome__(result, {parameter:
             last value})``.
         names: the free names that stand for something else than for the user (``tl`` for ``ntl``).
-        namespace: the globals where they differ from the user's, else None.
         parameters: the names of the parameters.
     """
 
     code: types.CodeType
     names: Mapping[str, Any]
-    namespace: dict[str, Any] | None
     parameters: tuple[str, ...]
 
     def bound(self, function: types.FunctionType, hooks: Mapping[str, Any]) -> types.FunctionType:
@@ -86,7 +86,7 @@ class Rewritten:
         cells |= {name: types.CellType(hooks[name]) for name in HOOKS}
         bound = types.FunctionType(
             self.code,
-            function.__globals__ if self.namespace is None else self.namespace,
+            {**function.__globals__, **self.names} if self.names else function.__globals__,
             function.__name__,
             function.__defaults__,
             tuple(cells[name] for name in self.code.co_freevars),
@@ -100,20 +100,23 @@ _codes: OrderedDict[Any, Rewritten] = OrderedDict()
 _lock = threads.lock()
 
 
-def rewrite(function: Any) -> tuple[types.FunctionType, Rewritten]:
+def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType, Rewritten]:
     """A user's function, unwrapped, and its code rewritten, which is made once.
+
+    Args:
+        is_triton: whether it is written in Triton's language, whose division rounds toward zero.
 
     Raises:
         ApplicationError: the source is not found, or it uses what cannot run.
     """
     plain = inspect.unwrap(function)
-    key = _key(plain)
+    key = (*_key(plain), is_triton)
     with _lock:
         found = _codes.get(key)
         if found is not None:
             _codes.move_to_end(key)
             return plain, found
-    made = _rewritten(sources.read(plain))
+    made = _rewritten(sources.read(plain), is_triton)
     with _lock:
         _codes[key] = made
         while len(_codes) > _CODES_KEPT:
@@ -122,28 +125,35 @@ def rewrite(function: Any) -> tuple[types.FunctionType, Rewritten]:
 
 
 def _key(function: types.FunctionType) -> tuple[Any, ...]:
-    """What the rewritten code depends on: the code, and what of the closure it looks at."""
-    called: list[Any] = [function.__code__, id(function.__globals__)]
+    """What the rewritten code depends on: the code, and what of its free names it looks at."""
+    called: list[Any] = [function.__code__]
     for cell in function.__closure__ or ():
         try:
-            value = cell.cell_contents
+            called.append(_kept(cell.cell_contents))
         except ValueError:
-            value = None
-        if isinstance(value, types.FunctionType):
-            called.append(value.__code__)
-        else:
-            called.append(value if isinstance(value, FIXED) else type(value))
+            called.append(None)
+    known = function.__globals__
+    for name in sorted(sources.names_in(function.__code__) & known.keys()):
+        called.append((name, _kept(known[name])))
     return tuple(called)
 
 
-def _rewritten(source: FunctionSource) -> Rewritten:
+def _kept(value: Any) -> Any:
+    """What rewriting looks at of what a name means."""
+    if isinstance(value, types.FunctionType):
+        return value.__code__
+    return value if isinstance(value, FIXED) else type(value)
+
+
+def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:
     function = source.function
     names = own_names(function)
-    tree = Rewriter(source, names).function(copy.deepcopy(source.tree))
+    rewriter = Rewriter(source, names)
+    rewriter.truncates = is_triton
+    tree = rewriter.function(copy.deepcopy(source.tree))
     return Rewritten(
         _compiled(tree, [*HOOKS, *function.__code__.co_freevars], source),
         names,
-        {**function.__globals__, **names} if names else None,
         tuple(parameter_names(source.tree.args)),
     )
 

@@ -53,7 +53,12 @@ class CallRewriter(ExpressionRewriter):
     @threads.cached_property
     def assigned(self) -> set[str]:
         """The parameters that the function assigns."""
-        return self.parameters & self.assigned_in(self.source.tree.body)
+        return self.storing & self.assigned_in(self.source.tree.body)
+
+    @threads.cached_property
+    def storing(self) -> set[str]:
+        """The parameters whose assignment stores, or rebinds a variable of the caller's."""
+        return set() if sources.returns_value(self.source.tree) else self.parameters
 
     def assigned_in(self, statements: Iterable[ast.AST]) -> set[str]:
         """The names that statements assign, by calls of helpers too."""

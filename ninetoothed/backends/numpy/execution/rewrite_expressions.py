@@ -54,6 +54,8 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def __init__(self, source: FunctionSource, names: Mapping[str, Any]) -> None:
         self.source = source
+        #: Whether division is Triton's own, in a function that was decorated with ``triton.jit``.
+        self.truncates = False
         self.names = names
         code = source.function.__code__
         self.parameters = set(parameter_names(source.tree.args))
@@ -148,6 +150,9 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         node.left, node.right = self.number(node.left), self.number(node.right)
+        if self.truncates and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+            hook = "__quotient__" if isinstance(node.op, ast.FloorDiv) else "__remainder__"
+            return ast.copy_location(hook_call(hook, node.left, node.right), node)
         return node
 
     def number(self, node: ast.expr) -> ast.expr:

@@ -85,6 +85,10 @@ class Rewriter(CallRewriter):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        is_division = isinstance(node.op, (ast.FloorDiv, ast.Mod))
+        if self.truncates and is_division and isinstance(node.target, ast.Name):
+            value = ast.BinOp(name_of(node.target.id), node.op, node.value)
+            return self.visit_Assign(placed_at(ast.Assign([node.target], value), node))
         value = self.visit(node.value)
         if self._is_parameter(node.target):
             name = node.target.id  # type: ignore[union-attr]
@@ -107,14 +111,20 @@ class Rewriter(CallRewriter):
         return ast.copy_location(hook_call("__read__", node), node)
 
     def visit_For(self, node: ast.For) -> Any:
-        names = set() if self._is_unrolled(node.iter) else self.assigned_in([node])
+        is_unrolled = self._is_unrolled(node.iter)
+        names = set() if is_unrolled else self.assigned_in(node.body)
         node.iter = self.held(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
         before = self._before(names)
-        node.body = [*first, *_keep(before, node), *self._statements(node.body)]
+        if isinstance(node.target, ast.Name) and not is_unrolled:
+            number = hook_call("__lasting__", *map(name_of, [node.target.id] * 2), ast.Constant(""))
+            first.append(
+                placed_at(ast.Assign([name_of(node.target.id, ast.Store())], number), node)
+            )
+        node.body = [*first, *self._keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [*_hold(before, node), node, *_keep(before, node)]
+        return [*self._hold(before, node), node, *self._keep(before, node)]
 
     def _is_unrolled(self, iterated: ast.expr) -> bool:
         """Whether a loop's rounds are known when a kernel is compiled: it is no loop then."""
@@ -129,9 +139,9 @@ class Rewriter(CallRewriter):
         names = self.assigned_in([node])
         before = self._before(names)
         node.test = _lasting_in(self.visit(node.test), before)
-        node.body = [*_keep(before, node), *self._statements(node.body)]
+        node.body = [*self._keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [*_hold(before, node), node, *_keep(before, node)]
+        return [*self._hold(before, node), node, *self._keep(before, node)]
 
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)
@@ -139,12 +149,49 @@ class Rewriter(CallRewriter):
         return node
 
     def _before(self, names: set[str]) -> dict[str, str]:
-        """For each name that a loop assigns, one for the value that it has before the loop."""
+        """For each name that a loop assigns, one for the value that it has before a round."""
         return {name: self.temporary("before") for name in sorted(names)}
+
+    def _hold(self, before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+        """Statements that hold the values before a loop, None for a name that has none yet."""
+        values = {
+            held: hook_call("__value__", hook_call("__locals__"), ast.Constant(name))
+            for name, held in before.items()
+        }
+        return [
+            placed_at(ast.Assign([name_of(held, ast.Store())], value), place)
+            for held, value in values.items()
+        ]
+
+    def _keep(self, before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+        """Statements by which names keep what they held where a round had no element for them."""
+        return [
+            placed_at(
+                ast.Try(
+                    body=[
+                        ast.Assign([name_of(name, ast.Store())], _lasting(name, held)),
+                        ast.Assign([name_of(held, ast.Store())], self._held(name, held)),
+                    ],
+                    handlers=[ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])],
+                    orelse=[],
+                    finalbody=[],
+                ),
+                place,
+            )
+            for name, held in before.items()
+        ]
+
+    def _held(self, name: str, held: str) -> ast.expr:
+        """What a name holds before a round; None where it held nothing before the loop."""
+        is_rebound = name in self.parameters - self.storing
+        value = hook_call("__read__", name_of(name)) if is_rebound else name_of(name)
+        is_new = ast.Compare(name_of(held), [ast.Is()], [ast.Constant(None)])
+        return ast.IfExp(is_new, ast.Constant(None), value)
 
     def _target(self, target: ast.expr, after: list[ast.stmt], place: ast.AST) -> ast.expr:
         """A target; parameters in it are assigned by statements added to ``after``."""
-        if isinstance(target, ast.Name) and target.id in self.parameters:
+        if self._is_parameter(target):
+            assert isinstance(target, ast.Name)
             temporary = self.temporary("target")
             value = self._assign(target.id, name_of(temporary))
             after.append(placed_at(ast.Assign([name_of(target.id, ast.Store())], value), place))
@@ -161,42 +208,15 @@ class Rewriter(CallRewriter):
         return target
 
     def _is_parameter(self, target: ast.expr) -> bool:
-        return isinstance(target, ast.Name) and target.id in self.parameters
+        """Whether assigning a name may store: in a helper that returns a value it rebinds the name."""
+        return isinstance(target, ast.Name) and target.id in self.storing
 
     def _assign(self, name: str, value: ast.expr) -> ast.expr:
         return ast.copy_location(hook_call("__assign__", name_of(name), value), value)
 
 
-def _hold(before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
-    """Statements that hold the values before a loop, None for a name that has none yet."""
-    values = {
-        held: hook_call("__value__", hook_call("__locals__"), ast.Constant(name))
-        for name, held in before.items()
-    }
-    return [
-        placed_at(ast.Assign([name_of(held, ast.Store())], value), place)
-        for held, value in values.items()
-    ]
-
-
-def _keep(before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
-    """Statements by which the names that have a value keep the marks that they had before."""
-    return [
-        placed_at(
-            ast.Try(
-                body=[ast.Assign([name_of(name, ast.Store())], _lasting(name, held))],
-                handlers=[ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])],
-                orelse=[],
-                finalbody=[],
-            ),
-            place,
-        )
-        for name, held in before.items()
-    ]
-
-
 def _lasting(name: str, held: str) -> ast.expr:
-    return hook_call("__lasting__", name_of(name), name_of(held))
+    return hook_call("__lasting__", name_of(name), name_of(held), ast.Constant(name))
 
 
 def _lasting_in(test: ast.expr, before: Mapping[str, str]) -> ast.expr:

@@ -29,11 +29,13 @@ class Running:
         program: its index.
         linear: its number in the order in which programs run.
         loads: the tiles loaded since the last store.
+        positions: where the elements exist whose positions were asked for, while that is checked.
     """
 
     program: Shape = ()
     linear: int = 0
     loads: dict[Any, Tile] = field(default_factory=dict)
+    positions: list[np.ndarray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ class Tensor:
 
     def linear_offsets(self, selection: Shape) -> Tile:
         """The linear offset in the source of each element of a tile."""
+        self._note_positions(selection, range(len(self.plan.addressing.widened)))
         offsets = self._offsets(self._indices(selection))
         data = np.broadcast_to(offsets, self.plan.addressing.widened)
         return self._integers(data)
@@ -179,11 +182,22 @@ class Tensor:
         """The index along a source dimension, with the tile's dimensions that it depends on."""
         addressing = self.plan.addressing
         dims = addressing.dependences[dim]
+        self._note_positions(selection, dims)
         data = np.asarray(self._indices(selection)[dim])
         if data.ndim:
             # Where the index does not depend on a lane, that dimension has size 1.
             data = data[tuple(slice(None) if d in dims else 0 for d in range(data.ndim))]
         return self._integers(np.broadcast_to(data, [addressing.widened[d] for d in dims]))
+
+    def _note_positions(self, selection: Shape, dims: Sequence[int]) -> None:
+        """Where elements of a tile exist, over some of its dimensions: what is read for others is of
+        no consequence."""
+        mask = _conjunction(self._masks(selection)) if self.is_checked else None
+        if mask is None:
+            return
+        rest = tuple(d for d in range(len(self.plan.addressing.widened)) if d not in dims)
+        exists = np.broadcast_to(mask, self.plan.addressing.widened).any(axis=rest)
+        self._running.positions.append(np.asarray(exists))
 
     def load_elements(self, keys: Sequence[Any]) -> Tile:
         """``x.source[keys]``: the elements at these indices, one a dimension."""
@@ -233,6 +247,9 @@ class Tensor:
 
     def _check_inside(self, is_inside: Any, marks: Marks, indices: list[Any], access: str) -> None:
         is_outside = functools.reduce(operator.and_, marks, ~is_inside)
+        if access == "read":
+            for exists in self._running.positions:
+                is_outside = _at_elements(is_outside, exists)
         if not is_outside.any():
             return
         lane = tuple(int(place) for place in np.argwhere(is_outside)[0])
@@ -303,6 +320,18 @@ class Tensor:
     def _integers(self, data: np.ndarray) -> Tile:
         dtype = self.plan.offset_dtype
         return Tile(data.astype(dtype.numpy)[()], dtype)
+
+
+def _at_elements(is_outside: Any, exists: np.ndarray) -> Any:
+    """The lanes that lie outside, but those of positions of a tile where it has no element."""
+    if exists.shape == is_outside.shape:
+        return is_outside & exists
+    if exists.ndim == 1:
+        for dim, size in enumerate(is_outside.shape):
+            if size == exists.size:
+                beside = [-1 if d == dim else 1 for d in range(is_outside.ndim)]
+                is_outside = is_outside & exists.reshape(beside)
+    return is_outside
 
 
 def _conjunction(masks: Sequence[Any]) -> Any:

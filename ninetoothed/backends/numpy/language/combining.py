@@ -108,7 +108,7 @@ def _with_reality(tiles: Tiles, function: Any) -> tuple[Tiles, Combine, tuple[An
     """The tiles, what combines them, and their marks; with "this lane is real" where marked."""
     combine = _combination(function, [tile.dtype for tile in tiles])
     marks = tuple({id(mark): mark for tile in tiles for mark in tile.marks}.values())
-    plain = tuple(tile.unmarked() for tile in tiles)
+    plain = tuple(Tile(tile.data, tile.dtype) for tile in tiles)
     if not marks:
         return plain, combine, ()
     is_real = Tile(np.broadcast_to(all_of(marks), tiles[0].shape), dtypes.bool)

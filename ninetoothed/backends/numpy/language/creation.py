@@ -10,7 +10,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.promotion import checked_dtype, refuse
-from ninetoothed.backends.numpy.values.tile import Tile, number
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 
@@ -61,6 +61,18 @@ def arange(start: Any, end: Any) -> Tile:
     return Tile(np.arange(first, last, dtype=np.int32), dtypes.int32)
 
 
+def marks_of_shape(shape: Any) -> Marks:
+    """Where the elements of a tile made of this shape exist: in the sizes that were asked for."""
+    sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    marks = []
+    for dim, size in enumerate(sizes):
+        asked, held = integer(size, "A tile's size"), widened(size)
+        if asked < held:
+            beside = [-1 if other == dim else 1 for other in range(len(sizes))]
+            marks.append((np.arange(held) < asked).reshape(beside))
+    return tuple(marks)
+
+
 def full(shape: Any, value: Any, dtype: DType) -> Tile:
     """A tile of ``shape`` with ``value``, a number or a one-element tile, in every element."""
     dtype = checked_dtype(dtype)
@@ -72,18 +84,18 @@ def full(shape: Any, value: Any, dtype: DType) -> Tile:
         element = Tile.of(number(value), dtype).data
     data = np.empty(tile_shape(shape), dtype.numpy)
     data.fill(element)
-    return Tile(data, dtype)
+    return Tile(data, dtype, marks_of_shape(shape))
 
 
 def zeros(shape: Any, dtype: DType) -> Tile:
     """A tile of ``shape`` with zeros."""
     dtype = checked_dtype(dtype)
-    return Tile(np.zeros(tile_shape(shape), dtype.numpy), dtype)
+    return Tile(np.zeros(tile_shape(shape), dtype.numpy), dtype, marks_of_shape(shape))
 
 
 def zeros_like(input: Tile) -> Tile:
-    """Zeros in the shape and the type of ``input``."""
-    return Tile(np.zeros(input.shape, input.dtype.numpy), input.dtype)
+    """Zeros in the shape and the type of ``input``, where it has elements."""
+    return Tile(np.zeros(input.shape, input.dtype.numpy), input.dtype, input.marks)
 
 
 def program_id(axis: Any) -> Tile:

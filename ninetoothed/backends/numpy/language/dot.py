@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.identities import without_padding
+from ninetoothed.backends.numpy.language.identities import marks_after_reduction, without_padding
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.promotion import refuse
-from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, joined_marks
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
@@ -25,6 +25,9 @@ _OPERAND_TYPES = (
     dtypes.float8_e4m3,
     dtypes.float8_e5m2,
 )
+
+#: The least that a GPU's units multiply at once.
+_LEAST_DEPTH = 16
 
 _PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 
@@ -41,6 +44,15 @@ def _check_operands(name: str, a: Any, b: Any) -> None:
     if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         raise refuse(
             f"ntl.{name} needs shapes (…, M, K) and (…, K, N), but got {a.shape} and {b.shape}."
+        )
+
+
+def _check_depth(depth: int) -> None:
+    """What a compiler for a GPU refuses is refused here too."""
+    if depth < _LEAST_DEPTH:
+        raise refuse(
+            f"ntl.dot takes tiles whose inner size is {_LEAST_DEPTH} or more, as the units of a GPU do, "
+            f"but got {depth}. Tile both tensors with {_LEAST_DEPTH} there: what lies beyond them is padding."
         )
 
 
@@ -94,12 +106,16 @@ def dot(
     if input_precision is not None and str(input_precision).lower() not in _PRECISIONS:
         raise refuse(f"input_precision is one of {_PRECISIONS}, but got {input_precision!r}.")
     dtype = _result_dtype(input.dtype, out_dtype)
+    _check_depth(input.shape[-1])
     a, b = (without_padding(tile, identity_of("dot")) for tile in (input, other))
     product = _product(a, b, input.dtype)
-    return _accumulated(product, acc, dtype)
+    rows = (np.expand_dims(mark, -1) for mark in marks_after_reduction(input.marks, -1, False))
+    columns = (np.expand_dims(mark, -2) for mark in marks_after_reduction(other.marks, -2, False))
+    return _accumulated(product, acc, dtype, (*rows, *columns))
 
 
-def _accumulated(product: Array, acc: Any, dtype: DType) -> Tile:
+def _accumulated(product: Array, acc: Any, dtype: DType, marks: Marks) -> Tile:
+    """The product's elements, which exist where a row meets a column, and what is added to them."""
     if acc is not None:
         if not isinstance(acc, Tile) or acc.shape != product.shape or acc.dtype is not dtype:
             found = f"{acc.dtype}{list(acc.shape)}" if isinstance(acc, Tile) else repr(acc)
@@ -108,7 +124,8 @@ def _accumulated(product: Array, acc: Any, dtype: DType) -> Tile:
                 f"{found}."
             )
         product = product + acc.data.astype(product.dtype, copy=False)
-    return Tile(product.astype(dtype.numpy, copy=False), dtype)
+        marks = joined_marks(acc, Tile(product, dtype, marks))
+    return Tile(product.astype(dtype.numpy, copy=False), dtype, marks)
 
 
 _FORMATS = {
@@ -181,7 +198,7 @@ def dot_scaled(
     left = left * _scale(lhs_scale, left.shape[-2], depth)
     right_scale = _scale(rhs_scale, right.shape[-1], depth)
     right = right * (right_scale.swapaxes(-1, -2) if right_scale.ndim else right_scale)
-    return _accumulated(np.matmul(left, right), acc, dtypes.float32)
+    return _accumulated(np.matmul(left, right), acc, dtypes.float32, ())
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"dot": dot, "dot_scaled": dot_scaled}

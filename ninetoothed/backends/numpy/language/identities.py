@@ -45,8 +45,19 @@ def without_padding(tile: Tile, identity: str) -> Array:
 
 
 def marks_after_reduction(marks: Marks, axis: int | None, keep_dims: bool) -> Marks:
-    """What remains of ``marks``: those that do not depend on ``axis`` (None: on any dimension)."""
+    """What remains of ``marks``: an element exists where one that it was made of does.
+
+    Those that depend on ``axis`` alone (None: all) leave nothing.
+    """
     if axis is None:
         return ()
-    kept = tuple(mark for mark in marks if mark.shape[axis] == 1)
-    return kept if keep_dims else tuple(mark.squeeze(axis) for mark in kept)
+    kept = [mark for mark in marks if mark.shape[axis] == 1]
+    for mark in marks:
+        if mark.shape[axis] != 1 and mark.size > mark.shape[axis]:
+            kept.append(mark.any(axis=axis, keepdims=True))
+    return tuple(kept) if keep_dims else tuple(mark.squeeze(axis) for mark in kept)
+
+
+def exists(tile: Tile) -> Array:
+    """Where a tile's elements exist, in its whole shape."""
+    return np.broadcast_to(all_of(tile.marks) if tile.marks else np.True_, tile.shape)

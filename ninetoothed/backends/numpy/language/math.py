@@ -16,11 +16,11 @@ from ninetoothed.backends.numpy.values.operators import (
     bitwise_or,
     divide,
     elementwise,
-    floor_divide,
     multiply,
     operands,
-    remainder,
     subtract,
+    truncating_divide,
+    truncating_remainder,
     unyielding,
 )
 from ninetoothed.backends.numpy.values.promotion import common_dtype, refuse
@@ -273,17 +273,17 @@ def cdiv(x: Any, div: Any) -> Any:
     if not isinstance(x, Tile) and not isinstance(div, Tile):
         numerator, denominator = number(x), number(div)
         return (numerator + denominator - 1) // denominator
-    return floor_divide(add(x, subtract(div, 1) if isinstance(div, Tile) else div - 1), div)
+    return truncating_divide(add(x, subtract(div, 1) if isinstance(div, Tile) else div - 1), div)
 
 
 def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
     """A row-major index of a matrix, to the one that goes down columns in groups of rows."""
     linear = as_tile(add(multiply(i, size_j), j))
     in_group = multiply(size_g, size_j)
-    first_row = multiply(floor_divide(linear, in_group), size_g)
+    first_row = multiply(truncating_divide(linear, in_group), size_g)
     rows = minimum(subtract(size_i, first_row), size_g)
-    linear = remainder(linear, in_group)
-    return add(first_row, remainder(linear, rows)), floor_divide(linear, rows)
+    linear = truncating_remainder(linear, in_group)
+    return add(first_row, truncating_remainder(linear, rows)), truncating_divide(linear, rows)
 
 
 def logical_and(left: Any, right: Any) -> Tile:

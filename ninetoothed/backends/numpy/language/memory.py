@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -37,13 +39,14 @@ def _pointer(function: str, value: Any) -> PointerTile:
     return value
 
 
-def _mask(mask: Any) -> Any:
-    if mask is None:
-        return None
-    tile = as_tile(mask)
-    if tile.dtype is not dtypes.bool:
-        raise refuse(f"A mask must be of int1, as a comparison gives, but got {tile.dtype}.")
-    return tile.data
+def _mask(mask: Any, *marks: Any) -> Any:
+    """Where ``mask`` holds and all of ``marks`` do; None for everywhere."""
+    if mask is not None:
+        tile = as_tile(mask)
+        if tile.dtype is not dtypes.bool:
+            raise refuse(f"A mask must be of int1, as a comparison gives, but got {tile.dtype}.")
+        marks = (tile.data, *tile.marks, *marks)
+    return functools.reduce(operator.and_, marks) if marks else None
 
 
 def load(
@@ -89,7 +92,7 @@ def store(
     target = _pointer("store", pointer)
     if boundary_check:
         raise refuse("boundary_check is for block pointers only.")
-    store_elements(target, tile.to(target.memory.dtype).data, _mask(mask))
+    store_elements(target, tile.to(target.memory.dtype).data, _mask(mask, *target.marks))
 
 
 def _check_atomic(name: str, dtype: DType) -> None:
@@ -108,8 +111,9 @@ def _read_modify_write(name: str, combine: Callable[[Any, Any], Any]) -> Callabl
         target = _pointer(name, pointer)
         dtype = target.memory.dtype
         _check_atomic(name, dtype)
-        data = as_tile(val).to(dtype).data
-        return Tile(_update(name, target, combine, (data,), _mask(mask)), dtype)
+        value = as_tile(val).to(dtype)
+        where = _mask(mask, *target.marks, *value.marks)
+        return Tile(_update(name, target, combine, (value.data,), where), dtype)
 
     operate.__name__ = operate.__qualname__ = name
     return operate
@@ -163,12 +167,14 @@ def masked_cas(
     dtype = target.memory.dtype
     if dtype.bits not in (16, 32, 64):
         raise refuse(f"ntl.atomic_cas takes elements of 16, 32 or 64 bits, but got {dtype}.")
-    compared, wanted = (as_tile(item).to(dtype).data for item in (cmp, val))
+    given = [as_tile(item).to(dtype) for item in (cmp, val)]
+    compared, wanted = (tile.data for tile in given)
+    where = _mask(mask, *target.marks, *(each for tile in given for each in tile.marks))
 
     def exchange(old: Any, expected: Any, new: Any) -> Any:
         return np.where(old == expected, new, old)
 
-    return Tile(_update("atomic_cas", target, exchange, (compared, wanted), _mask(mask)), dtype)
+    return Tile(_update("atomic_cas", target, exchange, (compared, wanted), where), dtype)
 
 
 def load_tensor_descriptor(desc: TensorDescriptor, offsets: Any) -> Tile:

@@ -58,8 +58,15 @@ def _check_last(name: str, tile: Tile, dim: Any) -> None:
 
 
 def _marks_after_sorting(tile: Tile) -> Marks:
-    """Padding comes last. What is reduced after that is no longer told from it, on any backend."""
-    return tuple(mark for mark in tile.marks if mark.shape[-1] == 1)
+    """Padding comes last."""
+    return tuple(np.flip(np.sort(mark, axis=-1), -1) for mark in _along_last(tile))
+
+
+def _along_last(tile: Tile) -> Marks:
+    """A tile's marks; those that depend on its last dimension as one."""
+    others = tuple(mark for mark in tile.marks if mark.shape[-1] == 1)
+    along = tuple(mark for mark in tile.marks if mark.shape[-1] != 1)
+    return (*others, all_of(along)) if along else others
 
 
 def _sorted(tile: Tile, identity: str, is_descending: bool) -> np.ndarray:
@@ -92,7 +99,8 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, identity_of("topk"), True)[..., :count]
-    return Tile(data, tile.dtype, _marks_after_sorting(tile))
+    marks = tuple(mark[..., :count] for mark in _marks_after_sorting(tile))
+    return Tile(data, tile.dtype, marks)
 
 
 def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:

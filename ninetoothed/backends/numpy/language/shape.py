@@ -1,18 +1,19 @@
 """Functions that move elements and compute none: reshape, transpose, join, gather …
 
-Where every element keeps its place along a dimension, the marks follow; a function that mixes
-dimensions or operands (``join``, ``cat``, ``flip``, a reshape that splits one) drops them.
+Where an element goes, what says whether it exists goes too.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.creation import integer, tile_shape
+from ninetoothed.backends.numpy.language.creation import integer, marks_of_shape, tile_shape
+from ninetoothed.backends.numpy.language.identities import exists
 from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
 from ninetoothed.language.dtypes import DType
@@ -58,7 +59,14 @@ def broadcast_to(input: Any, *shape: Any) -> Tile:
     )
     if tile.ndim and not fits:
         raise refuse(f"A tile of shape {tile.shape} does not broadcast to {target}.")
-    return _in_shape(tile, target)
+    repeated = [mark for mark in marks_of_shape(_listed(shape)) if _is_repeated(tile, mark)]
+    result = _in_shape(tile, target)
+    return Tile(result.data, result.dtype, (*result.marks, *repeated)) if repeated else result
+
+
+def _is_repeated(tile: Tile, mark: Any) -> bool:
+    """Whether a tile is repeated along the one dimension that a mark depends on."""
+    return not tile.ndim or tile.shape[int(np.argmax(mark.shape))] == 1
 
 
 def expand_dims(input: Any, axis: Any) -> Tile:
@@ -109,7 +117,7 @@ def _reshaped_marks(tile: Tile, shape: tuple[int, ...]) -> Marks:
         return ()
     kept = [dim for dim, size in enumerate(tile.shape) if size != 1]
     if [tile.shape[dim] for dim in kept] != [size for size in shape if size != 1]:
-        return ()
+        return (exists(tile).reshape(shape),)
     source = iter(kept)
     places = [next(source) if size != 1 else None for size in shape]
     return tuple(
@@ -151,20 +159,34 @@ def cat(input: Tile, other: Tile, can_reorder: bool = False) -> Tile:
             f"{other.shape}."
         )
     dtype = _of_one_type("cat", input, other)
-    return Tile(np.concatenate((input.data, other.data)), dtype)
+    return Tile(
+        np.concatenate((input.data, other.data)), dtype, _of_both(np.concatenate, input, other)
+    )
+
+
+def _of_both(together: Callable[[list[Any]], Any], a: Tile, b: Tile) -> Marks:
+    """Where the elements of two tiles exist that are put together."""
+    return (together([exists(a), exists(b)]),) if a.marks or b.marks else ()
 
 
 def join(a: Any, b: Any) -> Tile:
     """Both tiles side by side in a new last dimension of size 2."""
     left, right = broadcast(a, b)
-    return Tile(np.stack((left.data, right.data), axis=-1), _of_one_type("join", left, right))
+    dtype = _of_one_type("join", left, right)
+    side_by_side = functools.partial(np.stack, axis=-1)
+    marks = _of_both(side_by_side, left, right)
+    return Tile(side_by_side((left.data, right.data)), dtype, marks)
 
 
 def split(a: Tile) -> tuple[Tile, Tile]:
     """The two halves along the last dimension, which has size 2: what `join` joined."""
     if not a.ndim or a.shape[-1] != 2:
         raise refuse(f"ntl.split needs a last dimension of size 2, but the shape is {a.shape}.")
-    return Tile(a.data[..., 0], a.dtype), Tile(a.data[..., 1], a.dtype)
+    first, second = (
+        Tile(a.data[..., side], a.dtype, tuple(mark[..., -side] for mark in a.marks))
+        for side in (0, 1)
+    )
+    return first, second
 
 
 def interleave(a: Any, b: Any) -> Tile:
@@ -176,9 +198,16 @@ def interleave(a: Any, b: Any) -> Tile:
 
 
 def flip(x: Tile, dim: Any = None) -> Tile:
-    """``x`` with dimension ``dim``, by default the last, reversed."""
+    """``x`` with dimension ``dim``, by default the last, reversed: of the elements that exist."""
     axis = wrapped_axis(-1 if dim is None else dim, x.ndim)
-    return Tile(np.flip(x.data, axis), x.dtype)
+    marks = [mark for mark in x.marks if mark.shape[axis] != 1]
+    if not marks:
+        return Tile(np.flip(x.data, axis), x.dtype, x.marks)
+    size = x.shape[axis]
+    count = np.sum(exists(Tile(x.data, x.dtype, tuple(marks))), axis=axis, keepdims=True)
+    place = np.arange(size).reshape([-1 if dim == axis else 1 for dim in range(x.ndim)])
+    data = np.take_along_axis(x.data, (count - 1 - place) % size, axis)
+    return Tile(data, x.dtype, x.marks)
 
 
 def gather(src: Tile, index: Tile, axis: Any) -> Tile:
@@ -197,7 +226,11 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
                 f"{index.shape} for {src.shape}."
             )
     try:
-        return Tile(np.take_along_axis(src.data, index.data, place), src.dtype)
+        data = np.take_along_axis(src.data, index.data, place)
+        marks = index.marks
+        if src.marks:
+            marks = (*marks, np.take_along_axis(exists(src), index.data, place))
+        return Tile(data, src.dtype, marks)
     except IndexError as error:
         raise refuse(
             f"ntl.gather's index leaves axis {place} of the source, of size {src.shape[place]}."

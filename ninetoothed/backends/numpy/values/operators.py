@@ -94,17 +94,17 @@ def elementwise(ufunc: Callable[..., Any], symbol: str, *arrays: Array) -> Array
         ) from error
 
 
-#: Arithmetic on one bit wraps around as on any other width: 1 + 1 is 0.
-_ON_ONE_BIT = {np.add: np.logical_xor, np.subtract: np.logical_xor, np.multiply: np.logical_and}
+def counted(x: Array, y: Array, dtype: DType, marks: Marks) -> tuple[Array, Array, DType, Marks]:
+    """`operands` of arithmetic: truth values count, as Python's do."""
+    if dtype is not dtypes.bool:
+        return x, y, dtype, marks
+    return x.astype(np.int32), y.astype(np.int32), dtypes.int32, marks
 
 
 def _arithmetic(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
-    on_one_bit = _ON_ONE_BIT[ufunc]
-
     def operate(left: Any, right: Any) -> Tile:
-        x, y, dtype, marks = operands(left, right)
-        function = on_one_bit if dtype is dtypes.bool else ufunc
-        return Tile(elementwise(function, symbol, x, y), dtype, marks)
+        x, y, dtype, marks = counted(*operands(left, right))
+        return Tile(elementwise(ufunc, symbol, x, y), dtype, marks)
 
     return operate
 
@@ -136,21 +136,31 @@ def divide(left: Any, right: Any) -> Tile:
 
 
 def floor_divide(left: Any, right: Any) -> Tile:
-    """``left // right`` of integers, rounded toward zero as in C."""
-    x, y, dtype, marks = operands(left, right, True)
-    if dtype.kind == "float":
-        raise refuse(f"// needs integers, but the operands meet in {dtype}; use ntl.floor(x / y).")
-    return Tile(elementwise(_quotient, "//", x, y), dtype, marks)
-
-
-def _quotient(x: Array, y: Array) -> Array:
-    if x.dtype.kind != "i":
-        return np.floor_divide(x, y)
-    return np.floor_divide(x - np.fmod(x, y), y)
+    """``left // right``, rounded down."""
+    x, y, dtype, marks = counted(*operands(left, right, True))
+    return Tile(elementwise(np.floor_divide, "//", x, y), dtype, marks)
 
 
 def remainder(left: Any, right: Any) -> Tile:
-    """``left % right``, with the sign of ``left`` as in C."""
+    """``left % right``, with the sign of ``right``."""
+    x, y, dtype, marks = counted(*operands(left, right, True))
+    return Tile(elementwise(np.remainder, "%", x, y), dtype, marks)
+
+
+def truncating_divide(left: Any, right: Any) -> Any:
+    """``left // right`` in a function of Triton's own: of integers, rounded toward zero as in C."""
+    if not isinstance(left, Tile) and not isinstance(right, Tile):
+        return left // right
+    x, y, dtype, marks = operands(left, right, True)
+    if dtype.kind == "float":
+        raise refuse(f"// needs integers, but the operands meet in {dtype}; use tl.floor(x / y).")
+    return Tile(elementwise(np.floor_divide, "//", x - np.fmod(x, y), y), dtype, marks)
+
+
+def truncating_remainder(left: Any, right: Any) -> Any:
+    """``left % right`` in a function of Triton's own, with the sign of ``left`` as in C."""
+    if not isinstance(left, Tile) and not isinstance(right, Tile):
+        return left % right
     x, y, dtype, marks = operands(left, right, True)
     return Tile(elementwise(np.fmod, "%", x, y), dtype, marks)
 

@@ -53,13 +53,15 @@ class Memory(Protocol):
 class PointerTile:
     """Pointers into one memory: ``offsets`` counts elements from its base pointer."""
 
-    __slots__ = ("memory", "offsets")
+    __slots__ = ("memory", "offsets", "marks")
 
     # NumPy must not take over ``array + pointer``.
     __array_ufunc__ = None
 
-    def __init__(self, memory: Memory, offsets: Any = 0) -> None:
+    def __init__(self, memory: Memory, offsets: Any = 0, marks: tuple[Any, ...] = ()) -> None:
         self.memory = memory
+        #: Where the integers that were added exist; elsewhere a pointer names no element.
+        self.marks = marks
         self.offsets = np.asarray(offsets, dtype=np.int64)
 
     @property
@@ -73,15 +75,17 @@ class PointerTile:
         return self.offsets.shape
 
     def __add__(self, other: Any) -> PointerTile:
-        return PointerTile(self.memory, self.offsets + _integer_offsets(other))
+        moved = self.offsets + _integer_offsets(other)
+        return PointerTile(self.memory, moved, (*self.marks, *getattr(other, "marks", ())))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> PointerTile:
-        return PointerTile(self.memory, self.offsets - _integer_offsets(other))
+        moved = self.offsets - _integer_offsets(other)
+        return PointerTile(self.memory, moved, (*self.marks, *getattr(other, "marks", ())))
 
     def __getitem__(self, key: Any) -> PointerTile:
-        return PointerTile(self.memory, self.offsets[key])
+        return PointerTile(self.memory, self.offsets[key], tuple(m[key] for m in self.marks))
 
     def __repr__(self) -> str:
         return f"pointer<{self.memory.dtype}>{list(self.shape)}\n{self.offsets!r}"

@@ -11,9 +11,8 @@ What the executor needs to know:
   shaped (BLOCK_M, 1). Element-wise operations join the marks of their operands; a reduction
   puts its identity where a mark does not hold and drops the marks that depend on the reduced
   dimension. Lanes which are not real must hold 0 when the tile is made.
-- ``tile.unmarked()`` is the same value with no marks; `lasting` leaves those that an earlier value
-  has too (in tuples as well): what a loop needs for the names that it assigns, which may hold what
-  was accumulated.
+- `lasting` is what a variable holds after a round of a loop that assigns it: a lane for which the
+  round had no element keeps what it had.
 - A run-time scalar is a 0-d tile, ``Tile.of(value, dtype)``. Python numbers stay Python numbers:
   they are compile-time constants and yield to a tile's type, which a 0-d tile does not.
 - ``tile.cast(dtype)`` is what a store needs; `as_tile` accepts numbers too.
@@ -152,10 +151,6 @@ class Tile:
 
     cast = to
 
-    def unmarked(self) -> Tile:
-        """The same elements, all taken to be real."""
-        return Tile(self.data, self.dtype) if self.marks else self
-
     def __getitem__(self, key: Any) -> Tile:
         for part in key if isinstance(key, tuple) else (key,):
             if not (part is None or (isinstance(part, slice) and part == slice(None))):
@@ -247,17 +242,54 @@ def as_tile(value: Any) -> Tile:
     return value if isinstance(value, Tile) else Tile.of(number(value))
 
 
-def lasting(value: Any, before: Any) -> Any:
-    """``value`` with those of its marks that ``before`` has too; a tuple of tiles, item by item."""
-    if isinstance(value, Tile):
-        earlier = before.marks if isinstance(before, Tile) else ()
-        marks = [m for m in value.marks if any(m is e or np.array_equal(m, e) for e in earlier)]
-        return Tile(value.data, value.dtype, tuple(marks)) if value.marks else value
+def lasting(value: Any, before: Any, name: str) -> Any:
+    """What a variable holds after a round of a loop: a lane without an element keeps what it had.
+
+    A number becomes a 0-d tile, as a compiler has it.
+
+    Args:
+        before: what it held before the round; a tuple item by item.
+
+    Raises:
+        CompilationError: the round changed its shape or type, which a compiled loop cannot do.
+    """
     if type(value) in (tuple, list):
         known = before if type(before) is type(value) and len(before) == len(value) else ()
         paired = itertools.zip_longest(value, known)
-        return type(value)(lasting(item, earlier) for item, earlier in paired)
-    return value
+        return type(value)(lasting(item, earlier, name) for item, earlier in paired)
+    if isinstance(value, (bool, int, float)):
+        value = Tile.of(value)
+    if not isinstance(value, Tile) or before is None:
+        return value
+    if isinstance(before, (bool, int, float)):
+        before = Tile.of(before)
+    if not isinstance(before, Tile) or value is before:
+        return value
+    if value.shape != before.shape or value.dtype is not before.dtype:
+        was, became = (f"{tile.dtype}{list(tile.shape)}" for tile in (before, value))
+        raise refuse(
+            f"The loop changes what {name!r} is: {was} before a round, {became} after it. Give it the "
+            f"shape and the element type that the loop leaves it before the loop, as `{name} = "
+            "ntl.zeros(shape, dtype=ntl.float32)` does."
+        )
+    return _kept(value, before)
+
+
+def _kept(value: Tile, before: Tile) -> Tile:
+    """``value`` where it exists, elsewhere what was before it."""
+    new = [mark for mark in value.marks if not _is_among(mark, before.marks)]
+    if not new:
+        return value
+    exists = np.logical_and.reduce(np.broadcast_arrays(*value.marks))
+    data = np.where(exists, value.data, before.data)
+    if all(_is_among(mark, value.marks) for mark in before.marks):
+        return Tile(data, value.dtype, before.marks)
+    existed = np.logical_and.reduce(np.broadcast_arrays(*before.marks))
+    return Tile(data, value.dtype, (exists | existed,))
+
+
+def _is_among(mark: Any, marks: Marks) -> bool:
+    return any(mark is other or np.array_equal(mark, other) for other in marks)
 
 
 def joined_marks(*tiles: Tile) -> Marks:

@@ -203,7 +203,9 @@ class _Batching:
 
     def _excluded(self, node: Excluded) -> _Value:
         value = self.value(node.value)
-        if any(len(mask.layout) != value.rank for mask in node.masks) or not value.is_lifted:
+        if not all(isinstance(mask, Mask) for mask in node.masks) or not value.is_lifted:
+            raise _NotLiftable
+        if any(len(mask.layout) != value.rank for mask in node.masks):
             raise _NotLiftable
         node.value = value.tree
         node.masks = [

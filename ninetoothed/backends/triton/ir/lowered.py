@@ -10,6 +10,8 @@ from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
+from ninetoothed.language import dtypes
+from ninetoothed.passes import python_operators
 from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
@@ -112,17 +114,20 @@ class Lowered:
         """
         check_tiles(kernel, environment)
         facts = facts_of(kernel, environment, kernel.verified_grid(environment))
-        float8 = frozenset(
-            name
-            for name, argument in call.arguments.items()
-            if argument.dtype.is_floating() and argument.dtype.bits == 8
+        types = {name: argument.dtype for name, argument in call.arguments.items()}
+        float8 = {name for name, dtype in types.items() if dtype.is_floating() and dtype.bits == 8}
+        booleans = {name for name, dtype in types.items() if dtype is dtypes.bool}
+        return cls(
+            kernel,
+            replace(facts, float8=frozenset(float8), booleans=frozenset(booleans)),
         )
-        return cls(kernel, replace(facts, float8=float8))
 
     @threads.cached_property
     def program(self) -> Program:
         """The program that is printed."""
         program = self.kernel.optimized
+        if self.facts.booleans:
+            program = python_operators.run(program, self.facts.booleans)
         for rewrite in self.rewrites:
             program = rewrite(program, self)
         return program

@@ -17,20 +17,23 @@ from ninetoothed.backends.triton.ir.nodes import (
 )
 from ninetoothed.backends.triton.ir.trees import all_of, assign, element_type, language, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
-from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
 from ninetoothed.backends.triton.printers.emission import Scope
+from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import operations
+from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementPlace,
     ElementType,
-    Excluded,
+    Exists,
     ExternRef,
+    Kept,
     LanguageRef,
     Load,
-    Mask,
+    Logical,
     Offsets,
+    Rounded,
     SequenceLength,
     SourceLoad,
     SourcePlace,
@@ -43,6 +46,7 @@ from ninetoothed.program.nodes import (
     Widened,
     at,
     clone,
+    walk,
 )
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
@@ -51,7 +55,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.emission import Emission
 
 
-class Lowering(ElementLowering):
+class Lowering(ValidityLowering):
     """Replaces each node by what Triton has for it; children first."""
 
     def __init__(self, emission: Emission, addresses: Addresses) -> None:
@@ -59,6 +63,7 @@ class Lowering(ElementLowering):
         self._addresses = addresses
         kinds = {p.name: p.kind for p in emission.kernel.parameters}
         self._values = {n for n, kind in kinds.items() if kind in ("scalar", "constexpr")}
+        self._everywhere: set[str] = set()
         self._symbols = {emission.kernel.names[s]: s for s in emission.kernel.symbols}
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -70,6 +75,9 @@ class Lowering(ElementLowering):
     def _unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
         outer, self._emission.scope = self._emission.scope, Scope()
         result = self._visit_head(statement)
+        if result is None:
+            self._emission.scope = outer
+            return []
         before = [at(new, statement) for new in self._emission.scope.before]
         self._emission.scope = outer
         for block in ("body", "orelse"):
@@ -157,7 +165,14 @@ class Lowering(ElementLowering):
         value = self.visit(node.value)
         return at(self._addresses.store_slice(self._tile(node.tile), node.tile_slice, value), node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        if isinstance(node.value, Kept) and self._conjunction(clone(node.value).masks) is None:
+            return None
+        made = [part for part in walk(node.value) if isinstance(part, Exists)]
+        if made and all(self._conjunction(clone(part).masks) is None for part in made):
+            # All of its elements exist: nothing has to be said of them.
+            self._everywhere |= names_assigned([node])
+            return None
         if isinstance(node.value, Load) and not isinstance(node.value, PairLoad):
             # The user gave the loaded tile a name.
             node.value = at(self._addresses.load(self._tile(node.value.tile)), node.value)
@@ -176,6 +191,18 @@ class Lowering(ElementLowering):
         node.values = [self.visit(node.values[0]), *map(self._unhoisted, node.values[1:])]
         return node
 
+    def visit_Rounded(self, node: Rounded) -> ast.expr:
+        is_quotient = isinstance(node.op, ast.FloorDiv)
+        function = "floor_quotient" if is_quotient else "floor_remainder"
+        return at(self._library_call(function, self.visit(node.left), self.visit(node.right)), node)
+
+    def visit_Logical(self, node: Logical) -> ast.expr:
+        function = "both" if isinstance(node.op, ast.And) else "either"
+        result, *rest = [self.visit(value) for value in node.values]
+        for value in rest:
+            result = at(self._library_call(function, result, value), node)
+        return result
+
     def _unhoisted(self, node: Any) -> Any:
         """What is evaluated several times or not at all: nothing of it may be computed before."""
         scope = self._emission.scope
@@ -193,33 +220,13 @@ class Lowering(ElementLowering):
     def visit_Offsets(self, node: Offsets) -> ast.expr:
         return at(self._addresses.offset(self._tile(node.tile), node.dim), node)
 
-    def visit_Excluded(self, node: Excluded) -> ast.expr:
-        value = self.visit(node.value)
-        mask = self._conjunction(node.masks)
-        if mask is None:
-            return value
-        if node.identity == "zero":
-            return at(language("where", mask, value, ast.Constant(0)), node)
-        function = f"exclude_{node.identity}"
-        self._emission.library.add(function)
-        return at(ast.Call(name(function), [value, mask], []), node)
-
-    def _conjunction(self, masks: list[Mask]) -> ast.expr | None:
-        """Where all of them hold, by name; None for everywhere."""
-        found = [self._mask(clone(mask)) for mask in masks]
-        needed = [mask for mask in found if mask is not None]
-        if not needed:
-            return None
-        subject = masks[0].tile.parameter
-        return self._emission.named(f"{subject}_mask", all_of(needed))
-
     def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
         return at(self._emission.tree(node.symbol), node)
 
     def visit_Widened(self, node: Widened) -> ast.expr:
         inner = node.value
         if isinstance(inner, SymbolValue):
-            return at(self._emission.width(_size(inner.symbol)), node)
+            return at(self._emission.width(known_size(inner.symbol)), node)
         if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
             return at(self._emission.width(inner.value), node)
         value = self.visit(inner)
@@ -316,6 +323,7 @@ class Lowering(ElementLowering):
         is_dot = isinstance(node.func, LanguageRef) and node.func.name == "dot"
         self.generic_visit(node)
         given = {keyword.arg for keyword in node.keywords}
+        node.keywords = [keyword for keyword in node.keywords if not _asks_nothing(keyword)]
         if is_dot and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
             # Triton's own default rounds float32 operands to tf32.
             node.keywords.append(ast.keyword("input_precision", ast.Constant("ieee")))
@@ -373,9 +381,10 @@ def _part(loop: ast.For, start: ast.expr, end: ast.expr) -> ast.For:
     return part
 
 
-def _size(symbol: Any) -> Any:
-    known = as_symbol(symbol)
-    return known.operands[0] if known.op == "const" else known
+def _asks_nothing(keyword: ast.keyword) -> bool:
+    """Whether this is a mask that holds everywhere."""
+    is_true = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+    return keyword.arg == "mask" and is_true
 
 
 def _is_plain(node: ast.expr) -> bool:

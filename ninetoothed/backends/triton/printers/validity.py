@@ -1,0 +1,130 @@
+"""What says which elements exist, turned into plain Triton: nothing where all of them do."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ninetoothed.backends.triton.ir.trees import all_of, language, name
+from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
+from ninetoothed.program.nodes import (
+    AllHold,
+    Excluded,
+    Exists,
+    Flipped,
+    Held,
+    Kept,
+    Mask,
+    SymbolValue,
+    Widened,
+    Within,
+    at,
+    clone,
+)
+from ninetoothed.symbols.expr import as_symbol
+
+
+class ValidityLowering(ElementLowering):
+    """The part of lowering that knows of masks; what tiles and sizes become, the rest of it knows."""
+
+    #: The variables of which all elements exist, by what would say which do.
+    _everywhere: set[str]
+
+    def _library_call(self, function: str, *operands: ast.expr) -> ast.expr:
+        self._emission.library.add(function)
+        return ast.Call(name(function), list(operands), [])
+
+    def visit_Widened(self, node: Widened) -> ast.expr:
+        """The next power of two of a size."""
+        raise NotImplementedError
+
+    def visit_Excluded(self, node: Excluded) -> ast.expr:
+        value = self.visit(node.value)
+        mask = self._conjunction(node.masks)
+        if mask is None:
+            return value
+        if node.identity == "zero":
+            return at(language("where", mask, value, ast.Constant(0)), node)
+        function = f"exclude_{node.identity}"
+        self._emission.library.add(function)
+        return at(ast.Call(name(function), [value, mask], []), node)
+
+    def visit_Kept(self, node: Kept) -> ast.expr:
+        mask = self._conjunction(node.masks)
+        value = self.visit(node.value)
+        return value if mask is None else at(language("where", mask, value, node.before), node)
+
+    def visit_Flipped(self, node: Flipped) -> ast.expr:
+        mask, value = self._conjunction(node.masks), self.visit(node.value)
+        if mask is None:
+            return at(language("flip", value, ast.Constant(node.dim)), node)
+        return at(self._library_call("flip_existing", value, mask, ast.Constant(node.dim)), node)
+
+    def visit_Exists(self, node: Exists) -> ast.expr:
+        mask = self._conjunction(node.masks)
+        operands = [self.visit(node.value), ast.Constant(True) if mask is None else mask]
+        return at(self._library_call("existing", *operands), node)
+
+    def visit_AllHold(self, node: AllHold) -> ast.expr:
+        mask = self._conjunction(node.masks)
+        return at(ast.Constant(True), node) if mask is None else mask
+
+    def _condition(self, mask: Any) -> ast.expr | None:
+        """Where a mask holds; None for everywhere."""
+        if isinstance(mask, Mask):
+            return self._mask(clone(mask))
+        if isinstance(mask, Within):
+            return self._within(mask)
+        assert isinstance(mask, Held)
+        if mask.name in self._everywhere:
+            return None
+        return _followed(mask)
+
+    def _within(self, mask: Within) -> ast.expr | None:
+        """Where positions are below a size; None where that is a power of two."""
+        inner = mask.size
+        size = known_size(inner.symbol) if isinstance(inner, SymbolValue) else None
+        if isinstance(inner, ast.Constant):
+            size = inner.value
+        width = self.visit_Widened(at(Widened(value=clone(inner)), inner))
+        if size is not None and not isinstance(width, ast.Call) and not isinstance(size, int):
+            return None
+        lanes: ast.expr = language("arange", ast.Constant(0), width)
+        if len(mask.layout) > 1:
+            beside: list[ast.expr] = [
+                ast.Constant(None) if dim is None else ast.Slice() for dim in mask.layout
+            ]
+            lanes = ast.Subscript(lanes, ast.Tuple(beside, ast.Load()), ast.Load())
+        return ast.Compare(lanes, [ast.Lt()], [self.visit(clone(inner))])
+
+    def _conjunction(self, masks: list[Any]) -> ast.expr | None:
+        """Where all of them hold, by name; None for everywhere."""
+        found = [self._condition(mask) for mask in masks]
+        needed = [mask for mask in found if mask is not None]
+        if not needed:
+            return None
+        first = masks[0]
+        subject = first.tile.parameter if isinstance(first, Mask) else "element"
+        return self._emission.named(f"{subject}_mask", all_of(needed))
+
+
+def _followed(mask: Held) -> ast.expr:
+    """Where a variable is not 0, over the dimensions of a layout."""
+    value: ast.expr = name(mask.name)
+    followed = [dim for dim in mask.layout if dim is not None]
+    for dim in reversed(range(mask.rank)):
+        if dim not in followed:
+            value = language("max", value, axis=ast.Constant(dim))
+    if followed != sorted(followed):
+        order = [ast.Constant(sorted(followed).index(dim)) for dim in followed]
+        value = language("permute", value, ast.Tuple([*order], ast.Load()))
+    if followed and None in mask.layout:
+        beside = [ast.Constant(None) if dim is None else ast.Slice() for dim in mask.layout]
+        value = ast.Subscript(value, ast.Tuple([*beside], ast.Load()), ast.Load())
+    return ast.Compare(value, [ast.NotEq()], [ast.Constant(0)])
+
+
+def known_size(symbol: Any) -> Any:
+    """A size as a number where it is one, else as a symbol."""
+    known = as_symbol(symbol)
+    return known.operands[0] if known.op == "const" else known

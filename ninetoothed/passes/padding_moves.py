@@ -1,0 +1,235 @@
+"""What functions that move elements do to marks: what says whether one exists is moved as it is.
+
+That costs, so it is only done where it is needed: till then there is a mark that says what is wanted.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from ninetoothed.language.operations import Operation
+from ninetoothed.passes.marks import (
+    NOWHERE,
+    UNKNOWN,
+    Mark,
+    Marked,
+    Origin,
+    broadcast,
+    joined,
+    keep_zero,
+    with_rank,
+)
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
+from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
+
+
+def _flipped(arguments: Arguments, operation: Operation) -> Marked:
+    """Elements come first in a tile, and those are reversed."""
+    value = with_rank(arguments.known(0))
+    dim = arguments.constant("dim", 1)
+    if value.shape is None or dim is ...:
+        return captured(arguments, Marked(value.shape), [0])
+    if dim is None:
+        # Of Triton's releases some know no default.
+        dim = len(value.shape) - 1
+        arguments.node.args.append(at(ast.Constant(value=dim), arguments.node))
+    dim %= len(value.shape)
+    masks = arguments.analysis.masks(
+        replace(value, marks=tuple(m for m in value.marks if m.layout[dim] is not None)),
+        arguments.node,
+        but_zero=False,
+    )
+    operand = arguments.get(0)
+    if masks and operand is not None:
+        arguments.become(Flipped(value=operand, dim=dim, masks=masks))
+    return value
+
+
+def _broadcast_both(arguments: Arguments, operation: Operation) -> Marked:
+    both = arguments.known(0), arguments.known(1)
+    shape = broadcast([value.shape for value in both])
+    if shape is None:
+        return UNKNOWN
+    return Marked(items=tuple(keep_zero(v, with_rank(Marked(shape, v.marks))) for v in both))
+
+
+def _joined(arguments: Arguments, operation: Operation) -> Marked:
+    """Two tiles side by side: where both exist alike a new dimension changes nothing."""
+    left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
+    shape = broadcast([left.shape, right.shape])
+    shape = None if shape is None else (*shape, 2)
+    if {mark.place for mark in left.marks} == {mark.place for mark in right.marks}:
+        marks = joined([left, right], "all").marks
+        return Marked(shape, tuple(replace(m, layout=(*m.layout, None)) for m in marks))
+    return captured(arguments, Marked(shape), [0, 1])
+
+
+def _interleaved(arguments: Arguments, operation: Operation) -> Marked:
+    return captured(arguments, _doubled(arguments), [0, 1])
+
+
+def _concatenated(arguments: Arguments, operation: Operation) -> Marked:
+    """The function may reorder elements; what says whether they exist would be reordered otherwise."""
+    result = _doubled(arguments)
+
+    def in_order(call: ast.Call) -> ast.expr:
+        beside = language("join", call.args[:2], call)
+        order = [at(ast.Constant(value=dim), call) for dim in (1, 0)]
+        turned = language("permute", [beside, *order], call)
+        return _as_vector(turned, Marked((2, *(arguments.known(0).shape or (None,)))), call)
+
+    return captured(arguments, result, [0, 1], in_order)
+
+
+def _doubled(arguments: Arguments) -> Marked:
+    """The shape of a tile that two of one shape make along their last dimension."""
+    shape = broadcast([arguments.known(0).shape, arguments.known(1).shape])
+    if not shape:
+        return UNKNOWN
+    last = shape[-1]
+    return Marked((*shape[:-1], 2 * last if isinstance(last, int) else None))
+
+
+def _split(arguments: Arguments, operation: Operation) -> Marked:
+    value = with_rank(arguments.known(0))
+    if value.shape is None or not value.shape:
+        return UNKNOWN
+    half = Marked(value.shape[:-1])
+    if all(mark.layout[-1] is None for mark in value.marks):
+        marks = tuple(replace(mark, layout=mark.layout[:-1]) for mark in value.marks)
+        half = replace(half, marks=marks)
+        return Marked(items=(half, half))
+    return captured(arguments, Marked(items=(half, half)), [0])
+
+
+def _gathered(arguments: Arguments, operation: Operation) -> Marked:
+    index = arguments.named["index"] if "index" in arguments.named else arguments.known(1)
+    result = captured(arguments, Marked(index.shape), [0])
+    return joined([result, index]).changed() if index.marks else result
+
+
+def _atomic(arguments: Arguments, operation: Operation) -> Marked:
+    """What does not exist changes nothing, and nowhere."""
+    named, node = arguments.named, arguments.node
+    value = named["val"] if "val" in named else arguments.known(1)
+    masks = arguments.analysis.masks(joined([arguments.known(0), value]), node, but_zero=False)
+    if not masks or operation.name == "atomic_cas":
+        return UNKNOWN
+    holds: ast.expr = at(AllHold(masks=masks), node)
+    given = arguments.node_of("mask", 2)
+    if given is not None:
+        holds = at(ast.BinOp(left=holds, op=ast.BitAnd(), right=given), node)
+    keywords = [item for item in node.keywords if item.arg != "mask"]
+    node.keywords = [*keywords, at(ast.keyword(arg="mask", value=holds), node)]
+    del node.args[2 - arguments.first :]
+    return UNKNOWN
+
+
+def _raveled(arguments: Arguments, operation: Operation) -> Marked:
+    value = arguments.known(0)
+    if value.shape is not None and len(value.shape) == 1:
+        return value
+
+    def in_order(call: ast.Call) -> ast.expr:
+        own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
+        return _as_vector(own, value, call)
+
+    return captured(arguments, Marked((None,)), [0], in_order)
+
+
+def _as_vector(node: ast.expr, like: Marked, origin: ast.AST) -> ast.expr:
+    """A tile of as many elements as another in one dimension, none of them out of its order."""
+    sizes = [size_node(size, origin) for size in like.shape or ()]
+    if not sizes or any(size is None for size in like.shape or ()):
+        return language("ravel", [node], origin)
+    total = sizes[0]
+    for size in sizes[1:]:
+        total = at(ast.BinOp(left=total, op=ast.Mult(), right=size), origin)
+    return language("reshape", [node, at(ast.Tuple(elts=[total], ctx=ast.Load()), origin)], origin)
+
+
+def captured(
+    arguments: Arguments,
+    result: Marked,
+    moved: list[int],
+    in_order: Callable[[ast.Call], ast.expr] | None = None,
+) -> Marked:
+    """What is known of elements that moved: what says whether they exist is moved alike, on demand.
+
+    Args:
+        result: what is known besides.
+        moved: the arguments whose elements are moved.
+        in_order: the call as one that leaves elements in their order, where it may reorder them.
+    """
+    if not any(arguments.known(index).marks for index in moved):
+        return result
+    analysis, node = arguments.analysis, arguments.node
+    wish = ("moved", place_of(node))
+    rank = None if result.shape is None else len(result.shape)
+    if wish not in analysis.needed or isinstance(analysis.statement, ast.While):
+        mark = Mark((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
+        return _with_mark(result, mark)
+    for index in range(len(node.args) + arguments.first):
+        operand = arguments.get(index)
+        if operand is not None and not isinstance(operand, ast.Constant | ast.Tuple | ast.Name):
+            # It is moved once more, with what exists in its place.
+            held = analysis.draft.fresh("moved")
+            analysis.draft.insert_before(analysis.statement, assign(held, operand, node))
+            arguments.put(index, read(held, node))
+    alike = clone(node)
+    twin = Arguments.__new__(Arguments)
+    twin.__dict__.update(arguments.__dict__)
+    twin.node = alike
+    for index in moved:
+        operand = arguments.get(index)
+        assert operand is not None
+        masks = analysis.masks(with_rank(arguments.known(index)), node, but_zero=False)
+        twin.put(index, at(Exists(value=clone(operand), masks=masks), node))
+    also: ast.expr = alike
+    if in_order is not None:
+        also = in_order(alike)
+        arguments.become(in_order(node))
+    if result.items is not None:
+        names = [analysis.draft.fresh("exists") for _ in result.items]
+        targets: list[ast.expr] = [at(ast.Name(id=each, ctx=ast.Store()), node) for each in names]
+        target: ast.expr = at(ast.Tuple(elts=targets, ctx=ast.Store()), node)
+        made = at(ast.Assign(targets=[target], value=alike), node)
+        analysis.draft.insert_before(analysis.statement, made)
+        halves = zip(result.items, names)
+        return Marked(items=tuple(_with_held(item, each, analysis) for item, each in halves))
+    name = analysis.draft.fresh("exists")
+    analysis.draft.insert_before(analysis.statement, assign(name, also, node))
+    return _with_held(result, name, analysis)
+
+
+def _with_held(result: Marked, name: str, analysis: Knowledge) -> Marked:
+    if result.shape is None:
+        return result
+    rank = len(result.shape)
+    held = Held(name=name, rank=rank, layout=tuple(range(rank)))
+    origin = Origin(at(held, analysis.statement), analysis.statement)
+    return _with_mark(result, Mark(("held", name), origin, tuple(range(rank))))
+
+
+def _with_mark(result: Marked, mark: Mark) -> Marked:
+    if result.items is not None:
+        return Marked(items=tuple(_with_mark(item, mark) for item in result.items))
+    return replace(result, marks=(*result.marks, mark))
+
+
+#: By the rule for an operation's shape.
+RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+    "broadcast both": _broadcast_both,
+    "flipped": _flipped,
+    "joined": _joined,
+    "interleaved": _interleaved,
+    "concatenated": _concatenated,
+    "halved": _split,
+    "gathered": _gathered,
+    "raveled": _raveled,
+    "atomic": _atomic,
+}

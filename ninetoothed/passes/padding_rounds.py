@@ -1,0 +1,133 @@
+"""What the rounds of a loop do to the marks of its variables: for ``exclude_padding``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ninetoothed.passes.marks import NOWHERE, Mark, Marked, with_rank
+from ninetoothed.passes.padding_values import Values
+from ninetoothed.passes.rewriting import assign, read
+from ninetoothed.program.effects import called_name, names_assigned, targets_of
+from ninetoothed.program.nodes import Kept, at
+
+
+class Carried(Values):
+    """What becomes of the variables that a loop carries: where a round has no element they keep theirs."""
+
+    def after_round(self, name: str, before: Marked, after: Marked, assigned: set[str]) -> Marked:
+        """What is known of a variable after a round: where that had no element it keeps what it had.
+
+        It does so by itself where nothing but 0 was added. Elsewhere that is done on demand.
+        """
+        loop, _ = self.carried[name]
+        new = new_marks(before, after)
+        rest = tuple(mark for mark in after.marks if mark not in new)
+        if new and (loop, name) not in self.needed:
+            wanted = any(not stays_out(mark) or mark.origin.names & assigned for mark in new)
+            rest += (on_demand((loop, name), new, is_lasting=not wanted),)
+        return replace(after, marks=rest)
+
+    def keep(self, name: str, before: Marked, after: Marked, body: list[ast.stmt]) -> None:
+        """Has a variable keep what it held before a round, where its value has no element."""
+        _, held = self.carried[name]
+        new = new_marks(before, after)
+        if not new or held is None:
+            return
+        origin = body[-1]
+        masks = self.masks(replace(after, marks=new), origin, but_zero=False)
+        kept = at(Kept(value=read(name, origin), before=read(held, origin), masks=masks), origin)
+        body.append(assign(name, kept, origin))
+
+    def kept(
+        self,
+        body: list[ast.stmt],
+        lasting: Mapping[str, Marked],
+        before: Mapping[str, str],
+        test: ast.expr | None,
+    ) -> None:
+        """Statements of a loop's body that have variables keep what they held before a round."""
+        # What a loop's condition is then made of stands at its end.
+        ends = test.id if isinstance(test, ast.Name) else None
+        tail: list[ast.stmt] = []
+        while body and ends is not None and ends in names_assigned(body[-1:]):
+            tail.insert(0, body.pop())
+        for name in before:
+            if name in lasting and name in self.known and body:
+                self.keep(name, lasting[name], self.known[name], body)
+        body += tail
+        copies = [assign(held, read(name, body[0]), body[0]) for name, held in before.items()]
+        body[:0] = copies
+
+    def after_way(
+        self, name: str, before: Marked, after: Marked, beside: Marked, block: list[ast.stmt]
+    ) -> Marked:
+        """What is known after one way of an ``if`` in a loop, of a variable that the loop carries.
+
+        Masks that the other way does not have would be lost: there it keeps what it had.
+        """
+        loop, held = self.carried[name]
+        others = {mark.place for mark in beside.marks}
+        lost = tuple(mark for mark in new_marks(before, after) if mark.place not in others)
+        if not lost or loop is None:
+            return after
+        rest = tuple(mark for mark in after.marks if mark not in lost)
+        if held is not None and block:
+            self.keep(name, before, replace(after, marks=(*lost, *before.marks)), block)
+            return replace(after, marks=rest)
+        is_lasting = all(map(stays_out, lost)) and not self.loops_over(lost)
+        return replace(after, marks=(*rest, on_demand((loop, name), lost, is_lasting)))
+
+    def loops_over(self, marks: Iterable[Mark]) -> bool:
+        """Whether masks may differ from round to round."""
+        return any(mark.origin.names & {*self.carried, *self.rounds} for mark in marks)
+
+
+def target_names(statement: ast.For | ast.While) -> Iterator[str]:
+    """The name of a loop's own variable, if it has one."""
+    return (target.id for target in targets_of(statement))
+
+
+def new_marks(before: Marked, after: Marked) -> tuple[Mark, ...]:
+    """The marks that a variable got, but where it holds what it had."""
+    old = {mark.place for mark in with_rank(before).marks}
+    return tuple(
+        mark
+        for mark in with_rank(after).marks
+        if mark.place not in old and not mark.is_kept and mark.wanted is None
+    )
+
+
+def on_demand(wish: Any, marks: tuple[Mark, ...], is_lasting: bool) -> Mark:
+    """One for marks of lanes that hold anything till it is wanted that they keep what they had."""
+    followed = zip(*(mark.layout for mark in marks))
+    layout = tuple(
+        place if any(dim is not None for dim in dims) else None
+        for place, dims in enumerate(followed)
+    )
+    return Mark((wish, is_lasting), NOWHERE, layout, wanted=wish)
+
+
+def stays_out(mark: Mark) -> bool:
+    """Whether lanes that a mark leaves out are left out in every round of a loop."""
+    return mark.wanted is None or mark.key == (mark.wanted, True)
+
+
+def without_kept(value: Marked) -> Marked:
+    """A value as it is known in a variable that did not hold what it was added to."""
+    return replace(value, marks=tuple(replace(mark, is_kept=False) for mark in value.marks))
+
+
+def is_named(node: ast.expr, target: ast.expr) -> bool:
+    """Whether this reads the variable that is assigned."""
+    return isinstance(node, ast.Name) and isinstance(target, ast.Name) and node.id == target.id
+
+
+def is_product_onto(node: ast.expr, name: str) -> bool:
+    """Whether this is a product that is added to a variable."""
+    if not isinstance(node, ast.Call) or called_name(node) != "dot":
+        return False
+    given = [*node.args[2:3], *(item.value for item in node.keywords if item.arg == "acc")]
+    return any(isinstance(item, ast.Name) and item.id == name for item in given)

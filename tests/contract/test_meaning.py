@@ -1,0 +1,450 @@
+"""LANGUAGE.md, "Numbers": small programs that mean what Python and NumPy say, on every backend.
+
+A case is an application over whole vectors in one program, the arguments before its last one, and what
+the last one holds afterwards, as plain NumPy says it. Run in Triton's interpreter too, by
+`tests.contract.on_interpreter`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.errors import NineToothedError
+
+INTEGERS = np.array([-7, -1, 0, 1, 2, 5, 7, -8], np.int32)
+DIVISORS = np.array([2, 3, -3, -2, 5, -5, 7, 3], np.int32)
+FLOATS = np.array([-2.5, -0.5, 0.0, 1.5, 2.25, -7.75, 3.0, 6.5], np.float32)
+STEPS = np.array([2.0, -0.75, 1.0, -0.5, 0.25, 2.0, -2.0, 4.0], np.float32)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An application and what it computes.
+
+    Attributes:
+        arguments: all but the last one: arrays are tensors, numbers scalar arguments.
+        expected: the last argument afterwards, a function of the arguments; its type is the output's.
+    """
+
+    application: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    expected: Callable[..., Any]
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(*arguments: Any, expected: Callable[..., Any]) -> Callable[..., Any]:
+    def register(application: Callable[..., Any]) -> Callable[..., Any]:
+        CASES[application.__name__] = Case(application, arguments, expected)
+        return application
+
+    return register
+
+
+def whole(*tensors):
+    """Each vector as one tile; scalars as they are."""
+    return tuple(t.tile((-1,)) if t.ndim else t for t in tensors)
+
+
+def made(chosen):
+    """The kernel of a case, its arguments, and what the last one is to hold.
+
+    The output begins as a number that nothing here computes.
+    """
+    with np.errstate(all="ignore"):
+        expected = np.asarray(chosen.expected(*chosen.arguments))
+    arguments = [
+        torch.tensor(a) if isinstance(a, np.ndarray) else a for a in (*chosen.arguments, expected)
+    ]
+    arguments[-1].fill_(77)
+    symbolic = tuple(
+        Tensor(a.ndim) if isinstance(a, torch.Tensor) else Tensor(0) for a in arguments
+    )
+    return ninetoothed.make(whole, chosen.application, symbolic), arguments, expected
+
+
+# Quotients and remainders.
+
+
+@case(INTEGERS, DIVISORS, expected=lambda x, y: x // y)
+def quotient_of_tiles(x, y, out):
+    out = x // y
+
+
+@case(INTEGERS, DIVISORS, expected=lambda x, y: x % y)
+def remainder_of_tiles(x, y, out):
+    out = x % y
+
+
+@case(INTEGERS, expected=lambda x: (x // 3) * 100 + x % 3)
+def quotient_by_a_literal(x, out):
+    out = (x // 3) * 100 + x % 3
+
+
+@case(INTEGERS, expected=lambda x: (x // -3) * 100 + x % -3)
+def quotient_by_a_negative_literal(x, out):
+    out = (x // -3) * 100 + x % -3
+
+
+@case(DIVISORS, expected=lambda x: (17 // x) * 100 + -17 % x)
+def literal_by_a_tile(x, out):
+    out = (17 // x) * 100 + -17 % x
+
+
+@case(INTEGERS, -7, 2, expected=lambda x, n, m: x * 0 + (n // m) * 100 + n % m)
+def quotient_of_scalars(x, n, m, out):
+    out = x * 0 + (n // m) * 100 + n % m
+
+
+@case(INTEGERS, 3, expected=lambda x, n: (x // n) * 100 + x % n)
+def quotient_by_a_scalar(x, n, out):
+    v = x
+    v //= n
+    w = x
+    w %= n
+    out = v * 100 + w
+
+
+@case(INTEGERS.astype(np.int64), expected=lambda x: ((x - 2**40) // 3) % 1000)
+def quotient_of_wide_integers(x, out):
+    out = ((x - 1099511627776) // 3) % 1000
+
+
+@case(FLOATS, STEPS, expected=lambda x, y: x // y)
+def quotient_of_floats(x, y, out):
+    out = x // y
+
+
+@case(FLOATS, STEPS, expected=lambda x, y: x % y)
+def remainder_of_floats(x, y, out):
+    out = x % y
+
+
+@case(FLOATS, -2.5, 2.0, expected=lambda x, n, m: x + (-2.5 // 2.0) * 10 + -2.5 % 2.0)
+def quotient_of_float_scalars(x, n, m, out):
+    out = x + (n // m) * 10 + n % m
+
+
+@case(INTEGERS, expected=lambda x: sum((k - 3) // 2 * 10 + (k - 3) % 2 for k in range(5)) + x)
+def quotient_of_a_loops_variable(x, out):
+    total = 0
+    for k in range(5):
+        total += (k - 3) // 2 * 10 + (k - 3) % 2
+    out = x + total
+
+
+# Truth.
+
+
+@case(INTEGERS, expected=lambda x: ((x > 0) & (x < 6)).astype(np.int32))
+def and_of_tiles(x, out):
+    out = ntl.where(x > 0 and x < 6, 1, 0)
+
+
+@case(INTEGERS, expected=lambda x: ((x < 0) | (x > 4)).astype(np.int32))
+def or_of_tiles(x, out):
+    out = ntl.where(x < 0 or x > 4, 1, 0)
+
+
+@case(INTEGERS, expected=lambda x: (~(x > 0)).astype(np.int32))
+def not_of_a_tile(x, out):
+    out = ntl.where(not (x > 0), 1, 0)
+
+
+@case(INTEGERS, expected=lambda x: (x == 0).astype(np.int32))
+def not_of_integers(x, out):
+    out = ntl.where(not x, 1, 0)
+
+
+@case(INTEGERS, expected=lambda x: ((x > -2) & (x < 6)).astype(np.int32))
+def chained_comparison_of_tiles(x, out):
+    out = ntl.where(-2 < x < 6, 1, 0)
+
+
+@case(INTEGERS, 3, expected=lambda x, n: x + 10)
+def and_of_scalars(x, n, out):
+    if n > 0 and 10 // n == 3:
+        out = x + 10
+    else:
+        out = x
+
+
+@case(INTEGERS, 0, expected=lambda x, n: x)
+def and_stops_where_python_does(x, n, out):
+    # The tensor has no element there; Python does not ask.
+    if n > 0 and x.source[n + 1000000000] > 0:
+        out = x + 10
+    else:
+        out = x
+
+
+@case(INTEGERS, 4, 7, expected=lambda x, n, m: x + 4 * 10 + 7)
+def and_gives_an_operand(x, n, m, out):
+    out = x + (n or m) * 10 + (n and m)
+
+
+@case(INTEGERS, 0, 7, expected=lambda x, n, m: x + 7 * 10 + 0)
+def or_gives_an_operand(x, n, m, out):
+    out = x + (n or m) * 10 + (n and m)
+
+
+@case(INTEGERS, 3, expected=lambda x, n: x * 2)
+def conditional_expression(x, n, out):
+    out = x * 2 if n > 2 else x - 1
+
+
+@case(INTEGERS, 3, expected=lambda x, n: x + 1)
+def chained_comparison_of_scalars(x, n, out):
+    out = x + 1 if 1 < n <= 3 else x
+
+
+@case(INTEGERS, 3, expected=lambda x, n: x)
+def not_of_a_scalar(x, n, out):
+    out = x + 1 if not n else x
+
+
+# Types.
+
+
+@case(INTEGERS, expected=lambda x: (x > 0).astype(np.int32) + (x > 1).astype(np.int32) + (x > 4))
+def booleans_count(x, out):
+    out = (x > 0) + (x > 1) + (x > 4)
+
+
+@case(INTEGERS, expected=lambda x: (x > 0) * 1 - (x > 4) * 1)
+def booleans_subtract(x, out):
+    out = (x > 0) - (x > 4)
+
+
+@case(INTEGERS, expected=lambda x: (x > 0).astype(np.int32) * (x < 4) + -(x > 1).astype(np.int32))
+def booleans_multiply_and_negate(x, out):
+    out = (x > 0) * (x < 4) + -(x > 1)
+
+
+@case(INTEGERS, 1, expected=lambda x, n: x + 2)
+def booleans_of_scalars_count(x, n, out):
+    out = x + ((n > 0) + (n < 5))
+
+
+@case(FLOATS, expected=lambda x: x != 0)
+def floats_to_bool(x, out):
+    out = x
+
+
+@case(INTEGERS * 256, expected=lambda x: x != 0)
+def integers_to_bool(x, out):
+    out = x
+
+
+@case(FLOATS, expected=lambda x: np.where(x.astype(bool), 1, 0).astype(np.int32))
+def cast_to_bool(x, out):
+    out = ntl.where(x.to(ntl.int1), 1, 0)
+
+
+@case(FLOATS, expected=lambda x: np.trunc(x).astype(np.int32))
+def floats_to_integers_truncate(x, out):
+    out = x
+
+
+@case(FLOATS.astype(np.float64), 0.1, expected=lambda x, n: x + 0.1)
+def a_float_meets_float64(x, n, out):
+    out = x + n
+
+
+@case(FLOATS.astype(np.float64), expected=lambda x: x * 0.1 + 1 / 3)
+def a_literal_meets_float64(x, out):
+    out = x * 0.1 + 1 / 3
+
+
+@case(FLOATS.astype(np.float64), expected=lambda x: np.where(x > 0, 0.1, x + 0.3))
+def a_chosen_literal_meets_float64(x, out):
+    out = ntl.where(x > 0, 0.1, x + 0.3)
+
+
+@case(np.array([1, 5, np.nan, 2], np.float32), expected=lambda x: np.array([5, 1], np.float32))
+def nan_is_left_out_of_max_and_min(x, out):
+    out = ntl.where(ntl.arange(0, 2) == 0, ntl.max(x), ntl.min(x))
+
+
+# Helpers and names.
+
+
+def rebinds(v):
+    v = v + 1
+    v = v * 2
+    return v
+
+
+@case(FLOATS, expected=lambda x: x * 10 + (x + 1) * 2)
+def a_helper_that_returns_rebinds_for_itself(x, out):
+    v = x
+    w = rebinds(v)
+    out = v * 10 + w
+
+
+@case(FLOATS, expected=lambda x: (x + 1) * 2)
+def a_helper_that_returns_stores_nothing(x, out):
+    w = rebinds(x)
+    out = w
+    # Had it stored, `x` would be another.
+    x = x
+
+
+def stores_into(tile, value):
+    tile = value * 3
+
+
+@case(FLOATS, expected=lambda x: x * 3)
+def a_helper_that_returns_nothing_stores(x, out):
+    stores_into(out, x)
+
+
+def makes_with(factor):
+    def application(x, out):
+        out = x * factor
+
+    return application
+
+
+CASES["made_in_a_loop"] = Case(
+    [makes_with(factor) for factor in (2.0, 3.0, 4.0)][1], (FLOATS,), lambda x: x * 3
+)
+
+
+FACTOR = 2.0
+
+
+def by_factor(value):
+    return value * FACTOR
+
+
+def test_names_mean_what_they_did_when_the_kernel_was_made():
+    global FACTOR, by_factor
+    factor, shift = 3.0, np.float32(1).item()
+
+    def application(x, out):
+        out = by_factor(x) * factor + shift
+
+    kernel = ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))
+    helper = by_factor
+    try:
+        FACTOR, factor, shift = 100.0, 100.0, 100.0
+        by_factor = None
+        out = torch.zeros(8)
+        kernel(torch.tensor(FLOATS), out)
+    finally:
+        FACTOR, by_factor = 2.0, helper
+    np.testing.assert_allclose(out.cpu().numpy(), FLOATS * 6 + 1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_means_what_plain_numpy_says(name):
+    kernel, arguments, expected = made(CASES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(*arguments)
+    tolerance = 1e-15 if expected.dtype == np.float64 else 1e-6
+    got = arguments[-1].cpu().numpy()
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_triton_compiles_it_without_a_warning(name):
+    pytest.importorskip("triton")
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("needs Triton's compiler, and its interpreter was chosen")
+    kernel, arguments, _ = made(CASES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kernel.compile(*arguments, target=("cuda", 90)).asm["cubin"]
+
+
+# What one backend alone would take is refused on both, with the place.
+
+
+def named_in_one_branch(x, n, y):
+    if n > 0:
+        v = x * 2
+    y = v
+
+
+def named_in_a_loop(x, n, y):
+    for k in range(n):
+        v = x * k
+    y = v
+
+
+def a_size_of_the_running_kernel(x, n, y):
+    y = ntl.zeros((n,), ntl.float32)
+
+
+def a_range_of_the_running_kernel(x, n, y):
+    y = x + ntl.arange(0, n)
+
+
+def a_loop_that_changes_a_type(x, n, y):
+    total = 0
+    for _ in range(n):
+        total += ntl.sum(x)
+    y = x + total
+
+
+def a_loop_that_changes_a_shape(x, n, y):
+    total = 0.0
+    for _ in range(n):
+        total += x
+    y = total
+
+
+def a_condition_that_changes_a_shape(x, n, y):
+    value, k = x, 0
+    while k < n:
+        value = value[:, None] + x[None, :]
+        k += 1
+    y = ntl.sum(value, axis=1)
+
+
+def a_product_of_too_few(x, n, y):
+    matrix = x[:, None] + x[None, :]
+    y = ntl.sum(ntl.dot(matrix, matrix), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("application", "message"),
+    [
+        (named_in_one_branch, "'v' is read before it is assigned"),
+        (named_in_a_loop, "'v' is read before it is assigned"),
+        (a_size_of_the_running_kernel, "size of a tile is needed at compile time"),
+        (a_range_of_the_running_kernel, "size of a tile is needed at compile time"),
+        (a_loop_that_changes_a_type, "total"),
+        (a_loop_that_changes_a_shape, "total"),
+        (a_condition_that_changes_a_shape, "value"),
+        (a_product_of_too_few, "inner size is 16 or more"),
+    ],
+    ids=lambda item: getattr(item, "__name__", None),
+)
+@pytest.mark.parametrize("way", ["numpy", "triton"])
+def test_it_is_refused_where_it_stands(application, message, way):
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("Triton's interpreter is Python, which takes it")
+    x, y = torch.arange(8.0), torch.zeros(8)
+    with pytest.raises(NineToothedError, match=message) as raised:
+        kernel = ninetoothed.make(whole, application, (Tensor(1), Tensor(0), Tensor(1)))
+        if way == "numpy":
+            kernel(x, 3, y)
+        else:
+            pytest.importorskip("triton")
+            kernel.compile(x, 3, y, target=("cuda", 90))
+    assert __file__ in str(raised.value)

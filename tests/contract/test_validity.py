@@ -1,0 +1,379 @@
+"""LANGUAGE.md, "Padding": whatever a tile goes through, what it does not have takes no part.
+
+A case is an application, its arguments before the last one, and what the last one holds afterwards, by
+plain NumPy that knows nothing of tiles. Sizes are none of two's powers. Run in Triton's interpreter
+too, by `tests.contract.on_interpreter`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+
+
+@dataclass(frozen=True)
+class Case:
+    application: Callable[..., Any]
+    arrangement: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    expected: Any
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(arrangement, *arguments, expected):
+    def register(application):
+        CASES[application.__name__] = Case(application, arrangement, arguments, expected)
+        return application
+
+    return register
+
+
+def whole(*tensors):
+    """Each tensor as one tile; scalars as they are."""
+    tiled = (t.tile((-1,) * t.ndim) if t.ndim else t for t in tensors)
+    return tuple(t.squeeze(0) if t.ndim == 2 else t for t in tiled)
+
+
+def blocks_of(size):
+    """The first vector as a row of blocks in one program; the rest whole."""
+
+    def arrangement(x, *rest):
+        return (x.tile((size,)).tile((-1,)), *whole(*rest))
+
+    return arrangement
+
+
+ONE = np.zeros(1, np.float32)
+FIVE = np.array([-3, -1, -4, -1.5, -5], np.float32)
+NINE = np.linspace(-2, -1, 9, dtype=np.float32)
+SIXTEEN = np.linspace(-3, -0.5, 16, dtype=np.float32)
+MATRIX = -1 - np.arange(15, dtype=np.float32).reshape(3, 5) / 7
+
+
+# Loops.
+
+
+@case(blocks_of(7), np.full(14, -5, np.float32), expected=[-5])
+def maximum_of_blocks_of_seven(x, y):
+    best = ntl.full((7,), float("-inf"), ntl.float32)
+    for k in range(x.shape[0]):
+        best = ntl.maximum(best, x[k])
+    y = ntl.max(best)
+
+
+@case(blocks_of(4), NINE, expected=[np.exp(NINE).sum()])
+def sum_of_exponentials(x, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        total += ntl.exp(x[k])
+    y = ntl.sum(total)
+
+
+@case(
+    blocks_of(4),
+    NINE,
+    expected=np.exp(NINE)[[8, 1, 2, 3]]
+    + [0, 0, 0, 0]
+    + np.array([np.exp(NINE)[[0, 4]].sum(), np.exp(NINE)[5], np.exp(NINE)[6], np.exp(NINE)[7]]),
+)
+def sums_of_exponentials_stored(x, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        total += ntl.exp(x[k])
+    y = total
+
+
+@case(blocks_of(4), NINE, expected=[NINE[8], NINE[5], NINE[6], NINE[7]])
+def the_last_of_each_lane(x, y):
+    last = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        last = x[k]
+    y = last
+
+
+@case(blocks_of(4), NINE, expected=[NINE.min()])
+def least_in_a_while(x, y):
+    least, k = ntl.full((4,), 100.0, ntl.float32), 0
+    while k < x.shape[0]:
+        least = ntl.minimum(least, x[k])
+        k += 1
+    y = ntl.min(least)
+
+
+@case(blocks_of(4), NINE, 3, expected=[(3 * np.exp(NINE)).sum()])
+def sum_in_two_loops(x, n, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for _ in range(n):
+        for k in range(x.shape[0]):
+            total += ntl.exp(x[k])
+    y = ntl.sum(total)
+
+
+@case(blocks_of(4), NINE, expected=[np.exp(NINE).sum() / 9])
+def several_accumulators(x, y):
+    total, count = ntl.zeros((4,), ntl.float32), ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        total, count = total + ntl.exp(x[k]), count + (x[k] * 0 + 1)
+    y = ntl.sum(total) / ntl.sum(count)
+
+
+@case(blocks_of(4), NINE, expected=[np.exp(NINE)[NINE < -1.2].sum()])
+def accumulated_under_a_condition(x, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        value = ntl.exp(x[k])
+        total = ntl.where(x[k] < -1.2, total + value, total)
+    y = ntl.sum(total)
+
+
+@case(whole, FIVE, 3, expected=[(FIVE + 3 * np.arange(5)).sum()])
+def positions_added_in_a_loop(x, n, y):
+    v = x
+    for _ in range(n):
+        v = v + ntl.arange(0, v.shape[0])
+    y = ntl.sum(v)
+
+
+@case(whole, MATRIX, MATRIX[0], 2, expected=[(MATRIX * MATRIX[0] ** 2 + 2).sum()])
+def scaled_in_a_loop(x, w, n, y):
+    v = x
+    for _ in range(n):
+        v = v * w[None, :]
+    y = ntl.sum(v + 2)
+
+
+@case(blocks_of(4), NINE, 1, expected=[np.exp(NINE).sum()])
+def accumulated_in_a_branch(x, n, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        if n > 0:
+            total += ntl.exp(x[k])
+    y = ntl.sum(total)
+
+
+# What is made.
+
+
+@case(whole, FIVE, expected=[4 * 3])
+def sum_of_full(x, y):
+    y = ntl.sum(ntl.full((3,), 4, ntl.float32)) + 0 * ntl.sum(x)
+
+
+@case(whole, FIVE, expected=[-2])
+def greatest_of_full(x, y):
+    y = ntl.max(ntl.full(x.shape, -2.0, ntl.float32))
+
+
+@case(whole, FIVE, expected=[5])
+def sum_of_zeros_and_one(x, y):
+    y = ntl.sum(ntl.zeros(x.shape, ntl.float32) + 1)
+
+
+@case(whole, FIVE, expected=[5])
+def count_of_like(x, y):
+    y = ntl.sum(ntl.zeros_like(x) + 1)
+
+
+@case(whole, FIVE, expected=[-2 * 5])
+def sum_of_a_number_broadcast(x, y):
+    y = ntl.sum(ntl.broadcast_to(ntl.sum(x) * 0 - 2, x.shape))
+
+
+# Moved.
+
+
+@case(whole, FIVE, expected=FIVE[::-1])
+def flip(x, y):
+    y = ntl.flip(x)
+
+
+@case(whole, MATRIX, expected=MATRIX[::-1])
+def flip_of_rows(x, y):
+    y = ntl.flip(x, 0)
+
+
+@case(whole, FIVE, expected=[FIVE.max()])
+def greatest_of_flipped(x, y):
+    y = ntl.max(ntl.flip(x))
+
+
+@case(whole, FIVE, expected=np.sort(FIVE))
+def sort(x, y):
+    y = ntl.sort(x)
+
+
+@case(whole, FIVE, expected=[FIVE.max(), np.exp(FIVE).sum(), FIVE.min()])
+def reductions_of_sorted(x, y):
+    ordered = ntl.sort(x)
+    downwards = ntl.sort(x, descending=True)
+    places = ntl.arange(0, 4)
+    sums = ntl.where(places == 1, ntl.sum(ntl.exp(ordered)), ntl.min(downwards))
+    y = ntl.where(places == 0, ntl.max(ordered), sums)
+
+
+@case(whole, FIVE, expected=[np.exp(FIVE[::-1]).sum() + FIVE.max()])
+def flip_of_sorted(x, y):
+    y = ntl.sum(ntl.exp(ntl.flip(ntl.sort(x)))) + ntl.max(ntl.flip(x))
+
+
+@case(whole, MATRIX, expected=[MATRIX.max(), np.exp(MATRIX).sum()])
+def reshaped(x, y):
+    v = x
+    v = ntl.reshape(v, (v.shape[0] * v.shape[1],))
+    y = ntl.where(ntl.arange(0, 2) == 0, ntl.max(v), ntl.sum(ntl.exp(v)))
+
+
+@case(whole, MATRIX, expected=[MATRIX.max(), np.exp(MATRIX).sum()])
+def raveled(x, y):
+    v = ntl.ravel(x)
+    y = ntl.where(ntl.arange(0, 2) == 0, ntl.max(v), ntl.sum(ntl.exp(v)))
+
+
+@case(whole, FIVE, FIVE - 2, expected=[FIVE.max(), np.exp(FIVE).sum() + np.exp(FIVE - 2).sum()])
+def joined(x, z, y):
+    v = ntl.join(x, z)
+    y = ntl.where(ntl.arange(0, 2) == 0, ntl.max(v), ntl.sum(ntl.exp(v)))
+
+
+@case(whole, FIVE, FIVE - 2, expected=np.stack([FIVE, FIVE - 2], -1).ravel())
+def interleaved(x, z, y):
+    y = ntl.interleave(x, z)
+
+
+@case(whole, FIVE, FIVE - 2, expected=[(FIVE - 2).max() + FIVE.max()])
+def greatest_of_interleaved(x, z, y):
+    y = ntl.max(ntl.interleave(x, z)) + ntl.max(z)
+
+
+@case(whole, FIVE, FIVE - 2, expected=[np.exp(FIVE).sum() + np.exp(FIVE - 2).sum()])
+def concatenated(x, z, y):
+    y = ntl.sum(ntl.exp(ntl.cat(x, z, can_reorder=True)))
+
+
+@case(whole, FIVE, expected=[np.exp(FIVE).sum()])
+def gathered(x, y):
+    places = 7 - ntl.arange(0, 8)
+    y = ntl.sum(ntl.exp(ntl.gather(x, places, 0)))
+
+
+@case(whole, FIVE, FIVE - 2, expected=[np.exp(FIVE - 2).sum()])
+def split_again(x, z, y):
+    first, second = ntl.split(ntl.join(x, z))
+    y = ntl.sum(ntl.exp(second))
+
+
+@case(whole, MATRIX, expected=[np.exp(MATRIX).sum(), MATRIX.max()])
+def transposed(x, y):
+    v = ntl.trans(x)
+    y = ntl.where(ntl.arange(0, 2) == 0, ntl.sum(ntl.exp(v)), ntl.max(ntl.permute(v, 1, 0)))
+
+
+@case(whole, FIVE, MATRIX, expected=[np.exp(MATRIX + FIVE).sum()])
+def broadcast_together(x, z, y):
+    left, right = ntl.broadcast(x[None, :], z)
+    y = ntl.sum(ntl.exp(left + right))
+
+
+@case(whole, FIVE, expected=[np.where(FIVE < -2, FIVE, -9).max()])
+def chosen(x, y):
+    y = ntl.max(ntl.where(x < -2, x, -9.0))
+
+
+# Products.
+
+
+TALL = np.linspace(-1, 1, 5 * 20, dtype=np.float32).reshape(5, 20)
+WIDE = np.linspace(1, -2, 20 * 6, dtype=np.float32).reshape(20, 6)
+
+
+def softmax_of(x):
+    exponentials = np.exp(x - x.max(1, keepdims=True))
+    return exponentials / exponentials.sum(1, keepdims=True)
+
+
+@case(whole, TALL, WIDE, expected=softmax_of(TALL @ WIDE))
+def softmax_of_a_product(x, z, y):
+    scores = ntl.dot(x, z)
+    scores = ntl.exp(scores - ntl.max(scores, axis=1)[:, None])
+    y = scores / ntl.sum(scores, axis=1)[:, None]
+
+
+@case(whole, TALL, WIDE, expected=[(TALL @ WIDE - 50).max()])
+def greatest_of_a_product(x, z, y):
+    y = ntl.max(ntl.dot(x, z) - 50)
+
+
+# Branches, helpers.
+
+
+@case(whole, FIVE, 1, expected=[np.exp(FIVE).sum()])
+def chosen_by_an_expression(x, n, y):
+    y = ntl.sum(ntl.exp(x) if n > 0 else ntl.zeros(x.shape, ntl.float32))
+
+
+def exponential_or_nothing(x, n):
+    return ntl.exp(x) if n > 0 else ntl.zeros(x.shape, ntl.float32)
+
+
+@case(whole, FIVE, 1, expected=[np.exp(FIVE).sum()])
+def chosen_in_a_helper(x, n, y):
+    y = ntl.sum(exponential_or_nothing(x, n))
+
+
+# Atomics.
+
+
+@case(whole, FIVE, np.array([1, 0, 1, 2, 1], np.int32), expected=[1, 3, 1, 0])
+def atomic_counts(x, where, y):
+    ntl.atomic_add(y.data_ptr() + where, 1.0 + 0 * x)
+
+
+@case(whole, FIVE, expected=[np.exp(FIVE).sum()])
+def atomic_sum(x, y):
+    v = ntl.exp(x)
+    ntl.atomic_add(y.data_ptr() + ntl.arange(0, v.shape[0]) * 0, v)
+
+
+ZEROED = {"atomic_counts", "atomic_sum"}
+
+
+def made(name):
+    """The kernel of a case, its arguments, and what the last one is to hold."""
+    chosen = CASES[name]
+    expected = np.asarray(chosen.expected, np.float32)
+    output = torch.full(expected.shape, 0.0 if name in ZEROED else 77.0)
+    given = [torch.tensor(a) if isinstance(a, np.ndarray) else a for a in chosen.arguments]
+    arguments = [*given, output]
+    symbolic = tuple(
+        Tensor(a.ndim) if isinstance(a, torch.Tensor) else Tensor(0) for a in arguments
+    )
+    kernel = ninetoothed.make(chosen.arrangement, chosen.application, symbolic)
+    return kernel, arguments, expected
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_padding_takes_no_part(name):
+    kernel, arguments, expected = made(name)
+    kernel(*arguments)
+    np.testing.assert_allclose(arguments[-1].cpu().numpy(), expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_triton_compiles_it(name):
+    pytest.importorskip("triton")
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("needs Triton's compiler, and its interpreter was chosen")
+    kernel, arguments, _ = made(name)
+    assert kernel.compile(*arguments, target=("cuda", 90)).asm["cubin"]
