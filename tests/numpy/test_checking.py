@@ -93,6 +93,21 @@ def test_a_source_written_outside_of_its_shape_is_reported():
         make(application)(x, out)
 
 
+def test_a_row_outside_is_reported_with_the_column_it_met():
+    def application(x, out):
+        places = x.offsets(0)
+        out.source[places[:, None], places[None, :]] = x[:, None] + x[None, :]
+
+    x, out = torch.arange(8.0), torch.empty(8, 7)
+    kernel = ninetoothed.make(
+        lambda x, out: (x.tile((8,)), out),
+        application,
+        (Tensor(1), Tensor(2)),
+    )
+    with check(), pytest.raises(OutOfBoundsError, match=r"written at \(0, 7\).*lane \(0, 7\)"):
+        kernel(x, out)
+
+
 def test_without_the_debug_mode_source_accesses_outside_are_left_out():
     def application(x, out):
         out = x.source[out.offsets(0) + 1]

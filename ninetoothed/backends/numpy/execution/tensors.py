@@ -194,8 +194,9 @@ class Tensor:
         return Tile(loaded.data, loaded.dtype, marks)
 
     def store_elements(self, keys: Sequence[Any], value: Any) -> None:
-        """``x.source[keys] = value``."""
-        indices, masks, _ = self._elements(keys, "written")
+        """``x.source[keys] = value``: what of the value does not exist is left out."""
+        marks = as_tile(value).marks
+        indices, masks, _ = self._elements(keys, "written", marks)
         data = self._cast(value)
         shape = np.broadcast_shapes(*(index.shape for index in indices))
         if not _broadcasts(data.shape, shape):
@@ -207,7 +208,7 @@ class Tensor:
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
 
     def _elements(
-        self, keys: Sequence[Any], access: str
+        self, keys: Sequence[Any], access: str, value_marks: Marks = ()
     ) -> tuple[list[Any], tuple[Any, ...], Marks]:
         tiles = [as_tile(key) for key in keys]
         for dim, tile in enumerate(tiles):
@@ -217,7 +218,7 @@ class Tensor:
                     f"{tile.dtype}.",
                     caller_location(),
                 )
-        marks = joined_marks(*tiles)
+        marks = (*joined_marks(*tiles), *value_marks)
         indices = [np.asarray(tile.data).astype(np.int64) for tile in tiles]
         masks = []
         for dim, index in enumerate(indices):
@@ -235,8 +236,9 @@ class Tensor:
         is_outside = functools.reduce(operator.and_, marks, ~is_inside)
         if not is_outside.any():
             return
-        lane = tuple(int(place) for place in np.argwhere(is_outside)[0])
-        at = tuple(int(np.broadcast_to(index, is_outside.shape)[lane]) for index in indices)
+        shape = np.broadcast_shapes(is_outside.shape, *(index.shape for index in indices))
+        lane = tuple(int(place) for place in np.argwhere(np.broadcast_to(is_outside, shape))[0])
+        at = tuple(int(np.broadcast_to(index, shape)[lane]) for index in indices)
         raise OutOfBoundsError(
             f"`{self.name}.source` is {access} at {at}, which is outside of its shape "
             f"{self.shape}" + (f" (lane {lane} of the index)." if lane else "."),
