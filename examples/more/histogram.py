@@ -13,7 +13,8 @@ def arrangement(input, counts):
 
 
 def application(input, counts):
-    ntl.atomic_add(counts.source[input], 1)
+    is_counted = (input >= 0) & (input < counts.source.shape[0])
+    ntl.atomic_add(counts.source[input], 1, mask=is_counted)
 
 
 tensors = (Tensor(1), Tensor(1))
