@@ -23,6 +23,7 @@ PAGES = [
     "docs/index.md",
     "docs/language.md",
     "docs/plugins.md",
+    "docs/switching.md",
     "docs/visualization.md",
     "docs/write-a-frontend.md",
 ]
