@@ -33,6 +33,21 @@ from examples.more import (
 )
 from tests.examples.cases import Example, columns, same_shapes
 from tests.examples.maker import Maker
+from tests.examples.more_references import (
+    addcmul_reference,
+    attention_with_cache_reference,
+    causal_conv1d_reference,
+    clamp_reference,
+    cross_entropy_reference,
+    first_argmax,
+    histogram_reference,
+    instance_norm_reference,
+    jagged_softmax_reference,
+    masked_attention_reference,
+    quantile_reference,
+    residual_reference,
+    top1_reference,
+)
 
 Mode, Precision = addcmul.Mode, mm_with_precision.Precision
 
@@ -76,11 +91,6 @@ def build_causal_conv1d(make: Maker, b: int, c: int, t: int, k: int) -> tuple[An
     return make(b, c, t), make(c, k), make(c)
 
 
-def causal_conv1d_reference(input: Any, weight: Any, bias: Any) -> torch.Tensor:
-    padded = F.pad(input, (weight.shape[1] - 1, 0))
-    return F.conv1d(padded, weight.unsqueeze(1), bias, groups=weight.shape[0])
-
-
 # The parameters are (shape, size).
 UPSAMPLINGS = {
     "one": ((1, 1, 1, 1), (1, 1)),
@@ -99,18 +109,11 @@ IMAGES = {
     "power of two": (1, 4, 8, 8),
     "empty": (0, 6, 5, 7),
 }
-LARGE_IMAGES = {"paper": (8, 64, 56, 56), "odd": (3, 6, 45, 51)}
+LARGE_IMAGES = {"image": (8, 16, 28, 28), "odd": (3, 6, 45, 51)}
 
 
 def build_norm(make: Maker, *shape: int) -> tuple[Any, ...]:
     return make(*shape), make(shape[1]), make(shape[1])
-
-
-def instance_norm_reference(input: Any, weight: Any, bias: Any) -> tuple[torch.Tensor, ...]:
-    mean = input.mean((2, 3), keepdim=True)
-    deviation = ((input - mean).square().mean((2, 3), keepdim=True) + 1e-5).sqrt()
-    normalised = (input - mean) / deviation * weight[:, None, None] + bias[:, None, None]
-    return normalised, mean[..., 0, 0], deviation[..., 0, 0]
 
 
 def build_residual(make: Maker, *shape: int) -> tuple[Any, ...]:
@@ -121,11 +124,6 @@ def add_to_residual(input: Any, residual: Any, weight: Any) -> tuple[torch.Tenso
     """Of a copy of the residual, which the kernel writes to."""
     residual = residual.clone()
     return rms_norm_with_residual.rms_norm_with_residual_(input, residual, weight), residual
-
-
-def residual_reference(input: Any, residual: Any, weight: Any) -> tuple[torch.Tensor, ...]:
-    residual = residual + input
-    return F.rms_norm(residual, weight.shape, weight, 1e-6), residual
 
 
 # Rows.
@@ -140,28 +138,8 @@ ROWS = {
 LARGE_ROWS = {"odd": (1823, 781), "long": (17, 2001), "power of two": (512, 2048)}
 
 
-def first_argmax(input: torch.Tensor) -> torch.Tensor:
-    """As `torch.argmax`, and of several the first, which PyTorch leaves open."""
-    places = torch.arange(input.shape[-1], device=input.device)
-    is_largest = input == input.amax(-1, keepdim=True)
-    return torch.where(is_largest, places, input.shape[-1]).amin(-1)
-
-
-def quantile_reference(input: torch.Tensor) -> torch.Tensor:
-    return torch.quantile(input, 0.3, -1) if len(input) else input.new_empty(0)
-
-
-def top1_reference(scores: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    return values.gather(1, first_argmax(scores)[:, None])[:, 0]
-
-
 def build_cross_entropy(make: Maker, rows: int, classes: int) -> tuple[Any, ...]:
     return make(rows, classes), integers(make, classes, rows)
-
-
-def cross_entropy_reference(logits: Any, target: Any) -> tuple[torch.Tensor, ...]:
-    gradient = torch.softmax(logits, 1) - F.one_hot(target, logits.shape[1])
-    return F.cross_entropy(logits, target, reduction="none"), gradient
 
 
 # The parameters are (lengths, size).
@@ -179,10 +157,6 @@ def softmax_of_jagged(values: torch.Tensor, offsets: torch.Tensor) -> torch.Tens
     return jagged_softmax.jagged_softmax(nested).values()
 
 
-def jagged_softmax_reference(values: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    return torch.cat([torch.softmax(part, 0) for part in values.tensor_split(offsets.cpu()[1:-1])])
-
-
 # Products and attention.
 
 PRODUCTS = {"one": (1, 1, 1), "odd": (33, 17, 35), "empty": (0, 5, 7), "no sum": (3, 0, 5)}
@@ -190,13 +164,12 @@ LARGE_PRODUCTS = {"odd": (1001, 777, 515), "square": (1024, 1024, 1024)}
 
 
 def build_mm(make: Maker, m: int, k: int, n: int) -> tuple[Any, ...]:
-    """Numbers that eight bits hold, which no precision changes."""
-    # In the layout that was asked for.
-    return tuple(make(*shape).copy_(make(*shape).bfloat16()) for shape in ((m, k), (k, n)))
-
-
-def build_exact_mm(make: Maker, m: int, k: int, n: int) -> tuple[Any, ...]:
     return make(m, k), make(k, n)
+
+
+def build_rounded_mm(make: Maker, m: int, k: int, n: int) -> tuple[Any, ...]:
+    """Factors that eight bits hold, so that no precision changes them."""
+    return tuple(factor.copy_(factor.bfloat16()) for factor in build_mm(make, m, k, n))
 
 
 # The parameters are (batch, heads, new positions, positions in the cache, size of a head).
@@ -221,18 +194,6 @@ def attend_with_caches(*arguments: Any) -> tuple[torch.Tensor, ...]:
     return attention_with_cache.attention_with_cache(*new, *caches, position), *caches
 
 
-def attention_with_cache_reference(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    query, key, value, key_cache, value_cache, position = arguments
-    key_cache, value_cache = key_cache.clone(), value_cache.clone()
-    end = position + key.shape[2]
-    key_cache[:, :, position:end], value_cache[:, :, position:end] = key, value
-    is_seen = torch.ones(key.shape[2], end, dtype=torch.bool, device=key.device).tril(position)
-    attended = F.scaled_dot_product_attention(
-        query, key_cache[:, :, :end], value_cache[:, :, :end], is_seen
-    )
-    return attended, key_cache, value_cache
-
-
 # The parameters are (batch, query heads, key heads, queries, keys, size of a head).
 MASKED_ATTENTIONS = {
     "one": (1, 1, 1, 1, 1, 16),
@@ -252,10 +213,6 @@ def build_masked_attention(
     is_seen = integers(make, 2, b, 1, m, n).bool()
     is_seen[..., 0] = True  # Each query sees something.
     return make(b, h, m, d), make(b, h_keys, n, d), make(b, h_keys, n, d), is_seen
-
-
-def masked_attention_reference(query: Any, key: Any, value: Any, mask: Any) -> torch.Tensor:
-    return F.scaled_dot_product_attention(query, key, value, mask, enable_gqa=True)
 
 
 # Indices.
@@ -290,24 +247,10 @@ def build_histogram(make: Maker, count: int, bins: int) -> tuple[Any, ...]:
     return integers(make, bins + 2, count) - 1, bins
 
 
-def histogram_reference(input: torch.Tensor, bins: int) -> torch.Tensor:
-    return torch.bincount(input[(input >= 0) & (input < bins)], minlength=bins)
-
-
 # Elements.
 
 SHAPES = {"one": (1, 1), "odd": (5, 37), "several blocks": (3, 7, 33), "empty": (0, 5)}
 LARGE_SHAPES = {"odd": (1823, 781), "several blocks": (7, 333, 517)}
-
-
-def clamp_reference(input: Any, low: Any, high: Any, replacement: Any = None) -> torch.Tensor:
-    if replacement is None:
-        return input.clamp(low, high)
-    return torch.where((input < low) | (input > high), replacement, input)
-
-
-def addcmul_reference(input: Any, first: Any, second: Any, value: float, mode: Any) -> torch.Tensor:
-    return input + value * (first * second if mode is Mode.MULTIPLY else first / second)
 
 
 def build_addcmul(make: Maker, *shape: int) -> tuple[Any, ...]:
@@ -323,24 +266,33 @@ def _pool(name: str, function: Any, reference: Any) -> Example:
 
 
 def _product(precision: Any) -> Example:
-    is_exact = precision is not Precision.TF32
+    small, large = PRODUCTS, LARGE_PRODUCTS
+    if precision is not Precision.IEEE:
+        small, large = {"odd": PRODUCTS["odd"]}, {"odd": LARGE_PRODUCTS["odd"]}
     return Example(
         f"mm in {precision.name}",
         mm_with_precision.mm,
         lambda input, other, precision: input @ other,
-        build_exact_mm if is_exact else build_mm,
-        PRODUCTS if precision is Precision.IEEE else {"odd": PRODUCTS["odd"]},
-        LARGE_PRODUCTS if precision is Precision.IEEE else {"odd": LARGE_PRODUCTS["odd"]},
+        build_rounded_mm if precision is Precision.TF32 else build_mm,
+        small,
+        large,
         {"precision": precision},
         reduction=lambda m, k, n: k,
     )
 
 
-def _elements(name: str, *rest: Any, **options: Any) -> Example:
-    is_first = not any(option in (Mode.DIVIDE, 0.25, -2) for option in options.values())
-    tables = (SHAPES, LARGE_SHAPES) if is_first else ({"odd": (5, 37)}, {"odd": (1823, 781)})
+def _elements(
+    name: str, function: Any, reference: Any, build: Any, is_variant: bool = False, **options: Any
+) -> Example:
+    """A kernel of elements; a variant, with other options, is tried at one size."""
+    small, large = SHAPES, LARGE_SHAPES
+    if is_variant:
+        small, large = {"odd": SHAPES["odd"]}, {"odd": LARGE_SHAPES["odd"]}
     # Triton's interpreter takes a Python number, where the compiler has a scalar of float32.
-    return Example(name, *rest, *tables, options, rounds_intermediates="value" in options)
+    rounds = "value" in options
+    return Example(
+        name, function, reference, build, small, large, options, rounds_intermediates=rounds
+    )
 
 
 def _rows(name: str, *rest: Any, **keywords: Any) -> Example:
@@ -473,6 +425,7 @@ MORE = (
             roll.roll,
             lambda input, shift: input.roll(shift, -1),
             same_shapes(1),
+            shift < 0,
             shift=shift,
         )
         for shift in (3, -2)
@@ -483,6 +436,7 @@ MORE = (
             tril.tril,
             lambda input, diagonal: input.tril(diagonal),
             same_shapes(1),
+            diagonal < 0,
             diagonal=diagonal,
         )
         for diagonal in (0, -2)
@@ -493,6 +447,7 @@ MORE = (
         clamp.clamp,
         clamp_reference,
         same_shapes(1),
+        True,
         low=-1.0,
         high=0.5,
         replacement=0.25,
@@ -503,6 +458,7 @@ MORE = (
             addcmul.addcmul,
             addcmul_reference,
             build_addcmul,
+            mode is Mode.DIVIDE,
             value=-1.5,
             mode=mode,
         )
