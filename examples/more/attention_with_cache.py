@@ -89,9 +89,9 @@ def application(
     maximum = ntl.full((query.shape[0],), -1e30, dtype=ntl.float32)
 
     for i in range(past_key.shape[0]):
-        is_seen = past_key[i].offsets(-2)[None, :] < past_key.source.shape[-2]
+        is_there = past_key[i].offsets(-2)[None, :] < past_key.source.shape[-2]
         accumulator, total, maximum = attend(
-            query, past_key[i], past_value[i], scale, is_seen, (accumulator, total, maximum)
+            query, past_key[i], past_value[i], scale, is_there, (accumulator, total, maximum)
         )
 
     for i in range(key.shape[0]):
