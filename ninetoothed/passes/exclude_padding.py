@@ -178,7 +178,7 @@ class _Analysis(Carried):
             return
         if isinstance(statement, SourceStore):
             self.addressed(statement)
-            statement.value, _ = self.visit(statement.value)
+            statement.value = self.stored(statement.value)
             return
         value = self.fields(statement)
         if isinstance(statement, ast.AnnAssign):

@@ -1,9 +1,10 @@
 """A load after a store to the same tensor waits for it, and so does a store to elements of a loaded tile.
 
 An application is serial, but the threads of a GPU's program are not: an element that one thread has
-stored may be loaded by another. Where `forward_stores` could not help, a barrier stands between. Where
-positions in a tile are selected (``x[1:] = x[:-1]``), a thread may also store what another one is still
-to load. As everywhere, tensors that overlap are the user's business.
+stored may be loaded by another, or stored to, where elements are chosen (``y = 0``, ``y[i] = 1``). Where
+`forward_stores` could not help, a barrier stands between. Where positions in a tile are selected
+(``x[1:] = x[:-1]``), a thread may also store what another one is still to load. As everywhere, tensors
+that overlap are the user's business.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Pending = set[tuple[str, object]]
 def run(program: Program) -> Program:
     """The program with barriers between stores and the loads that they may concern."""
     both = stored_and_loaded(program)
-    if not both:
+    if not both and not any(isinstance(node, SourceStore) for node in program.nodes()):
         return program
     draft = Draft(program)
     moved = {
@@ -86,7 +87,7 @@ def _block(body: list[ast.stmt], pending: Pending, draft: Draft) -> Pending:
 
 
 def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
-    if {parameter for parameter, _ in pending} & _loaded(statement):
+    if {parameter for parameter, _ in pending} & _loaded(statement) or _meets(statement, pending):
         draft.insert_before(statement, _barrier(statement))
         pending = set()
     if isinstance(statement, ast.If):
@@ -100,6 +101,16 @@ def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
         return pending | {(statement.parameter, None)}
     changed = (node for node in walk(statement) if isinstance(node, SourcePlace | ElementPlace))
     return pending | {(node.parameter, None) for node in changed}
+
+
+def _meets(statement: ast.stmt, pending: Pending) -> bool:
+    """Whether a statement stores to elements that another thread may have stored to.
+
+    The elements of one tile are stored by the same threads each time.
+    """
+    if isinstance(statement, SourceStore):
+        return any(parameter == statement.parameter for parameter, _ in pending)
+    return isinstance(statement, Store) and (statement.tile.parameter, None) in pending
 
 
 def _loaded(statement: ast.stmt) -> set[str]:

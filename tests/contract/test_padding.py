@@ -327,6 +327,19 @@ def test_padding_as_an_index_names_no_element():
     assert total.tolist() == [15]
 
 
+@pytest.mark.parametrize("tile", [3, 4, -1])
+def test_of_a_value_stored_to_a_source_what_does_not_exist_is_left_out(tile):
+    """Stores drop what does not exist"""
+
+    def application(x, y):
+        y.source[x.offsets(0) + 1] = x
+
+    kernel = ninetoothed.make(lambda x, y: (x.tile((tile,)), y), application, vectors(2))
+    y = empty(12)
+    kernel(arange(7), y)
+    assert y.tolist() == [-99, *arange(7).tolist(), -99, -99, -99, -99]
+
+
 def masked_accesses(kernel):
     return len(re.findall(r"mask=", kernel.source))
 

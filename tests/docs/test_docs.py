@@ -24,6 +24,7 @@ PAGES = [
     "docs/language.md",
     "docs/plugins.md",
     "docs/semantics.md",
+    "docs/switching.md",
     "docs/visualization.md",
     "docs/write-a-frontend.md",
 ]

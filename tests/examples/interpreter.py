@@ -34,8 +34,9 @@ from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
 from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.tuning.space import Config
-from tests.examples.cases import EXAMPLES, LAYOUTS, Maker
+from tests.examples.cases import EXAMPLES, LAYOUTS, Example, Maker
 from tests.examples.checking import check
+from tests.examples.more_cases import MORE
 
 # No kernel runs before one here that it could wait for (`dependent_launch`).
 tl.extra.cuda.gdc_wait = lambda: None
@@ -45,6 +46,9 @@ _DEVICE = Target("cuda", 90, 32)
 
 #: What is off here whatever is fixed: rings are emitted in Gluon, which has no interpreter.
 _LEFT_OUT = {"tma_pipeline": 0}
+
+#: The tables of examples, by the name that a caller gives.
+TABLES = {"examples": EXAMPLES, "more": MORE}
 
 _TORCH_DTYPES = {
     "float16": torch.float16,
@@ -193,13 +197,13 @@ def _tensor_at(address: int, count: int, dtype: torch.dtype) -> torch.Tensor:
     return torch.frombuffer(content, dtype=dtype)
 
 
-def results(is_specialised: bool) -> dict[str, Any]:
+def results(is_specialised: bool, examples: tuple[Example, ...]) -> dict[str, Any]:
     """How many cases ran, and what is wrong by case."""
     backend = Interpreter(is_specialised)
     plugins.backend_for = lambda kind: backend
     ran, failures = 0, {}
 
-    for example in EXAMPLES:
+    for example in examples:
         for label, parameters in example.small.items():
             for dtype in (torch.float32, torch.float16):
                 for layout in LAYOUTS if label == "odd" else LAYOUTS[:1]:
@@ -214,4 +218,4 @@ def results(is_specialised: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(results(sys.argv[1] == "specialised")))
+    print(json.dumps(results(sys.argv[1] == "specialised", TABLES[sys.argv[2]])))

@@ -18,10 +18,11 @@ ROOT = Path(__file__).parents[2]
 GENERIC = pytest.param("generic", marks=pytest.mark.fixes_options("what is generic has none"))
 
 
+@pytest.mark.parametrize(("table", "least"), [("examples", 200), ("more", 100)])
 @pytest.mark.parametrize("variant", [GENERIC, "specialised"])
-def test_every_example(variant: str) -> None:
+def test_every_example(variant: str, table: str, least: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.examples.interpreter", variant],
+        [sys.executable, "-m", "tests.examples.interpreter", variant, table],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -30,7 +31,7 @@ def test_every_example(variant: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
-    assert result["ran"] > 200
+    assert result["ran"] > least
     assert not result["failures"], "\n".join(
         f"{case}: {error}" for case, error in result["failures"].items()
     )

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from ninetoothed.launch.kernel import Kernel
-from tests.examples.cases import BY_NAME, EXAMPLES, Maker
+from tests.examples.cases import EXAMPLES, Maker
+from tests.examples.checking import BY_NAME
+from tests.examples.more_cases import MORE
 
 pytest.importorskip("triton", reason="needs Triton")
 
@@ -17,9 +19,16 @@ TARGETS = {("cuda", 80): "cubin", ("cuda", 90): "cubin", ("cuda", 100): "cubin"}
 TARGETS["hip", "gfx942"] = "hsaco"
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
-@pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize("name", [example.name for example in EXAMPLES])
+CASES = [
+    (example.name, target, dtype)
+    for example in EXAMPLES
+    for target in TARGETS
+    for dtype in (torch.float32, torch.float16)
+]
+CASES += [(example.name, ("cuda", 90), torch.float16) for example in MORE]
+
+
+@pytest.mark.parametrize(("name", "target", "dtype"), CASES, ids=str)
 def test_example(
     name: str, target: tuple[str, Any], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

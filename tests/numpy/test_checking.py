@@ -114,6 +114,40 @@ def test_a_source_written_outside_of_its_shape_is_reported():
         make(application)(x, out)
 
 
+def test_a_row_outside_is_reported_with_the_column_it_met():
+    def application(x, out):
+        places = x.offsets(0)
+        out.source[places[:, None], places[None, :]] = x[:, None] + x[None, :]
+
+    x, out = torch.arange(8.0), torch.empty(8, 7)
+    kernel = ninetoothed.make(
+        lambda x, out: (x.tile((8,)), out),
+        application,
+        (Tensor(1), Tensor(2)),
+    )
+    with check(), pytest.raises(OutOfBoundsError, match=r"written at \(0, 7\).*lane \(0, 7\)"):
+        kernel(x, out)
+
+
+def test_what_takes_no_part_in_an_atomic_operation_is_not_outside():
+    def application(x, out):
+        ntl.atomic_add(out.source[x.offsets(0)], x)
+
+    def masked(x, out):
+        ntl.atomic_add(out.source[x.offsets(0)], x, mask=x < 5)
+
+    def arrangement(x, out):
+        return x.tile((8,)), out
+
+    x, out = torch.arange(7.0), torch.zeros(7)
+    with check():
+        make(application, arrangement)(x, out)
+        make(masked, arrangement)(x, out[:5])
+    assert out.tolist() == [0, 2, 4, 6, 8, 5, 6]
+    with check(), pytest.raises(OutOfBoundsError, match=r"`out.source` is written at \(5,\)"):
+        make(application, arrangement)(x, out[:5])
+
+
 def test_without_the_debug_mode_source_accesses_outside_are_left_out():
     def application(x, out):
         out = x.source[out.offsets(0) + 1]

@@ -283,7 +283,7 @@ def test_every_element_is_right(count):
 
 def test_every_example_is_right():
     done = subprocess.run(
-        [sys.executable, "-m", "tests.examples.interpreter", "specialised"],
+        [sys.executable, "-m", "tests.examples.interpreter", "specialised", "examples"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "NINETOOTHED_OPTIONS": "program_coarsening=4"},
         capture_output=True,

@@ -411,6 +411,41 @@ def test_elements_of_the_source_wait():
     assert "ntl.debug_barrier()" in after(application, order_memory)
 
 
+def test_a_store_to_chosen_elements_waits_for_one_that_may_meet_it():
+    def elements_after_tile(x, y, n):
+        y = x
+        y.source[0, n] = 1.0
+
+    def tile_after_elements(x, y, n):
+        y.source[0, n] = 1.0
+        y = x
+
+    def elements_after_elements(y, n):
+        y.source[0, n] = 1.0
+        y.source[n, 0] = 2.0
+
+    def in_rounds(y, n):
+        for k in range(n):
+            y.source[0, k // 2] = 1.0
+
+    for application in (elements_after_tile, tile_after_elements, elements_after_elements):
+        assert after(application, order_memory).splitlines()[1] == "ntl.debug_barrier()"
+    assert "ntl.debug_barrier()" in after(in_rounds, order_memory)
+
+
+def test_stores_to_other_tensors_and_to_one_tile_do_not_wait():
+    def application(x, y, n):
+        x.source[0, n] = 1.0
+        y.source[0, n] = 1.0
+
+    def tiles(y):
+        y = 1.0
+        y = 2.0
+
+    assert "debug_barrier" not in after(application, order_memory)
+    assert "debug_barrier" not in after(tiles, order_memory)
+
+
 def test_what_is_forwarded_does_not_wait():
     def application(x, y, z):
         y = x + 1

@@ -228,9 +228,12 @@ def _atomic(name: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
     given = inspect.signature(function).bind(target.pointer, *arguments, **keywords).arguments
     shape = target.pointer.shape
     values = [as_tile(given[key]) for key in ("val", "cmp", "mask") if key in given]
-    masks = [*target.masks, *(mark for value in values for mark in value.marks)]
+    taking_part = [mark for value in values for mark in value.marks]
     if "mask" in given:
-        masks.append(as_tile(given["mask"]).data)
+        taking_part.append(as_tile(given["mask"]).data)
+    if target.report is not None:
+        target.report(tuple(taking_part))
+    masks = [*target.masks, *taking_part]
     if masks:
         whole = functools.reduce(np.logical_and, masks)
         given["mask"] = Tile(np.broadcast_to(whole, shape), dtypes.bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -65,10 +65,18 @@ class TensorPlan:
 
 
 class Place(NamedTuple):
-    """Elements of a tensor: where they are, and the masks of those that exist."""
+    """Elements of a tensor, for an atomic operation.
+
+    Attributes:
+        pointer: where they are.
+        masks: those of the elements that exist.
+        report: given the masks of the elements that take part, raises where one lies outside; None
+            where nothing is checked.
+    """
 
     pointer: PointerTile
     masks: tuple[Any, ...]
+    report: Callable[[Marks], Any] | None = None
 
 
 class Tensor:
@@ -155,10 +163,12 @@ class Tensor:
 
     def place_of_elements(self, keys: Sequence[Any]) -> Place:
         """Where ``x.source[keys]`` is, for an atomic operation."""
-        indices, masks, _ = self._elements(keys, "written")
+        indices, masks, _ = self._elements(keys)
         shape = np.broadcast_shapes(*(index.shape for index in indices))
         return Place(
-            PointerTile(self.memory, np.broadcast_to(self._offsets(indices), shape)), masks
+            PointerTile(self.memory, np.broadcast_to(self._offsets(indices), shape)),
+            masks,
+            functools.partial(self._elements, keys, "written") if self.is_checked else None,
         )
 
     def _positions(
@@ -208,8 +218,9 @@ class Tensor:
         return Tile(loaded.data, loaded.dtype, marks)
 
     def store_elements(self, keys: Sequence[Any], value: Any) -> None:
-        """``x.source[keys] = value``."""
-        indices, masks, _ = self._elements(keys, "written")
+        """``x.source[keys] = value``: what of the value does not exist is left out."""
+        marks = as_tile(value).marks
+        indices, masks, _ = self._elements(keys, "written", marks)
         data = self._cast(value)
         shape = np.broadcast_shapes(*(index.shape for index in indices))
         if not _broadcasts(data.shape, shape):
@@ -221,8 +232,15 @@ class Tensor:
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
 
     def _elements(
-        self, keys: Sequence[Any], access: str
+        self, keys: Sequence[Any], access: str | None = None, taking_part: Marks = ()
     ) -> tuple[list[Any], tuple[Any, ...], Marks]:
+        """Indices, the masks of those that exist, and the marks of the indices themselves.
+
+        Args:
+            keys: one a dimension.
+            access: how the elements are used, where one that lies outside is to be reported.
+            taking_part: the marks of what is stored there.
+        """
         tiles = [as_tile(key) for key in keys]
         for dim, tile in enumerate(tiles):
             if tile.dtype.kind == "float":
@@ -231,7 +249,7 @@ class Tensor:
                     f"{tile.dtype}.",
                     caller_location(),
                 )
-        marks = joined_marks(*tiles)
+        marks = (*joined_marks(*tiles), *taking_part)
         indices = [np.asarray(tile.data).astype(np.int64) for tile in tiles]
         masks = []
         for dim, index in enumerate(indices):
@@ -241,7 +259,7 @@ class Tensor:
             is_inside = (index >= 0) & (index < size)
             if not is_inside.all():
                 masks.append(is_inside)
-                if self.is_checked:
+                if self.is_checked and access is not None:
                     self._check_inside(is_inside, marks, indices, access)
         return indices, (*masks, *marks), marks
 
@@ -252,8 +270,9 @@ class Tensor:
                 is_outside = _at_elements(is_outside, exists)
         if not is_outside.any():
             return
-        lane = tuple(int(place) for place in np.argwhere(is_outside)[0])
-        at = tuple(int(np.broadcast_to(index, is_outside.shape)[lane]) for index in indices)
+        shape = np.broadcast_shapes(is_outside.shape, *(index.shape for index in indices))
+        lane = tuple(int(place) for place in np.argwhere(np.broadcast_to(is_outside, shape))[0])
+        at = tuple(int(np.broadcast_to(index, shape)[lane]) for index in indices)
         raise OutOfBoundsError(
             f"`{self.name}.source` is {access} at {at}, which is outside of its shape "
             f"{self.shape}" + (f" (lane {lane} of the index)." if lane else "."),

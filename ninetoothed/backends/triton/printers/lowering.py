@@ -252,9 +252,11 @@ class Lowering(ValidityLowering):
         return at(language("load", pointer, mask=mask, other=filler), node)
 
     def visit_SourceStore(self, node: SourceStore) -> ast.stmt:
-        value = self.visit(node.value)
+        value, real = self._real(node.value)
+        value = self.visit(value)
         pointer, mask = self._element(node.parameter, node.indices)
-        return at(ast.Expr(language("store", pointer, value, mask=mask)), node)
+        masks = [mask] if real is None else [mask, real]
+        return at(ast.Expr(language("store", pointer, value, mask=all_of(masks))), node)
 
     def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
         """The address of any element of a source, and whether it is one."""

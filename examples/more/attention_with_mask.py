@@ -1,0 +1,88 @@
+"""Attention with a mask of booleans, where groups of query heads share a head of keys and values."""
+
+import math
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor, block_size
+
+
+def arrangement(
+    query,
+    key,
+    value,
+    mask,
+    scale,
+    output,
+    BLOCK_SIZE_M=block_size(lower_bound=16, upper_bound=64),
+    BLOCK_SIZE_N=block_size(lower_bound=16, upper_bound=64),
+):
+    def arrange_queries(tensor):
+        arranged = tensor.tile((1, 1, BLOCK_SIZE_M, -1))
+        arranged.dtype = arranged.dtype.squeeze((0, 1))
+
+        return arranged
+
+    query_arranged = arrange_queries(query)
+
+    def arrange_keys(tensor):
+        arranged = tensor.tile((1, 1, BLOCK_SIZE_N, -1)).tile((1, 1, -1, -1))
+        arranged = arranged.expand((-1, -1, query_arranged.shape[2], -1))
+        arranged.dtype = arranged.dtype.squeeze((0, 1, 3))
+        arranged.dtype.dtype = arranged.dtype.dtype.squeeze((0, 1))
+
+        # Each head is there for all the query heads of its group.
+        group = query.shape[1] // key.shape[1]
+
+        return arranged.unsqueeze(2).expand((-1, -1, group, -1, -1)).flatten(1, 3)
+
+    mask_arranged = mask.tile((1, 1, BLOCK_SIZE_M, BLOCK_SIZE_N)).tile((1, 1, 1, -1))
+    mask_arranged.dtype = mask_arranged.dtype.squeeze((0, 1, 2))
+    mask_arranged.dtype.dtype = mask_arranged.dtype.dtype.squeeze((0, 1))
+
+    return (
+        query_arranged,
+        arrange_keys(key),
+        arrange_keys(value),
+        mask_arranged,
+        scale,
+        arrange_queries(output),
+    )
+
+
+def application(query, key, value, mask, scale, output):
+    accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
+    total = ntl.zeros((query.shape[0],), dtype=ntl.float32)
+    # No infinity: a block of which all is masked comes before one that has something to see.
+    maximum = ntl.full((query.shape[0],), -1e30, dtype=ntl.float32)
+
+    for i in range(key.shape[0]):
+        scores = ntl.where(mask[i], ntl.dot(query, ntl.trans(key[i])) * scale, float("-inf"))
+
+        new_maximum = ntl.maximum(maximum, ntl.max(scores, axis=1))
+        weights = ntl.exp(scores - new_maximum[:, None])
+        correction = ntl.exp(maximum - new_maximum)
+
+        accumulator = accumulator * correction[:, None]
+        accumulator += ntl.dot(ntl.cast(weights, value.dtype.dtype), value[i])
+        total = total * correction + ntl.sum(weights, axis=1)
+        maximum = new_maximum
+
+    output = accumulator / total[:, None]
+
+
+shape_options = (None, None, None, {"constexpr": True})
+query, key, value, output = (Tensor(4, shape_options=shape_options) for _ in range(4))
+tensors = (query, key, value, Tensor(4), Tensor(0), output)
+
+kernel = ninetoothed.make(arrangement, application, tensors, kernel_name="attention_with_mask")
+
+
+def attention_with_mask(query, key, value, mask):
+    """The attention of (b, h, m, d) over (b, h / group, n, d), where the mask (..., m, n) is true."""
+    output = query.new_empty(query.shape)
+    shape = (*query.shape[:3], key.shape[2])
+
+    kernel(query, key, value, mask.expand(shape), 1 / math.sqrt(query.shape[-1]), output)
+
+    return output
