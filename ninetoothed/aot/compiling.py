@@ -1,0 +1,119 @@
+"""Units of kernels, their variants compiled for every target: many at once, and what is equal once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed import plugins
+from ninetoothed.aot.unit import Binaries, Unit, fixed_of
+from ninetoothed.backends.base import Backend
+from ninetoothed.errors import ArgumentError, near
+from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
+from ninetoothed.kernels.definition import Definition
+
+#: What is built for where nobody says: devices of these and all later ones of CUDA run it.
+TARGETS = ("sm_80", "sm_90")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A unit before anything is compiled: an edition for each target."""
+
+    name: str
+    kernel: Definition
+    fixed: Fixed
+    editions: tuple[Edition, ...]
+    places: dict[str, int]
+
+
+def backend() -> Backend:
+    """What compiles kernels ahead of time."""
+    return plugins.backend_named("triton")
+
+
+def checked_targets(targets: Sequence[str] | None) -> tuple[str, ...]:
+    """The targets to build for, in the backend's order.
+
+    Raises:
+        ArgumentError: there is none of such a name.
+    """
+    known = backend().targets()
+    if targets is None:
+        variable = os.environ.get("NINETOOTHED_TARGETS", "")
+        targets = [t.strip() for t in variable.split(",") if t.strip()] or TARGETS
+    for target in targets:
+        if target not in known:
+            raise ArgumentError(
+                f"{target!r} is no target to build for. There are {', '.join(known)}."
+                f"{near(target, known)}"
+            )
+    return tuple(target for target in known if target in targets)
+
+
+def units(
+    kernels: Sequence[tuple[str, Definition, dict[str, Any]]],
+    targets: Sequence[str],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Unit]:
+    """Each kernel compiled for each target.
+
+    Args:
+        kernels: the name of its functions, the kernel, values of its constants.
+        progress: called with how much is compiled, and of how much.
+    """
+    plans = [_planned(name, kernel, given, targets) for name, kernel, given in kernels]
+    first = _first_of_cuda(targets)
+    wanted: dict[tuple[Any, str], Variant] = {}
+    for plan in plans:
+        for target, place in plan.places.items():
+            for variant in plan.editions[place].variants:
+                wanted.setdefault((variant.work, target), variant)
+    done = 0
+    compiled: dict[tuple[Any, str], Sequence[Image]] = {}
+
+    def compile_one(key: tuple[Any, str]) -> tuple[tuple[Any, str], Sequence[Image]]:
+        _, target = key
+        return key, backend().images(wanted[key], target, target == first)
+
+    # Triton works outside of Python's lock, and its assembler in a process of its own.
+    with ThreadPoolExecutor(_workers()) as pool:
+        for key, images in pool.map(compile_one, wanted):
+            compiled[key] = images
+            done += 1
+            if progress is not None:
+                progress(done, len(wanted))
+    return [_unit(plan, compiled) for plan in plans]
+
+
+def _workers() -> int:
+    return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 1)
+
+
+def _first_of_cuda(targets: Sequence[str]) -> str | None:
+    return next((target for target in targets if target.startswith("sm_")), None)
+
+
+def _planned(name: str, kernel: Definition, given: dict[str, Any], targets: Sequence[str]) -> _Plan:
+    fixed = fixed_of(kernel, given)
+    editions: list[Edition] = []
+    places: dict[str, int] = {}
+    for target in targets:
+        edition = backend().edition(kernel, fixed, target)
+        if edition not in editions:
+            editions.append(edition)
+        places[target] = editions.index(edition)
+    return _Plan(name, kernel, fixed, tuple(editions), places)
+
+
+def _unit(plan: _Plan, compiled: dict[tuple[Any, str], Sequence[Image]]) -> Unit:
+    binaries: list[Binaries] = []
+    for target, place in plan.places.items():
+        images = [compiled[variant.work, target] for variant in plan.editions[place].variants]
+        # Each gives its binary, and text where it is asked for.
+        for of_variants in zip(*images, strict=True):
+            binaries.append(Binaries(of_variants[0].target, place, tuple(of_variants)))
+    return Unit(plan.name, plan.kernel, plan.fixed, plan.editions, tuple(binaries))
