@@ -21,13 +21,18 @@ TARGETS = ("sm_80", "sm_90")
 
 @dataclass(frozen=True)
 class _Plan:
-    """A unit before anything is compiled: an edition for each target."""
+    """A unit before anything is compiled.
+
+    Attributes:
+        editions: those that differ in what a launch computes.
+        by_target: which of them, and the one that is compiled.
+    """
 
     name: str
     kernel: Definition
     fixed: Fixed
     editions: tuple[Edition, ...]
-    places: dict[str, int]
+    by_target: dict[str, tuple[int, Edition]]
 
 
 def backend() -> Backend:
@@ -69,8 +74,8 @@ def units(
     first = _first_of_cuda(targets)
     wanted: dict[tuple[Any, str], Variant] = {}
     for plan in plans:
-        for target, place in plan.places.items():
-            for variant in plan.editions[place].variants:
+        for target, (_, edition) in plan.by_target.items():
+            for variant in edition.variants:
                 wanted.setdefault((variant.work, target), variant)
     done = 0
     compiled: dict[tuple[Any, str], Sequence[Image]] = {}
@@ -100,20 +105,23 @@ def _first_of_cuda(targets: Sequence[str]) -> str | None:
 def _planned(name: str, kernel: Definition, given: dict[str, Any], targets: Sequence[str]) -> _Plan:
     fixed = fixed_of(kernel, given)
     editions: list[Edition] = []
-    places: dict[str, int] = {}
+    by_target: dict[str, tuple[int, Edition]] = {}
     for target in targets:
         edition = backend().edition(kernel, fixed, target)
-        if edition not in editions:
+        interfaces = [each.interface for each in editions]
+        if edition.interface not in interfaces:
             editions.append(edition)
-        places[target] = editions.index(edition)
-    return _Plan(name, kernel, fixed, tuple(editions), places)
+            interfaces.append(edition.interface)
+        by_target[target] = interfaces.index(edition.interface), edition
+    return _Plan(name, kernel, fixed, tuple(editions), by_target)
 
 
 def _unit(plan: _Plan, compiled: dict[tuple[Any, str], Sequence[Image]]) -> Unit:
     binaries: list[Binaries] = []
-    for target, place in plan.places.items():
-        images = [compiled[variant.work, target] for variant in plan.editions[place].variants]
+    for target, (place, edition) in plan.by_target.items():
+        images = [compiled[variant.work, target] for variant in edition.variants]
         # Each gives its binary, and text where it is asked for.
         for of_variants in zip(*images, strict=True):
-            binaries.append(Binaries(of_variants[0].target, place, tuple(of_variants)))
+            chosen = (edition.num_warps, edition.num_stages)
+            binaries.append(Binaries(of_variants[0].target, place, *chosen, tuple(of_variants)))
     return Unit(plan.name, plan.kernel, plan.fixed, plan.editions, tuple(binaries))

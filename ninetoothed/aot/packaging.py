@@ -87,8 +87,6 @@ def _kernel(unit: Unit) -> dict[str, Any]:
         "editions": [
             {
                 "values": {kernel.names[s]: v for s, v in edition.known.items()},
-                "num_warps": edition.num_warps,
-                "num_stages": edition.num_stages,
                 "variants": [
                     {"name": v.name, "assumes": [_asked(c) for c in v.added]}
                     for v in edition.variants
@@ -100,6 +98,8 @@ def _kernel(unit: Unit) -> dict[str, Any]:
             {
                 "target": binaries.target,
                 "edition": binaries.edition,
+                "num_warps": binaries.num_warps,
+                "num_stages": binaries.num_stages,
                 "variant": variant.name,
                 "bytes": len(image.data),
                 "sha256": hashlib.sha256(image.data).hexdigest(),

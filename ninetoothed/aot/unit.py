@@ -20,10 +20,13 @@ class Binaries:
     Attributes:
         target: ``"sm_90"``, ``"ptx_80"``, …
         edition: the edition's place.
+        num_warps, num_stages: what they were compiled with.
     """
 
     target: str
     edition: int
+    num_warps: int
+    num_stages: int
     images: tuple[Image, ...]
 
 

@@ -187,8 +187,8 @@ class Source:
     def _edition(self, place: int, edition: Edition) -> Iterator[str]:
         kernel = self._unit.kernel
         chosen = [f"{kernel.names[s]}={v}" for s, v in edition.known.items() if s.meta]
-        chosen += [f"num_warps={edition.num_warps}", f"num_stages={edition.num_stages}"]
-        yield f"/* With {', '.join(chosen)}. */"
+        if chosen:
+            yield f"/* With {', '.join(chosen)}. */"
         yield (f"static int run_{place}(nt_loaded *loaded, void *stream, const call_numbers *n) {{")
         yield from self._arrangement(edition)
         count = product(tuple(maximum(size, 0) for size in kernel.grid))

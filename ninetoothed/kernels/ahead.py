@@ -130,3 +130,9 @@ class Edition:
     num_warps: int
     num_stages: int
     variants: tuple[Variant, ...]
+
+    @property
+    def interface(self) -> tuple[Any, ...]:
+        """What a launch depends on, besides its binaries."""
+        variants = [(each.name, each.added, each.arguments) for each in self.variants]
+        return tuple(self.known.items()), tuple(variants)

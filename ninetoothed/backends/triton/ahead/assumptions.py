@@ -191,7 +191,7 @@ class Assumptions:
             bounds = interval(excess, known)
             if bounds[0] >= least:
                 always.add((name, place))
-            elif bounds[1] >= least:
+            elif bounds[1] >= least and not self._is_constant(asked):
                 possible[name, place] = asked
         return frozenset(always), possible
 
@@ -222,6 +222,11 @@ class Assumptions:
     ) -> Condition:
         return self._within_of(expression, -LARGEST_INT32, LARGEST_INT32, ranges)
 
+    def _is_constant(self, asked: Within) -> bool:
+        """Whether a condition is of no call's numbers."""
+        known = {leaf for leaf, low, high in asked.positions if low.op == high.op == "const"}
+        return set(asked.expression.leaves()) <= known
+
     def _is_certain(self, asked: Condition) -> bool:
         return isinstance(asked, Within) and asked.expression.op == "const"
 
@@ -242,9 +247,13 @@ class Assumptions:
             if parameter.name not in self._dtypes or not parameter.source.ndim:
                 continue
             step = max(MOST // self._dtypes[parameter.name].itemsize, 1)
-            offset = self._kernel.arrangement.accesses[parameter.name].offset
-            numbers = [n for n in offset.leaves() if n.leaf.role in ("size", "stride")]
+            access = self._kernel.arrangement.accesses[parameter.name]
+            numbers = [n for n in access.offset.leaves() if n.leaf.role == "stride"]
             numbers += as_symbol(parameter.source.shape[-1]).leaves()
+            # Where dimensions were merged, their sizes say where a row of the tile ends.
+            for node in access.offset.walk():
+                if node.op in ("//", "%") and set(access.lanes) & set(node.leaves()):
+                    numbers += [n for n in node.leaves() if n.leaf.role == "size"]
             for number in numbers:
                 if number not in units and number not in self._known:
                     found[number] = max(found.get(number, 1), step)
