@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ninetoothed import __version__
-from ninetoothed.aot import compiling, packaging
+from ninetoothed.aot import compiling, packaging, rust
 from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
 from ninetoothed.aot.headers import dispatcher, header
 from ninetoothed.aot.unit import Unit, same_interface
@@ -161,8 +161,12 @@ def _written(
         files[f"{name}.c"] = dispatcher(name, choices, __version__)
         sources.append(f"{name}.c")
     files |= packaging.files(name, units, sources, __version__)
+    files |= rust.files(
+        name, units[0], choices[0][0].names if choices else (), sources, __version__
+    )
     for file, content in files.items():
         data = content if isinstance(content, bytes) else content.encode()
+        (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_bytes(data)
     return Built(name, folder, tuple(sorted(files)), units)
 

@@ -101,7 +101,8 @@ def random_call(name: str, unit: Unit, source: random.Random) -> dict[str, Any]:
             if source.random() < 0.03:
                 dim = source.randrange(len(shape))
                 if (
-                    unit.kernel.program.parameter(parameter.name).source.shape[dim].__class__ is not int
+                    unit.kernel.program.parameter(parameter.name).source.shape[dim].__class__
+                    is not int
                 ):
                     shape = (*shape[:dim], shape[dim] + 40, *shape[dim + 1 :])
             strides = _contiguous(shape) if is_plain else _strides(shape, source)
