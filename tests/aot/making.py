@@ -39,7 +39,7 @@ class _Labelling:
         data = label(target, variant)
         is_specific = target in ("sm_90", "sm_100", "sm_120")
         made = [Image(target, data, variant.work.name, is_specific, 128, 50_000, 2)]
-        if with_text:
+        if with_text and not is_specific:
             ptx = target.replace("sm", "ptx")
             made.append(Image(ptx, label(ptx, variant), variant.work.name, False, 128, 50_000, 2))
         return made

@@ -14,10 +14,11 @@ from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.compiler.constants import constant_of
-from ninetoothed.backends.triton.printers.triton import KernelParameter, emit
+from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
+from ninetoothed.backends.triton.printers.triton import emit
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import generic
-from ninetoothed.errors import ArgumentError, DeviceError
+from ninetoothed.errors import ArgumentError, DeviceError, Location
 from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, LaunchArgument, Variant
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -70,6 +71,7 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
                 f"kernel `{kernel.name}`: `{parameter.name}` is jagged; kernels of jagged tensors "
                 "are not compiled ahead. Call it from Python."
             )
+    _check_known(kernel)
     limits: DeviceLimits = limits_of(target)
     config = choose(kernel, fixed, limits)
     known: dict[Symbol, int] = {
@@ -93,6 +95,20 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
     return Edition(known, config.num_warps, config.num_stages, tuple(reversed(found)))
 
 
+def _check_known(kernel: Definition) -> None:
+    """`ArgumentError` where a size must be known when the kernel is compiled, and is not declared."""
+    given = {*kernel.symbols, *kernel.meta_symbols}
+    for symbol in sorted(constexpr_symbols(kernel) - given, key=str):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{kernel.names[symbol]}` decides a tile's shape, or was declared as "
+            "a constant, so it must be known when the kernel is compiled ahead. Declare it, as in "
+            "Tensor(shape=(None, 4096)).",
+            Location(
+                kernel.application.__code__.co_filename, kernel.application.__code__.co_firstlineno
+            ),
+        )
+
+
 def _variant(
     kernel: Definition,
     fixed: Fixed,
@@ -112,7 +128,7 @@ def _variant(
         name = parameter.name
         if parameter.is_constexpr:
             signature.append((name, "constexpr"))
-            constants.append((name, constant_of(_value(kernel, fixed, known, parameter))))
+            constants.append((name, constant_of(_value(fixed, known, parameter))))
             continue
         argument = _argument(parameter, fixed, known, facts.wide)
         signature.append((name, argument.type))
@@ -153,17 +169,10 @@ def _argument(
     return LaunchArgument(parameter.name, signature, parameter.parameter)
 
 
-def _value(
-    kernel: Definition, fixed: Fixed, known: Mapping[Symbol, int], parameter: KernelParameter
-) -> Any:
+def _value(fixed: Fixed, known: Mapping[Symbol, int], parameter: KernelParameter) -> Any:
     if parameter.symbol is None:
         return fixed.constants[parameter.parameter or ""]
-    if parameter.symbol in known:
-        return known[parameter.symbol]
-    raise ArgumentError(
-        f"kernel `{kernel.name}`: `{parameter.symbol}` decides a tile's shape, so it must be known "
-        "when the kernel is compiled ahead. Declare it, as in Tensor(shape=(None, 4096))."
-    )
+    return known[parameter.symbol]
 
 
 def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
