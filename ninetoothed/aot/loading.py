@@ -11,7 +11,7 @@ from typing import Any
 from ninetoothed.errors import ArgumentError, near
 
 #: The configurations that a module without a list of them has.
-_ONE = (((), {}, {}),)
+_ONE: Sequence[Any] = (((), {}, {}),)
 
 
 def load_premake(described: str) -> tuple[Callable[..., Any], Sequence[Any]]:

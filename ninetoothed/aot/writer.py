@@ -202,7 +202,7 @@ class Source:
 
     def _arrangement(self, edition: Edition) -> Iterator[str]:
         kernel = self._unit.kernel
-        seen: set[tuple[Symbol, int | None]] = set()
+        seen: set[tuple[Symbol, int]] = set()
         for asked in requirements(kernel.arrangement):
             needed = asked.given(edition.known)
             if needed is None or (needed.expression, needed.low) in seen:

@@ -17,7 +17,7 @@ from ninetoothed.tensors.metaops import Expand, Flatten, Index, MetaOperation, P
 
 @dataclass(frozen=True)
 class Requirement:
-    """An expression that must be at least, and at most, so much; None where there is no bound.
+    """An expression that must be at least so much, and at most, None where that is open.
 
     Attributes:
         parameter: whose arrangement asks for it.
@@ -26,7 +26,7 @@ class Requirement:
 
     parameter: str
     expression: Symbol
-    low: int | None
+    low: int
     high: int | None
     text: str
 
@@ -34,9 +34,7 @@ class Requirement:
         """The same where some values are known; None where it holds whatever the others are."""
         known = as_symbol(simplify(self.expression.substitute(values)))
         low, high = interval(known)
-        is_certain = (self.low is None or low >= self.low) and (
-            self.high is None or high <= self.high
-        )
+        is_certain = low >= self.low and (self.high is None or high <= self.high)
         return None if is_certain else replace(self, expression=known)
 
 
@@ -69,7 +67,7 @@ def _operations(tensor: Level) -> Iterator[MetaOperation]:
 
 def _of(
     operation: MetaOperation,
-) -> Iterator[tuple[Expression, int | None, int | None, str]]:
+) -> Iterator[tuple[Expression, int, int | None, str]]:
     """What one operation needs, as its `verify` has it."""
     if isinstance(operation, Tile):
         for dim, is_whole in enumerate(operation.whole):

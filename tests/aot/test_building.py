@@ -33,6 +33,16 @@ import sys
 sys.path.insert(0, {root!r})
 from ninetoothed import build
 from tests.aot.kernels import premake_add
+if {is_after_jit}:
+    # The same source, under the name of a file in the cache: Triton's keys do not tell the two apart.
+    from ninetoothed.aot.unit import fixed_of
+    from ninetoothed.backends.triton.ahead.variants import edition_of
+    from ninetoothed.backends.triton.compiler.compile import Target, compile_source
+    from ninetoothed.kernels.making import definition_of
+    kernel = definition_of(*premake_add(), "add", num_warps=4)
+    work = edition_of(kernel, fixed_of(kernel, {{}}), "sm_80").variants[0].work
+    told = (dict(work.signature), dict(work.constants), dict(work.divisors))
+    compile_source(work.source, "add", *told, Target("cuda", 80, 32), 4, work.num_stages)
 build(premake_add, [((), {{}}, {{"num_warps": 4}})], kernel_name="add", output_dir={folder!r},
       targets=("sm_80", "sm_90", "sm_100", "gfx942"))
 """
@@ -50,7 +60,9 @@ def test_the_binaries_of_each_target_and_the_same_bytes_in_another_process(
             "TRITON_CACHE_DIR": str(tmp_path / f"triton{number}"),
             "HOME": str(tmp_path / f"home{number}"),
         }
-        script = _SCRIPT.format(root=str(ROOT), folder=str(tmp_path / f"out{number}"))
+        script = _SCRIPT.format(
+            root=str(ROOT), folder=str(tmp_path / f"out{number}"), is_after_jit=number == 1
+        )
         run(sys.executable, "-c", script, env=environment, cwd=tmp_path)
     first, second = contents(tmp_path / "out0"), contents(tmp_path / "out1")
     assert first.keys() == second.keys()

@@ -245,3 +245,45 @@ print(result, c.last().label() if result == 0 else c.message())
 """
     printed = run(sys.executable, "-c", script, folder / "mm" / "libmm.so")
     assert printed.startswith(said), printed
+
+
+#: On HIP a binary is tried: which of them a device runs, its driver knows.
+_ON_HIP = """
+import ctypes, sys
+driver = ctypes.CDLL(sys.argv[2] + "/libamdhip64.so", mode=ctypes.RTLD_GLOBAL)
+(ctypes.c_char * 64).in_dll(driver, "fake_image").value = sys.argv[3].encode()
+library = ctypes.CDLL(sys.argv[1])
+library.nt_error_message.restype = ctypes.c_char_p
+from tests.aot.reference import View
+def half(*shape):
+    return ctypes.byref(View(shape, (shape[1], 1), device=(10, 0)).dlpack())
+print(library.mm_launch(None, half(64, 32), half(32, 128), half(64, 128)), end=" ")
+from tests.aot.making import Recording
+driver.last_recording.restype = ctypes.POINTER(Recording)
+last = driver.last_recording().contents
+print(last.label() if last.launches else library.nt_error_message().decode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ("<gfx942", "0 <gfx942 mm "),
+        ("<gfx90a", "0 <gfx90a mm "),
+        ("<gfx1100", "-3 kernel `mm_0` was not compiled for device 0"),
+    ],
+)
+def test_a_device_of_amd_runs_its_binaries(runs: str, said: str, folder: Path) -> None:
+    where = folder / "hip"
+    if not where.exists():
+        library(built("mm", where, targets=("sm_90", "gfx90a", "gfx942")))
+    stub = driver(folder / "driver-hip", True)
+    arguments = (where / "libmm.so", stub, runs)
+    printed = run(
+        sys.executable,
+        "-c",
+        _ON_HIP,
+        *arguments,
+        env={**environment(None), "PYTHONPATH": str(Path.cwd())},
+    )
+    assert printed.startswith(said), printed
