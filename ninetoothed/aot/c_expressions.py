@@ -55,8 +55,15 @@ def range_of(expression: Symbol, name_of: NameOf, positions: Mapping[Symbol, str
         return positions[expression]
     if expression.op in ("leaf", "const"):
         return f"nt_exact({number(expression, name_of)})"
-    operands = [range_of(operand, name_of, positions) for operand in expression.operands]
-    return f"nt_range_{_function(expression)}({', '.join(operands)})"
+    operands = list(expression.operands)
+    if expression.op == "*":
+        # By one number, which is last.
+        operands.sort(key=lambda operand: operand.op in ("leaf", "const") and operand not in positions)
+        if operands[1].op in ("leaf", "const") and operands[1] not in positions:
+            ranged = range_of(operands[0], name_of, positions)
+            return f"nt_range_times({ranged}, {number(operands[1], name_of)})"
+    ranges = [range_of(operand, name_of, positions) for operand in operands]
+    return f"nt_range_{_function(expression)}({', '.join(ranges)})"
 
 
 def condition(
@@ -77,6 +84,8 @@ def condition(
     if low is not None and low == high and not positions and expression.op in ("leaf", "%"):
         # Neither overflows.
         return f"{number(expression, name_of)} == {literal(low)}"
+    if expression.op == "leaf" and not positions and (low, high) == (-_LARGEST_INT, _LARGEST_INT):
+        return f"nt_is_narrow({name_of(expression)})"
     within = range_of(expression, name_of, positions)
     least, most = (
         ("INT64_MIN" if low is None else literal(low)),

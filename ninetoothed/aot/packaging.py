@@ -23,6 +23,7 @@ target_include_directories({name} PUBLIC
 set_target_properties({name} PROPERTIES
     C_STANDARD 11
     POSITION_INDEPENDENT_CODE ON)
+target_compile_options({name} PRIVATE $<$<CONFIG:>:-O2>)
 # The binaries are part of the object files, by `.incbin`, which no compiler tells of.
 file(GLOB {name}_binaries CONFIGURE_DEPENDS
     ${{CMAKE_CURRENT_SOURCE_DIR}}/*.cubin

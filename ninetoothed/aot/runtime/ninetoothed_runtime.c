@@ -458,7 +458,8 @@ static int check_one(const nt_kernel *kernel, const nt_parameter *declared, cons
   }
   if (declared->dtype == NT_ANY) return 0;
   if (!tensor->data && !is_empty) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` has elements and no address", name, declared->name);
-  if ((uintptr_t)tensor->data % dtypes[declared->dtype].bytes)
+  /* Of elements that are as wide as a power of two. */
+  if ((uintptr_t)tensor->data & (dtypes[declared->dtype].bytes - 1u))
     return nt_refuse(NT_ERROR_ALIGNMENT, "kernel `%s`: `%s` is at %p, which is no multiple of the size of %s", name, declared->name, tensor->data, dtypes[declared->dtype].name);
   return 0;
 }
