@@ -115,9 +115,14 @@ class Loaded:
         driver: the recording driver's folder.
     """
 
+    #: By its name it is found from then on, whatever others are asked for: one serves a process.
+    driver: ctypes.CDLL | None = None
+
     def __init__(self, path: Path, driver: Path) -> None:
-        # By its name it is found from then on: the loader knows it already.
-        self.driver = ctypes.CDLL(str(driver / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
+        if Loaded.driver is None:
+            library = str(driver / "libcuda.so.1")
+            Loaded.driver = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        self.sizes(())
         self.library = ctypes.CDLL(str(path))
         self.library.nt_error_message.restype = ctypes.c_char_p
         self.library.nt_error_string.restype = ctypes.c_char_p

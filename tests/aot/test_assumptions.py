@@ -23,7 +23,7 @@ from tests.aot.kernels import PREMAKES  # noqa: E402
 from tests.aot.reference import chosen, environment  # noqa: E402
 
 #: Random calls of each kernel; NINETOOTHED_AOT_CALLS asks for more.
-COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "150"))
+COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "100"))
 
 
 def breaches(

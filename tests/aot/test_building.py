@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
 import subprocess
@@ -114,11 +115,13 @@ def test_make_for_a_caller_in_c(tmp_path: Path) -> None:
     )
     assert "int plus_prepare(int device)" in made.source
     c = Loaded(library(made), driver(tmp_path / "driver"))
+    modules = ctypes.c_int.in_dll(c.driver, "modules_loaded")
+    before = modules.value
     assert c.library.plus_prepare(0) == 0
-    # All five variants of the one target that the device runs.
-    import ctypes
-
-    assert ctypes.c_int.in_dll(c.driver, "modules_loaded").value >= 5
+    # All five variants of the one target that the device runs, and once.
+    assert modules.value == before + 5
+    assert c.library.plus_prepare(0) == 0
+    assert modules.value == before + 5
 
 
 def test_by_default_there_are_targets_for_every_later_device(

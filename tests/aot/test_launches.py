@@ -23,7 +23,7 @@ from tests.aot.reference import launch_of, sizes  # noqa: E402
 pytestmark = needs_cc
 
 #: Random calls of each kernel; NINETOOTHED_AOT_CALLS asks for more.
-COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "150"))
+COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "100"))
 
 
 @functools.cache
