@@ -58,7 +58,9 @@ def range_of(expression: Symbol, name_of: NameOf, positions: Mapping[Symbol, str
     operands = list(expression.operands)
     if expression.op == "*":
         # By one number, which is last.
-        operands.sort(key=lambda operand: operand.op in ("leaf", "const") and operand not in positions)
+        operands.sort(
+            key=lambda operand: operand.op in ("leaf", "const") and operand not in positions
+        )
         if operands[1].op in ("leaf", "const") and operands[1] not in positions:
             ranged = range_of(operands[0], name_of, positions)
             return f"nt_range_times({ranged}, {number(operands[1], name_of)})"

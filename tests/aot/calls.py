@@ -93,7 +93,8 @@ def _strides(shape: Sequence[int], source: random.Random) -> tuple[int, ...]:
 def random_call(name: str, unit: Unit, source: random.Random) -> dict[str, Any]:
     """Arguments by name."""
     shapes = _shapes(name, source)
-    is_plain = source.random() < 0.5
+    kind = source.random()
+    is_plain, is_padded = kind < 0.4, kind > 0.8
     given: dict[str, Any] = {}
     for parameter in unit.parameters:
         if parameter.kind == "tensor":
@@ -105,10 +106,18 @@ def random_call(name: str, unit: Unit, source: random.Random) -> dict[str, Any]:
                     is not int
                 ):
                     shape = (*shape[:dim], shape[dim] + 40, *shape[dim + 1 :])
-            strides = _contiguous(shape) if is_plain else _strides(shape, source)
+            if is_plain:
+                strides = _contiguous(shape)
+            elif is_padded:
+                # As a library allocates rows: each begins at a multiple of 16 elements.
+                strides = _contiguous((*shape[:-1], -(-shape[-1] // 16) * 16))
+            else:
+                strides = _strides(shape, source)
             # No address has more bits.
             strides = tuple(min(stride, 2**59) for stride in strides)
-            address = 0x7000_0000 + (0 if is_plain else 2 * source.choice((0, 0, 0, 1, 8)))
+            address = 0x7000_0000 + (
+                0 if is_plain or is_padded else 2 * source.choice((0, 0, 0, 1, 8))
+            )
             offset = source.choice((0, 64))
             given[parameter.name] = View(tuple(shape), strides, address, byte_offset=offset)
         elif parameter.kind == "scalar":

@@ -38,7 +38,8 @@ if {is_after_jit}:
     # The same source, under the name of a file in the cache: Triton's keys do not tell the two apart.
     from ninetoothed.aot.unit import fixed_of
     from ninetoothed.backends.triton.ahead.variants import edition_of
-    from ninetoothed.backends.triton.compiler.compile import Target, compile_source
+    from ninetoothed.backends.triton.compiler.compile import compile_source
+    from ninetoothed.backends.triton.specialization.target import Target
     from ninetoothed.kernels.making import definition_of
     kernel = definition_of(*premake_add(), "add", num_warps=4)
     work = edition_of(kernel, fixed_of(kernel, {{}}), "sm_80").variants[0].work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ninetoothed.backends.triton.compiler.compile import Target
+from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.errors import DeviceError, near
 from ninetoothed.tuning.estimate import DeviceLimits
 
