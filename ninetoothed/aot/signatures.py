@@ -17,7 +17,6 @@ class Number:
     Attributes:
         given: its type in the second interface.
         published: what its address is of in the first.
-        getter: what reads that.
         kept: as the kernel takes it.
         conversion: from the one to the other.
         misfit: what holds of one that does not fit; empty where all do.
@@ -25,7 +24,6 @@ class Number:
 
     given: str
     published: str
-    getter: str
     kept: str
     conversion: str
     misfit: str = ""
@@ -39,16 +37,16 @@ def _integer(bits: int, is_signed: bool) -> Number:
         least = f"INT{bits}_MIN" if is_signed else "0"
         misfit = f"{{0}} < {least} || {{0}} > {prefix.upper()}INT{bits}_MAX"
     given = "int64_t" if is_signed or bits < 64 else "uint64_t"
-    return Number(given, "int64_t", "nt_integer", type_, f"({type_}){{0}}", misfit)
+    return Number(given, "int64_t", type_, f"({type_}){{0}}", misfit)
 
 
 def _float(kept: str, conversion: str, misfit: str = "") -> Number:
-    return Number("double", "double", "nt_double", kept, conversion, misfit)
+    return Number("double", "double", kept, conversion, misfit)
 
 
 #: By the element type's name.
 NUMBERS = {
-    "bool": Number("int64_t", "int64_t", "nt_integer", "uint8_t", "{0} != 0"),
+    "bool": Number("int64_t", "int64_t", "uint8_t", "{0} != 0"),
     **{f"int{bits}": _integer(bits, True) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": _integer(bits, False) for bits in (8, 16, 32, 64)},
     "float16": _float(
@@ -62,11 +60,11 @@ NUMBERS = {
     "float64": _float("double", "{0}"),
 }
 
-#: How a constant of a Python type is given in the first interface, and what reads it.
+#: What the first interface gives the address of for a constant, by its Python type.
 CONSTANTS = {
-    bool: ("int64_t", "nt_integer"),
-    int: ("int64_t", "nt_integer"),
-    float: ("double", "nt_double"),
+    bool: "int64_t",
+    int: "int64_t",
+    float: "double",
 }
 
 

@@ -163,7 +163,7 @@ class Source:
             yield f"    {{{quoted(parameter.name)}, {rank}, {called}, {sizes}}},"
         yield "};"
         yield ""
-        name, count = quoted(self._unit.name), len(self._tensors)
+        name, count = quoted(self._unit.kernel.name), len(self._tensors)
         function = quoted(self._unit.binaries[0].images[0].function)
         yield (
             f"static nt_kernel the_kernel = {{{name}, {function}, {count}, "
@@ -211,7 +211,7 @@ class Source:
             value = c_expressions.number(needed.expression, self._name_of)
             # Nothing has an upper bound alone, or two that differ.
             operator = "!=" if needed.low == needed.high else "<"
-            text = f"kernel `{self._unit.name}`: `{needed.parameter}`: {needed.text}"
+            text = f"kernel `{self._unit.kernel.name}`: `{needed.parameter}`: {needed.text}"
             yield f"  if ({value} {operator} {c_expressions.literal(needed.low)})"
             yield f'    return nt_refuse(NT_ERROR_ARRANGEMENT, "%s", {quoted(text)});'
 
@@ -315,7 +315,7 @@ class Source:
                     yield f"  if (tensors[{place}]->{what}[{dim}] != {value})"
                     yield (
                         f'    return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has {noun} %lld in '
-                        f'dimension {dim}; `%s` is %lld in this call", {quoted(self._unit.name)}, '
+                        f'dimension {dim}; `%s` is %lld in this call", {quoted(self._unit.kernel.name)}, '
                         f"{quoted(parameter.name)}, (long long)tensors[{place}]->{what}[{dim}], "
                         f"{quoted(str(symbol))}, (long long){value});"
                     )
@@ -341,26 +341,25 @@ class Source:
         called = quoted(parameter.name)
         if parameter.kind == "constexpr":
             value = self._unit.fixed.constants[parameter.name]
-            kind = CONSTANTS.get(type(value))
-            if kind is None:
+            type_ = CONSTANTS.get(type(value))
+            if type_ is None:
                 yield f"  (void){name};"
                 return
-            type_, getter = kind
             literal = repr(float(value)) if type_ == "double" else c_expressions.literal(value)
             yield f"  if ({name}.data) {{"
             yield f"    {type_} value;"
-            yield from _or_return(f"{getter}(&the_kernel, {called}, &{name}, &value)", "    ")
+            yield from _or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
             yield f"    if (value != {literal})"
             yield (
                 f'      return nt_refuse(NT_ERROR_CONSTANT, "%s", '
-                f"{quoted(f'kernel `{self._unit.name}`: `{parameter.name}` was compiled in as {value!r}')});"
+                f"{quoted(f'kernel `{self._unit.kernel.name}`: `{parameter.name}` was compiled in as {value!r}')});"
             )
             yield "  }"
             return
         number = NUMBERS[self._signature.dtype(parameter).name]
         yield "  {"
         yield f"    {number.published} value;"
-        yield from _or_return(f"{number.getter}(&the_kernel, {called}, &{name}, &value)", "    ")
+        yield from _or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
         yield from self._keep(parameter, "value", "    ")
         yield "  }"
 
@@ -368,7 +367,7 @@ class Source:
         """A scalar as the kernel takes it."""
         number = NUMBERS[self._signature.dtype(parameter).name]
         if number.misfit:
-            text = f"kernel `{self._unit.name}`: `{parameter.name}` does not fit {self._signature.dtype(parameter)}"
+            text = f"kernel `{self._unit.kernel.name}`: `{parameter.name}` does not fit {self._signature.dtype(parameter)}"
             yield f"{indent}if ({number.misfit.format(value)})"
             yield f'{indent}  return nt_refuse(NT_ERROR_NUMBER, "%s", {quoted(text)});'
         yield f"{indent}numbers.{self._names[parameter.name]} = {number.conversion.format(value)};"

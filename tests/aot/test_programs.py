@@ -91,7 +91,7 @@ def test_a_program_in_cpp_by_cmake(mm: Built, folder: Path) -> None:
     run("cmake", "--build", out)
     said = run(out / "program", env=environment(driver(folder / "driver")))
     assert said.startswith(
-        "-6 a tensor has another element type than declared: kernel `mm_0`: `other`"
+        "-6 a tensor has another element type than declared: kernel `mm`: `other`"
     )
 
 
@@ -133,4 +133,4 @@ def test_a_program_in_rust(mm: Built, folder: Path) -> None:
         "cargo", "build", "--offline", "--quiet", cwd=crate, env={**stub, "RUSTFLAGS": "-Dwarnings"}
     )
     said = run(crate / "target" / "debug" / "program", env=stub)
-    assert said == ("kernel `mm_0`: `output` has 1 dimensions; it was declared with 2 (code -5)\n")
+    assert said == ("kernel `mm`: `output` has 1 dimensions; it was declared with 2 (code -5)\n")

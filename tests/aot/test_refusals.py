@@ -115,7 +115,7 @@ def test_a_wrong_argument_has_its_code_and_is_named(
     assert call(mm, **changes()) == code
     assert mm.last().launches == before + 1
     assert re.search(text, mm.message()), mm.message()
-    assert re.search("kernel `mm_0`", mm.message())
+    assert re.search("kernel `mm`", mm.message())
     # The words for a code are its own.
     assert mm.library.nt_error_string(code) != mm.library.nt_error_string(0)
 
@@ -218,8 +218,8 @@ def test_where_there_is_no_driver(mm: Loaded, folder: Path) -> None:
     ("variables", "said"),
     [
         ({"fake_devices": 0}, "-2 libcuda.so.1 finds no device"),
-        ({"fake_major": 7, "fake_minor": 5}, "-3 kernel `mm_0` was not compiled for device 0, of compute capability 7.5"),
-        ({"fake_failure": 35}, "35 kernel `mm_0`: it cannot be loaded: the recording driver's error"),
+        ({"fake_major": 7, "fake_minor": 5}, "-3 kernel `mm` was not compiled for device 0, of compute capability 7.5"),
+        ({"fake_failure": 35}, "35 kernel `mm`: it cannot be loaded: the recording driver's error"),
         # 8.6 runs what 8.0 does, 9.0 alone what was compiled for it, and what is newer the text.
         ({"fake_major": 8, "fake_minor": 6}, "0 <sm_80 mm full>"),
         ({"fake_major": 9, "fake_minor": 0}, "0 <sm_90 mm contiguous>"),
@@ -270,7 +270,7 @@ print(last.label() if last.launches else library.nt_error_message().decode())
     [
         ("<gfx942", "0 <gfx942 mm "),
         ("<gfx90a", "0 <gfx90a mm "),
-        ("<gfx1100", "-3 kernel `mm_0` was not compiled for device 0"),
+        ("<gfx1100", "-3 kernel `mm` was not compiled for device 0"),
     ],
 )
 def test_a_device_of_amd_runs_its_binaries(runs: str, said: str, folder: Path) -> None:

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "ninetoothed_runtime.h"
 
@@ -76,8 +77,8 @@ typedef struct {
 int nt_from_ninetoothed(const nt_kernel *kernel, int place, const NineToothedTensor *given, nt_tensor *tensor);
 int nt_from_dlpack(const nt_kernel *kernel, int place, const DLTensor *given, nt_tensor *tensor);
 int nt_check(const nt_kernel *kernel, const nt_tensor *const *tensors);
-int nt_integer(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, int64_t *value);
-int nt_double(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, double *value);
+/* The 8 bytes of a number: a double or an int64_t. */
+int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, void *value);
 
 /* The kernel in the current context, loaded by the first call there. */
 int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **found);
@@ -95,9 +96,6 @@ int nt_refuse(int result, const char *format, ...);
 
 /* What a guard asks is mostly of constants: in place, little of it is left. */
 #define NT_INLINE static inline __attribute__((always_inline))
-
-uint16_t nt_half(double value);
-uint16_t nt_bfloat16(double value);
 
 /* Whether a divisor is known to the compiler, and a power of two: then nothing is divided. */
 #define NT_IS_POWER(b) (__builtin_constant_p(b) && (b) > 0 && ((b) & ((b) - 1)) == 0)
@@ -199,6 +197,35 @@ NT_INLINE int nt_is_within(nt_range a, int64_t low, int64_t high) {
 /* Whether 32 bits hold a number and its negative. */
 NT_INLINE int nt_is_narrow(int64_t a) { return a >= -INT32_MAX && a <= INT32_MAX; }
 NT_INLINE int nt_is_aligned(const void *address, uintptr_t bytes) { return ((uintptr_t)address & (bytes - 1)) == 0; }
+
+/* --- Narrow floats. --- */
+
+/* Rounded to the nearest, to the even one of two; infinite beyond 65504. */
+static inline uint16_t nt_half(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  const uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
+  const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+  uint64_t mantissa = bits & 0xfffffffffffffull;
+  if (exponent == 1024) return (uint16_t)(sign | 0x7c00 | (mantissa ? 0x200 : 0));
+  if (exponent > 15) return (uint16_t)(sign | 0x7c00);
+  if (exponent < -25) return sign;
+  mantissa |= 1ull << 52;
+  /* A normal number keeps 10 bits behind the first; below the least exponent there are fewer. */
+  const int dropped = 42 + (exponent < -14 ? -14 - exponent : 0);
+  uint64_t kept = mantissa >> dropped;
+  const uint64_t rest = mantissa & ((1ull << dropped) - 1), half = 1ull << (dropped - 1);
+  kept += rest > half || (rest == half && (kept & 1));
+  /* The first bit adds one to the exponent; so does what rounding carries. */
+  return (uint16_t)(sign + kept + (exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10));
+}
+
+static inline uint16_t nt_bfloat16(double value) {
+  const float narrow = (float)value;
+  uint32_t bits;
+  memcpy(&bits, &narrow, sizeof bits);
+  return (uint16_t)(bits >> 16);
+}
 
 /* --- Binaries in the object file. --- */
 

@@ -160,29 +160,30 @@ static int driver_failed(const nt_driver *known, int result, const char *kernel,
   return nt_refuse(result, "kernel `%s`: %s: %s (the driver's code is %d)", kernel, what, driver_string(known, result), result);
 }
 
+static const char *const texts[] = {
+    [0] = "success",
+    [-NT_ERROR_NO_DRIVER] = "neither libcuda.so.1 nor libamdhip64.so can be loaded",
+    [-NT_ERROR_NO_DEVICE] = "the driver has no device",
+    [-NT_ERROR_NO_IMAGE] = "nothing was compiled for this device",
+    [-NT_ERROR_NULL] = "a pointer is null",
+    [-NT_ERROR_RANK] = "a tensor has another number of dimensions than declared",
+    [-NT_ERROR_DTYPE] = "a tensor has another element type than declared",
+    [-NT_ERROR_SIZE] = "a size is not as declared, or not as another tensor's",
+    [-NT_ERROR_DEVICE] = "a tensor is not on the current device",
+    [-NT_ERROR_CONSTANT] = "a constant is another than the one that was compiled in",
+    [-NT_ERROR_ARRANGEMENT] = "the sizes do not fit the arrangement",
+    [-NT_ERROR_GRID] = "there would be more programs than a device takes",
+    [-NT_ERROR_CONFIG] = "no variant was built for these configuration arguments",
+    [-NT_ERROR_ALIGNMENT] = "an address is no multiple of the element's size",
+    [-NT_ERROR_MEMORY] = "the host's memory is exhausted",
+    [-NT_ERROR_SYMBOL] = "the driver's library lacks a function",
+    [-NT_ERROR_NUMBER] = "a number does not fit the type that it was declared with",
+};
+
 const char *nt_error_string(int result) {
-  switch (result) {
-  case 0: return "success";
-  case NT_ERROR_NO_DRIVER: return "neither libcuda.so.1 nor libamdhip64.so can be loaded";
-  case NT_ERROR_NO_DEVICE: return "the driver has no device";
-  case NT_ERROR_NO_IMAGE: return "nothing was compiled for this device";
-  case NT_ERROR_NULL: return "a pointer is null";
-  case NT_ERROR_RANK: return "a tensor has another number of dimensions than declared";
-  case NT_ERROR_DTYPE: return "a tensor has another element type than declared";
-  case NT_ERROR_SIZE: return "a size is not as declared, or not as another tensor's";
-  case NT_ERROR_DEVICE: return "a tensor is not on the current device";
-  case NT_ERROR_CONSTANT: return "a constant is another than the one that was compiled in";
-  case NT_ERROR_ARRANGEMENT: return "the sizes do not fit the arrangement";
-  case NT_ERROR_GRID: return "there would be more programs than a device takes";
-  case NT_ERROR_CONFIG: return "no variant was built for these configuration arguments";
-  case NT_ERROR_ALIGNMENT: return "an address is no multiple of the element's size";
-  case NT_ERROR_MEMORY: return "the host's memory is exhausted";
-  case NT_ERROR_SYMBOL: return "the driver's library lacks a function";
-  case NT_ERROR_NUMBER: return "a number does not fit the type that it was declared with";
-  default: break;
-  }
-  if (result < 0) return "no result of this library";
-  return driver_string(atomic_load_explicit(&driver, memory_order_acquire), result);
+  if (result > 0) return driver_string(atomic_load_explicit(&driver, memory_order_acquire), result);
+  const size_t place = (size_t)-(int64_t)result;
+  return place < sizeof texts / sizeof *texts ? texts[place] : "no result of this library";
 }
 
 /* --- Kernels in contexts. --- */
@@ -474,41 +475,8 @@ int nt_check(const nt_kernel *kernel, const nt_tensor *const *tensors) {
   return 0;
 }
 
-static int number(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, void *value) {
+int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, void *value) {
   if (!given->data) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: the number `%s` has no address", kernel->name, name);
   memcpy(value, given->data, sizeof(double));
   return 0;
-}
-
-int nt_integer(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, int64_t *value) { return number(kernel, name, given, value); }
-
-int nt_double(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, double *value) { return number(kernel, name, given, value); }
-
-/* --- Narrow floats. --- */
-
-/* Rounded to the nearest, to the even one of two; infinite beyond 65504. */
-uint16_t nt_half(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  const uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
-  const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-  uint64_t mantissa = bits & 0xfffffffffffffull;
-  if (exponent == 1024) return (uint16_t)(sign | 0x7c00 | (mantissa ? 0x200 : 0));
-  if (exponent > 15) return (uint16_t)(sign | 0x7c00);
-  if (exponent < -25) return sign;
-  mantissa |= 1ull << 52;
-  /* A normal number keeps 10 bits behind the first; below the least exponent there are fewer. */
-  const int dropped = 42 + (exponent < -14 ? -14 - exponent : 0);
-  uint64_t kept = mantissa >> dropped;
-  const uint64_t rest = mantissa & ((1ull << dropped) - 1), half = 1ull << (dropped - 1);
-  kept += rest > half || (rest == half && (kept & 1));
-  /* The first bit adds one to the exponent; so does what rounding carries. */
-  return (uint16_t)(sign + kept + (exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10));
-}
-
-uint16_t nt_bfloat16(double value) {
-  const float narrow = (float)value;
-  uint32_t bits;
-  memcpy(&bits, &narrow, sizeof bits);
-  return (uint16_t)(bits >> 16);
 }
