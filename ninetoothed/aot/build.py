@@ -71,7 +71,8 @@ def build(
             ``num_warps``, ``num_stages`` or ``max_num_configs`` of `make`.
         meta_parameters: those of ``premake``'s parameters that are chosen here. A caller in C gives all
             others as integers, element types as ``NINETOOTHED_FLOAT16``. Of configurations that differ
-            in meta parameters and options alone, the first is built.
+            in meta parameters and options alone, the fastest by the estimate is built, for the last
+            target.
         caller: ``"cuda"``.
         kernel_name: of the C function, ``launch_<kernel_name>``.
         output_dir: where the folder is; by default in the cache.
@@ -85,22 +86,27 @@ def build(
         ArgumentError: a configuration does not fit, or something of the calls is not declared.
     """
     _check_caller(caller)
-    chosen: dict[Choice, Configuration] = {}
+    candidates: dict[Choice, list[Configuration]] = {}
     for configuration in configurations(premake, configs):
-        chosen.setdefault(choice_of(configuration, tuple(meta_parameters or ())), configuration)
+        choice = choice_of(configuration, tuple(meta_parameters or ()))
+        candidates.setdefault(choice, []).append(configuration)
+    targets = compiling.checked_targets(targets)
     kernels: list[tuple[str, Definition, dict[str, Any]]] = []
     name = kernel_name
-    for number, configuration in enumerate(chosen.values()):
-        arrangement, application, tensors = premake(**configuration.arguments)
-        name = name or default_name(arrangement, application)
-        definition = definition_of(
-            arrangement, application, tensors, name, **_options(configuration.options)
-        )
-        kernels.append((f"{name}_{number}", definition, dict(configuration.arguments)))
+    for number, alike in enumerate(candidates.values()):
+        made = []
+        for configuration in alike:
+            arrangement, application, tensors = premake(**configuration.arguments)
+            name = name or default_name(arrangement, application)
+            definition = definition_of(
+                arrangement, application, tensors, name, **_options(configuration.options)
+            )
+            made.append((f"{name}_{number}", definition, dict(configuration.arguments)))
+        kernels.append(compiling.fastest(made, targets[-1]))
     assert name is not None
-    units = compiling.units(kernels, compiling.checked_targets(targets), progress)
+    units = compiling.units(kernels, targets, progress)
     same_interface(units)
-    return _written(name, list(zip(chosen, units, strict=True)), output_dir, is_portable)
+    return _written(name, list(zip(candidates, units, strict=True)), output_dir, is_portable)
 
 
 def make_ahead(

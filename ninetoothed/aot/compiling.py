@@ -94,6 +94,20 @@ def units(
     return [_unit(plan, compiled) for plan in plans]
 
 
+def fastest(
+    kernels: Sequence[tuple[str, Definition, dict[str, Any]]], target: str
+) -> tuple[str, Definition, dict[str, Any]]:
+    """The kernel that a target runs fastest by the estimate; of equals the first."""
+    if len(kernels) == 1:
+        return kernels[0]
+
+    def seconds(given: tuple[str, Definition, dict[str, Any]]) -> float:
+        _, kernel, constants = given
+        return backend().edition(kernel, fixed_of(kernel, constants), target).seconds
+
+    return min(kernels, key=seconds)
+
+
 def _workers() -> int:
     return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 1)
 

@@ -124,12 +124,14 @@ class Edition:
         known: the values of the constexpr and meta symbols.
         num_warps, num_stages: of its programs.
         variants: the one that assumes most first, the one that assumes nothing last.
+        seconds: of a large call, by the estimate; infinite where none can be made.
     """
 
     known: Mapping[Symbol, int]
     num_warps: int
     num_stages: int
     variants: tuple[Variant, ...]
+    seconds: float
 
     @property
     def interface(self) -> tuple[Any, ...]:

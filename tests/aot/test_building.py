@@ -187,6 +187,36 @@ def test_meta_parameters_are_not_the_caller_s(tmp_path: Path) -> None:
     assert "int dtype);" in (tmp_path / "silu.h").read_text()
 
 
+def test_of_what_the_caller_does_not_choose_the_fastest_is_built(tmp_path: Path) -> None:
+    """By the estimate, in whatever order they are given: a program of 32 elements is slow."""
+    sizes = (32, 2048)
+    for number, order in enumerate((sizes, sizes[::-1])):
+        configs = [((ninetoothed.float16,), {"BLOCK_SIZE": size}, {}) for size in order]
+        made = built("silu", tmp_path / str(number), configs, meta_parameters=("BLOCK_SIZE",))
+        assert "2048" in made.units[0].editions[0].variants[0].source
+
+
+def test_what_is_equal_is_compiled_once(tmp_path: Path) -> None:
+    """Two configurations whose kernels differ in nothing but the name that a caller chooses by."""
+
+    def premake(number: int) -> Any:
+        return premake_silu()
+
+    done: list[tuple[int, int]] = []
+    configs = [((number,), {}, {"num_warps": 4}) for number in range(3)]
+    with labelled():
+        made = build(
+            premake,
+            configs,
+            kernel_name="silu",
+            output_dir=tmp_path,
+            targets=("sm_90",),
+            progress=lambda *counts: done.append(counts),
+        )
+    assert len(made.units) == 3
+    assert done[-1] == (5, 5)
+
+
 @pytest.mark.parametrize(
     ("configs", "text"),
     [

@@ -39,14 +39,10 @@ typedef void *handle;
 /* CUDA's and HIP's functions differ in their names alone, as far as they are used here. */
 typedef struct {
   int is_hip;
-  int (*init)(unsigned);
-  int (*device_count)(int *);
+  int (*init)(unsigned), (*device_count)(int *);
   int (*error_string)(int, const char **);
-  int (*context_current)(handle *);
-  int (*context_set)(handle);
-  int (*context_device)(int *);
-  int (*primary_retain)(handle *, int);
-  int (*set_device)(int);
+  int (*context_current)(handle *), (*context_set)(handle), (*context_device)(int *);
+  int (*primary_retain)(handle *, int), (*set_device)(int);
   int (*device_attribute)(int *, int, int);
   int (*pointer_attribute)(void *, int, uint64_t);
   int (*module_load)(handle *, const void *);
@@ -56,13 +52,8 @@ typedef struct {
 } nt_driver;
 
 /* Of cuda.h. */
-enum {
-  DEVICE_CAPABILITY_MAJOR = 75,
-  DEVICE_CAPABILITY_MINOR = 76,
-  POINTER_DEVICE_ORDINAL = 9,
-  FUNCTION_MOST_SHARED_MEMORY = 8,
-  STATIC_SHARED_MEMORY_LIMIT = 48 * 1024
-};
+enum { DEVICE_CAPABILITY_MAJOR = 75, DEVICE_CAPABILITY_MINOR = 76, POINTER_DEVICE_ORDINAL = 9 };
+enum { FUNCTION_MOST_SHARED_MEMORY = 8, STATIC_SHARED_MEMORY_LIMIT = 48 * 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static nt_driver the_driver;
@@ -76,32 +67,19 @@ typedef struct {
 #define SYMBOL(name, member) {name, offsetof(nt_driver, member)}
 
 static const nt_symbol cuda_symbols[] = {
-    SYMBOL("cuInit", init),
-    SYMBOL("cuDeviceGetCount", device_count),
-    SYMBOL("cuGetErrorString", error_string),
-    SYMBOL("cuCtxGetCurrent", context_current),
-    SYMBOL("cuCtxSetCurrent", context_set),
-    SYMBOL("cuCtxGetDevice", context_device),
-    SYMBOL("cuDevicePrimaryCtxRetain", primary_retain),
-    SYMBOL("cuDeviceGetAttribute", device_attribute),
-    SYMBOL("cuPointerGetAttribute", pointer_attribute),
-    SYMBOL("cuModuleLoadData", module_load),
-    SYMBOL("cuModuleGetFunction", module_function),
-    SYMBOL("cuFuncSetAttribute", function_attribute),
-    SYMBOL("cuLaunchKernel", launch),
-    {NULL, 0},
+    SYMBOL("cuInit", init), SYMBOL("cuDeviceGetCount", device_count), SYMBOL("cuGetErrorString", error_string),
+    SYMBOL("cuCtxGetCurrent", context_current), SYMBOL("cuCtxSetCurrent", context_set),
+    SYMBOL("cuCtxGetDevice", context_device), SYMBOL("cuDevicePrimaryCtxRetain", primary_retain),
+    SYMBOL("cuDeviceGetAttribute", device_attribute), SYMBOL("cuPointerGetAttribute", pointer_attribute),
+    SYMBOL("cuModuleLoadData", module_load), SYMBOL("cuModuleGetFunction", module_function),
+    SYMBOL("cuFuncSetAttribute", function_attribute), SYMBOL("cuLaunchKernel", launch), {NULL, 0},
 };
 
 static const nt_symbol hip_symbols[] = {
-    SYMBOL("hipInit", init),
-    SYMBOL("hipGetDeviceCount", device_count),
-    SYMBOL("hipDrvGetErrorString", error_string),
-    SYMBOL("hipGetDevice", context_device),
-    SYMBOL("hipSetDevice", set_device),
-    SYMBOL("hipModuleLoadData", module_load),
-    SYMBOL("hipModuleGetFunction", module_function),
-    SYMBOL("hipModuleLaunchKernel", launch),
-    {NULL, 0},
+    SYMBOL("hipInit", init), SYMBOL("hipGetDeviceCount", device_count), SYMBOL("hipDrvGetErrorString", error_string),
+    SYMBOL("hipGetDevice", context_device), SYMBOL("hipSetDevice", set_device),
+    SYMBOL("hipModuleLoadData", module_load), SYMBOL("hipModuleGetFunction", module_function),
+    SYMBOL("hipModuleLaunchKernel", launch), {NULL, 0},
 };
 
 static int open_driver(const char *library, const nt_symbol *symbols, nt_driver *into) {
@@ -109,10 +87,7 @@ static int open_driver(const char *library, const nt_symbol *symbols, nt_driver 
   if (!opened) return NT_ERROR_NO_DRIVER;
   for (; symbols->name; symbols++) {
     handle found = dlsym(opened, symbols->name);
-    if (!found) {
-      /* The library stays: what it began when it was loaded, it may not survive the end of. */
-      return nt_refuse(NT_ERROR_SYMBOL, "%s has no %s", library, symbols->name);
-    }
+    if (!found) return nt_refuse(NT_ERROR_SYMBOL, "%s has no %s", library, symbols->name);
     memcpy((char *)into + symbols->place, &found, sizeof found);
   }
   const int result = into->init(0);
@@ -208,15 +183,11 @@ static int current(const nt_driver *known, const char *name, const nt_tensor *co
   if ((result = known->context_current(context))) return driver_failed(known, result, name, "no current context");
   if (*context) return 0;
   for (int i = 0; i < count; i++) {
-    if (tensors[i]->device_id != NT_ANY) {
-      ordinal = tensors[i]->device_id;
-      break;
-    }
-    int of_pointer = 0;
-    if (tensors[i]->data && !known->pointer_attribute(&of_pointer, POINTER_DEVICE_ORDINAL, (uint64_t)(uintptr_t)tensors[i]->data)) {
-      ordinal = of_pointer;
-      break;
-    }
+    int of_tensor = tensors[i]->device_id;
+    const uint64_t address = (uint64_t)(uintptr_t)tensors[i]->data;
+    if (of_tensor == NT_ANY && (!address || known->pointer_attribute(&of_tensor, POINTER_DEVICE_ORDINAL, address))) continue;
+    ordinal = of_tensor;
+    break;
   }
   if ((result = known->primary_retain(context, ordinal))) return driver_failed(known, result, name, "its device has no context");
   if ((result = known->context_set(*context))) return driver_failed(known, result, name, "its device's context cannot be made current");
@@ -275,8 +246,7 @@ static int choose_target(const nt_driver *known, nt_kernel *kernel, handle conte
   if (result) return driver_failed(known, result, kernel->name, "the context has no device");
   const nt_target *target = NULL;
   nt_loaded *made = NULL;
-  if (known->is_hip) {
-    /* Which binary a device runs, its driver knows best. */
+  if (known->is_hip) { /* Which binary a device runs, its driver knows best. */
     result = NT_ERROR_NO_IMAGE;
     for (int i = 0; i < kernel->target_count && result; i++) {
       if (kernel->targets[i].format != NT_HSACO) continue;
@@ -299,8 +269,7 @@ static int choose_target(const nt_driver *known, nt_kernel *kernel, handle conte
   }
   if (!made) return nt_refuse(NT_ERROR_MEMORY, "kernel `%s`: the host's memory is exhausted", kernel->name);
   made->next = atomic_load_explicit(&kernel->loaded, memory_order_relaxed);
-  atomic_store_explicit(&kernel->loaded, made, memory_order_release);
-  *found = made;
+  atomic_store_explicit(&kernel->loaded, *found = made, memory_order_release);
   return 0;
 }
 
@@ -308,9 +277,8 @@ static int find_in(const nt_driver *known, nt_kernel *kernel, handle context, nt
   *found = look_up(kernel, context);
   if (*found) return 0;
   pthread_mutex_lock(&lock);
-  int result = 0;
   *found = look_up(kernel, context);
-  if (!*found) result = choose_target(known, kernel, context, found);
+  const int result = *found ? 0 : choose_target(known, kernel, context, found);
   pthread_mutex_unlock(&lock);
   return result;
 }

@@ -6,6 +6,7 @@ whose sizes depend on each other may, each meta symbol gets a value in the middl
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.planning import space
@@ -31,15 +32,18 @@ _MIDDLE = 64
 _NUM_STAGES = 3
 
 
-def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> Config:
-    """A configuration for calls of any size."""
+def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Config, float]:
+    """A configuration for calls of any size, and the seconds that a large one is estimated to take."""
     call = _call(kernel, fixed)
     try:
-        return space.plainly_ranked(kernel, call, Estimator(kernel, call, limits))[0]
+        estimator = Estimator(kernel, call, limits)
+        best = space.plainly_ranked(kernel, call, estimator)[0]
+        return best, estimator.seconds(best)
     except (ArrangementError, ArgumentError):
         chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
         warps = _first(kernel.num_warps) or space.usual_warps(kernel, call, chosen)
-        return Config(tuple(chosen.items()), warps, _first(kernel.num_stages) or _NUM_STAGES)
+        stages = _first(kernel.num_stages) or _NUM_STAGES
+        return Config(tuple(chosen.items()), warps, stages), math.inf
 
 
 def _first(given: Integers) -> int | None:

@@ -73,7 +73,7 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
             )
     _check_known(kernel)
     limits: DeviceLimits = limits_of(target)
-    config = choose(kernel, fixed, limits)
+    config, seconds = choose(kernel, fixed, limits)
     known: dict[Symbol, int] = {
         symbol: config[kernel.names[symbol]] for symbol in kernel.meta_symbols
     }
@@ -92,7 +92,7 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
             continue
         found.append(replace(variant, added=added))
         added = ()
-    return Edition(known, config.num_warps, config.num_stages, tuple(reversed(found)))
+    return Edition(known, config.num_warps, config.num_stages, tuple(reversed(found)), seconds)
 
 
 def _check_known(kernel: Definition) -> None:
