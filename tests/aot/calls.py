@@ -99,7 +99,7 @@ def random_call(name: str, unit: Unit, source: random.Random) -> dict[str, Any]:
     for parameter in unit.parameters:
         if parameter.kind == "tensor":
             shape = shapes[parameter.name]
-            if source.random() < 0.03:
+            if source.random() < 0.05:
                 dim = source.randrange(len(shape))
                 if (
                     unit.kernel.program.parameter(parameter.name).source.shape[dim].__class__

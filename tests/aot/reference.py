@@ -9,8 +9,10 @@ from typing import Any
 
 from ninetoothed.aot.unit import Unit
 from ninetoothed.backends.triton.runtime.launch_record import packed
-from ninetoothed.errors import ArrangementError
+from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.kernels.ahead import Aligned, Condition, Edition
+from ninetoothed.kernels.call import Argument, Call
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
@@ -120,6 +122,21 @@ def chosen(edition: Edition, values: Mapping[Symbol, int], arguments: Mapping[st
             break
         best = place
     return best
+
+
+def has_meeting_refused(unit: Unit, edition: Edition, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call from Python is refused, since where tiles meet they have not the same elements."""
+    values = environment(unit, edition, arguments)
+    tensors = {
+        p.name: Argument(arguments[p.name].shape, arguments[p.name].strides, p.dtype)
+        for p in unit.kernel.tensor_parameters
+    }
+    call = Call(tensors, {}, unit.fixed.constants)
+    try:
+        check_meetings(unit.kernel, call, values, unit.kernel.verified_grid(values))
+    except ArgumentError:
+        return True
+    return False
 
 
 def launch_of(unit: Unit, edition: Edition, arguments: Mapping[str, Any]) -> Launch | None:
