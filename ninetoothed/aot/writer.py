@@ -202,7 +202,7 @@ class Source:
         yield ""
 
     def _arrangement(self, edition: Edition) -> Iterator[str]:
-        found = requirements(self._unit.kernel.arrangement)
+        found = requirements(self._unit.kernel.arrangement, self._unit.fixed.dtypes)
         yield from self._asked(found, edition, "NT_ERROR_ARRANGEMENT")
 
     def _meetings(self, edition: Edition) -> Iterator[str]:

@@ -4,15 +4,25 @@ same of numbers, and refuses them with a better message. For who asks where ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum, minimum
 from ninetoothed.symbols.simplify import difference, product, simplify
 from ninetoothed.tensors.arrange import Arrangement
+from ninetoothed.tensors.grids import Places
 from ninetoothed.tensors.level import Level
-from ninetoothed.tensors.metaops import Expand, Flatten, Index, MetaOperation, Pad, Squeeze, Tile
+from ninetoothed.tensors.metaops import (
+    Expand,
+    Flatten,
+    Index,
+    MetaOperation,
+    Pad,
+    Shape,
+    Squeeze,
+    Tile,
+)
 
 
 @dataclass(frozen=True)
@@ -38,19 +48,40 @@ class Requirement:
         return None if is_certain else replace(self, expression=known)
 
 
-def requirements(arrangement: Arrangement) -> Iterator[Requirement]:
-    """All that must hold, what holds for every size too."""
-    for parameter in arrangement.parameters:
-        if parameter.kind != "tensor" or parameter.tensor is None:
+def requirements(
+    arrangement: Arrangement, touched: Collection[str] | None = None
+) -> Iterator[Requirement]:
+    """All that must hold, what holds for every size too.
+
+    Args:
+        touched: the tensors that take part, by default all.
+    """
+    for parameter in arrangement.tensors:
+        name, tensor = parameter.name, parameter.tensor
+        if tensor is None or (touched is not None and name not in touched):
             continue
-        for operation in _operations(parameter.tensor):
+        for operation in _operations(tensor):
             for expression, low, high, text in _of(operation):
-                yield Requirement(parameter.name, as_symbol(simplify(expression)), low, high, text)
-        for dim, (size, shared) in enumerate(zip(parameter.levels[0], arrangement.grid)):
-            apart = difference(maximum(size, 0), maximum(shared, 0))
-            if apart != 0:
-                text = f"the outermost shapes must be the same, in dimension {dim} too"
-                yield Requirement(parameter.name, as_symbol(apart), 0, 0, text)
+                yield Requirement(name, as_symbol(simplify(expression)), low, high, text)
+        for own, shared in _pairs(parameter.levels[0], arrangement.grid, arrangement.places[name]):
+            apart = difference(maximum(own, 0), maximum(shared, 0))
+            text = f"the outermost shapes must be the same: {own} must be {shared}"
+            yield Requirement(name, as_symbol(apart), 0, 0, text)
+
+
+def _pairs(shape: Shape, grid: Shape, placed: Places) -> Iterator[tuple[Expression, Expression]]:
+    """The sizes of an outermost shape and of the grid that are the same, as `grids.agrees` has it.
+
+    Where it shows only in a call which dimensions are of size 1, the number of elements is.
+    """
+    if placed is None:
+        yield product(shape), product(grid)
+        return
+    for size, dim in zip(shape, placed):
+        yield size, 1 if dim is None else grid[dim]
+    for dim, size in enumerate(grid):
+        if dim not in placed:
+            yield size, 1
 
 
 def _operations(tensor: Level) -> Iterator[MetaOperation]:

@@ -37,7 +37,7 @@ def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Conf
     call = _call(kernel, fixed)
     try:
         estimator = Estimator(kernel, call, limits)
-        best = space.plainly_ranked(kernel, call, estimator)[0]
+        (best, *_), _ = space.plainly_ranked(kernel, call, estimator)
         return best, estimator.seconds(best)
     except (ArrangementError, ArgumentError):
         chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
