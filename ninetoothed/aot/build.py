@@ -15,8 +15,8 @@ from ninetoothed.aot.unit import Unit, same_interface
 from ninetoothed.aot.writer import Source, suffix_of
 from ninetoothed.cache import directory
 from ninetoothed.errors import ArgumentError, caller_location
-from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.making import definition_of
+from ninetoothed.kernels.definition import Specializations
+from ninetoothed.kernels.making import specializations_of
 from ninetoothed.kernels.naming import default_name
 
 #: What every folder has: C sources of this package.
@@ -91,17 +91,17 @@ def build(
         choice = choice_of(configuration, tuple(meta_parameters or ()))
         candidates.setdefault(choice, []).append(configuration)
     targets = compiling.checked_targets(targets)
-    kernels: list[tuple[str, Definition, dict[str, Any]]] = []
+    kernels: list[compiling.Named] = []
     name = kernel_name
     for number, alike in enumerate(candidates.values()):
         made = []
         for configuration in alike:
             arrangement, application, tensors = premake(**configuration.arguments)
             name = name or default_name(arrangement, application)
-            definition = definition_of(
+            specializations = specializations_of(
                 arrangement, application, tensors, name, **_options(configuration.options)
             )
-            made.append((f"{name}_{number}", definition, dict(configuration.arguments)))
+            made.append((f"{name}_{number}", specializations, dict(configuration.arguments)))
         kernels.append(compiling.fastest(made, targets[-1]))
     assert name is not None
     units = compiling.units(kernels, targets, progress)
@@ -110,15 +110,16 @@ def build(
 
 
 def make_ahead(
-    definition: Definition,
+    specializations: Specializations,
     output_dir: Any = None,
     targets: Sequence[str] | None = None,
     is_portable: bool = False,
 ) -> Built:
     """`make` with ``caller="cuda"``: one kernel, compiled ahead of time; see `build`."""
-    kernels = [(definition.name, definition, dict[str, Any]())]
+    name = specializations.declaration.name
+    kernels = [(name, specializations, dict[str, Any]())]
     units = compiling.units(kernels, compiling.checked_targets(targets))
-    return _written(definition.name, [(None, units[0])], output_dir, is_portable)
+    return _written(name, [(None, units[0])], output_dir, is_portable)
 
 
 def _check_caller(caller: str) -> None:

@@ -13,10 +13,14 @@ from ninetoothed.aot.unit import Binaries, Unit, fixed_of
 from ninetoothed.backends.base import Backend
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
-from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.definition import Definition, Specializations
 
 #: What is built for where nobody says: devices of these and all later ones of CUDA run it.
 TARGETS = ("sm_80", "sm_90")
+
+
+#: The name of a kernel's functions, the kernel, values of its constants.
+Named = tuple[str, Specializations, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -60,17 +64,16 @@ def checked_targets(targets: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def units(
-    kernels: Sequence[tuple[str, Definition, dict[str, Any]]],
+    kernels: Sequence[Named],
     targets: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Unit]:
     """Each kernel compiled for each target.
 
     Args:
-        kernels: the name of its functions, the kernel, values of its constants.
         progress: called with how much is compiled, and of how much.
     """
-    plans = [_planned(name, kernel, given, targets) for name, kernel, given in kernels]
+    plans = [_planned(*named, targets) for named in kernels]
     first = _first_of_cuda(targets)
     wanted: dict[tuple[Any, str], Variant] = {}
     for plan in plans:
@@ -94,16 +97,14 @@ def units(
     return [_unit(plan, compiled) for plan in plans]
 
 
-def fastest(
-    kernels: Sequence[tuple[str, Definition, dict[str, Any]]], target: str
-) -> tuple[str, Definition, dict[str, Any]]:
+def fastest(kernels: Sequence[Named], target: str) -> Named:
     """The kernel that a target runs fastest by the estimate; of equals the first."""
     if len(kernels) == 1:
         return kernels[0]
 
-    def seconds(given: tuple[str, Definition, dict[str, Any]]) -> float:
-        _, kernel, constants = given
-        return backend().edition(kernel, fixed_of(kernel, constants), target).seconds
+    def seconds(given: Named) -> float:
+        _, specializations, constants = given
+        return backend().edition(*fixed_of(specializations, constants), target).seconds
 
     return min(kernels, key=seconds)
 
@@ -116,8 +117,10 @@ def _first_of_cuda(targets: Sequence[str]) -> str | None:
     return next((target for target in targets if target.startswith("sm_")), None)
 
 
-def _planned(name: str, kernel: Definition, given: dict[str, Any], targets: Sequence[str]) -> _Plan:
-    fixed = fixed_of(kernel, given)
+def _planned(
+    name: str, specializations: Specializations, given: dict[str, Any], targets: Sequence[str]
+) -> _Plan:
+    kernel, fixed = fixed_of(specializations, given)
     editions: list[Edition] = []
     by_target: dict[str, tuple[int, Edition]] = {}
     for target in targets:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ninetoothed.errors import ArgumentError, Location
 from ninetoothed.kernels.ahead import Edition, Fixed, Image
-from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.definition import Declaration, Definition, Specializations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.tensors.arrange import NO_VALUE, Parameter
 
@@ -58,8 +58,10 @@ class Unit:
         return self.fixed.dtypes.get(parameter.name)
 
 
-def fixed_of(kernel: Definition, given: Mapping[str, Any]) -> Fixed:
-    """What is fixed of all calls: what was declared, and what is given.
+def fixed_of(
+    specializations: Specializations, given: Mapping[str, Any]
+) -> tuple[Definition, Fixed]:
+    """The kernel with what is fixed of all its calls: what was declared, and what is given.
 
     Args:
         given: values of constants by name.
@@ -67,25 +69,26 @@ def fixed_of(kernel: Definition, given: Mapping[str, Any]) -> Fixed:
     Raises:
         ArgumentError: an element type or a constant is missing.
     """
+    declaration = specializations.declaration
     constants: dict[str, Any] = {}
-    for parameter in kernel.parameters:
+    for parameter in declaration.parameters:
         if parameter.kind == "constant":
             constants[parameter.name] = parameter.value
         elif parameter.kind == "constexpr":
             value = given.get(parameter.name, parameter.value)
             if value is NO_VALUE:
-                raise _missing(kernel, parameter.name, "Tensor(0, constexpr=True, value=…)")
+                raise _missing(declaration, parameter.name, "Tensor(0, constexpr=True, value=…)")
             constants[parameter.name] = value
-    for symbol in kernel.symbols:
-        name, leaf = kernel.names[symbol], symbol.leaf
+    for symbol in declaration.symbols:
+        name, leaf = declaration.names[symbol], symbol.leaf
         if name in given:
             constants[name] = given[name]
         elif leaf.lower_bound is not None and leaf.lower_bound == leaf.upper_bound:
             constants[name] = leaf.lower_bound
         else:
-            raise _missing(kernel, name, "a number in the arrangement, or shape=(None, 4096)")
-    bound = {p.name: constants[p.name] for p in kernel.call_parameters if p.name in constants}
-    untouched = kernel.untouched(bound)
+            raise _missing(declaration, name, "a number in the arrangement, or shape=(None, 4096)")
+    kernel = specializations.of(constants)
+    untouched = {p.name for p in kernel.tensor_parameters} - kernel.program.touched()
     dtypes: dict[str, DType] = {}
     for parameter in kernel.parameters:
         if parameter.kind not in ("tensor", "scalar") or parameter.name in untouched:
@@ -98,10 +101,10 @@ def fixed_of(kernel: Definition, given: Mapping[str, Any]) -> Fixed:
                 _location(kernel),
             )
         dtypes[parameter.name] = parameter.dtype
-    return Fixed(dtypes, constants)
+    return kernel, Fixed(dtypes, constants)
 
 
-def _missing(kernel: Definition, name: str, example: str) -> ArgumentError:
+def _missing(kernel: Declaration, name: str, example: str) -> ArgumentError:
     return ArgumentError(
         f"kernel `{kernel.name}`: `{name}` is a compile-time constant, and ahead of time no call gives "
         f"its value. Declare it, as {example}",
@@ -109,7 +112,7 @@ def _missing(kernel: Definition, name: str, example: str) -> ArgumentError:
     )
 
 
-def _location(kernel: Definition) -> Location:
+def _location(kernel: Declaration) -> Location:
     code = kernel.application.__code__
     return Location(code.co_filename, code.co_firstlineno)
 

@@ -1,19 +1,37 @@
 """What `make` knows of a kernel: arrangement, program, parameters and names.
 
-A `Definition` never changes. It is what analyses, emission and tuning take; it knows no frontend, no
-backend, no plan and no device.
+A `Declaration` is a kernel whose compile-time constants are still open. They decide what the application
+means, so that it has a `Definition` for each value of them. Neither ever changes what it says. A
+`Definition` is what analyses, emission and tuning take; it knows no frontend, no backend, no plan and
+no device.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ninetoothed import threads
-from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
+from ninetoothed.errors import (
+    ApplicationError,
+    ArgumentError,
+    ArrangementError,
+    Location,
+    NineToothedError,
+    caller_location,
+)
 from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
-from ninetoothed.kernels.naming import all_symbols, named_symbols, written_symbols
+from ninetoothed.kernels.exact import exact
+from ninetoothed.kernels.naming import (
+    all_symbols,
+    named_symbols,
+    names_in,
+    symbols_in,
+    written_symbols,
+)
 from ninetoothed.parsing import parse
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -25,37 +43,36 @@ if TYPE_CHECKING:
 
 Integers = int | Sequence[int] | None
 
+Result = TypeVar("Result")
+
+#: Past so many values of a kernel's constants the definitions used longest ago go.
+MOST_DEFINITIONS = 64
+
 
 @dataclass(frozen=True, eq=False)
-class Definition:
-    """A kernel without a device.
+class Declaration:
+    """A kernel without a device, whatever its constants are.
 
     Attributes:
         name: the kernel's name.
         application: the user's function.
         arrangement: parameters, grid and accesses.
-        program: what one program does.
         symbols: the constexpr symbols that a call gives, after the parameters.
         meta_symbols: the symbols that the tuner chooses.
         names: how each symbol, size and stride is called in generated code.
         num_warps, num_stages: what the tuner may choose from; None where that is open.
         max_num_configs: how many configurations the tuner may consider; None for all.
-        is_optimized: whether the passes have run over the program.
-        answers: of `analysis`.
     """
 
     name: str
     application: Callable[..., Any]
     arrangement: Arrangement
-    program: Program
     symbols: tuple[Symbol, ...]
     meta_symbols: tuple[Symbol, ...]
     names: Mapping[Symbol, str]
     num_warps: Integers = None
     num_stages: Integers = None
     max_num_configs: int | None = None
-    is_optimized: bool = False
-    answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -93,11 +110,9 @@ class Definition:
         }
 
     @threads.cached_property
-    def optimized(self) -> Program:
-        """The program after all passes."""
-        from ninetoothed import passes
-
-        return self.program if self.is_optimized else passes.run(self.program)
+    def constants(self) -> tuple[str, ...]:
+        """The parameters that are compile-time constants given at the call."""
+        return tuple(p.name for p in self.call_parameters if p.kind == "constexpr")
 
     def environment(self, call: Call) -> dict[Symbol, int]:
         """The value of every size, stride and constexpr symbol in this call."""
@@ -116,50 +131,138 @@ class Definition:
             values[symbol] = call.constants[self.names[symbol]]
         return values
 
-    def verified_grid(
-        self, environment: Mapping[Symbol, int], call: Call | None = None
-    ) -> tuple[int, ...]:
-        """The grid for these values of all sizes and symbols.
 
-        Args:
-            call: whose constants decide what is touched; by default all that may be.
+@dataclass(frozen=True, eq=False)
+class Definition(Declaration):
+    """A kernel without a device, and what it does.
+
+    Attributes:
+        program: what one program does.
+        is_optimized: whether the passes have run over the program.
+        answers: of `analysis`.
+    """
+
+    program: Program = field(kw_only=True)
+    is_optimized: bool = False
+    answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @threads.cached_property
+    def optimized(self) -> Program:
+        """The program after all passes."""
+        from ninetoothed import passes
+
+        return self.program if self.is_optimized else passes.run(self.program)
+
+    def verified_grid(self, environment: Mapping[Symbol, int]) -> tuple[int, ...]:
+        """The grid for these values of all sizes and symbols.
 
         Raises:
             ArrangementError: the meta-operations do not fit these sizes, or the outermost shapes
                 differ.
         """
         try:
-            touched = self._touched if call is None else self.touched(call.constants)
             return self.arrangement.verify(
-                lambda e: int(as_symbol(e).evaluate(environment)), touched
+                lambda e: int(as_symbol(e).evaluate(environment)), self.arranged
             )
         except ArrangementError as error:
             # An operation points at the arrangement; without that, point at the call.
             location = error.location or caller_location()
             raise ArrangementError(f"kernel `{self.name}`: {error.message}", location) from None
 
-    def touched(self, bound: Mapping[str, Any]) -> frozenset[str]:
-        """The tensor parameters that the program, with these constants, touches."""
-        constants = {p.name: bound[p.name] for p in self.call_parameters if p.kind == "constexpr"}
-        return self.program.touched(constants) if constants else self._touched
+    @threads.cached_property
+    def arranged(self) -> frozenset[str]:
+        """The tensor parameters that take part in the rule of arrangement."""
+        return self.program.arranged
 
     @threads.cached_property
-    def _touched(self) -> frozenset[str]:
-        return self.program.touched()
-
-    @threads.cached_property
-    def touched_parameters(self) -> tuple[Parameter, ...]:
-        """The tensor parameters that the program may touch: the others' tiles are no matter."""
-        return tuple(p for p in self.tensor_parameters if p.name in self._touched)
+    def arranged_parameters(self) -> tuple[Parameter, ...]:
+        """The tensor parameters that take part in it: the others' tiles are no matter."""
+        return tuple(p for p in self.tensor_parameters if p.name in self.arranged)
 
     @threads.cached_property
     def by_number(self) -> Definition:
         """The same kernel, right where dimensions of size 1 stand anywhere in the outermost shapes."""
         return replace(self, arrangement=self.arrangement.by_number())
 
-    def untouched(self, bound: Mapping[str, Any]) -> frozenset[str]:
-        """The tensor parameters that the program, with these constants, does not touch."""
-        return frozenset(p.name for p in self.tensor_parameters) - self.touched(bound)
+    def fitting(self, use: Callable[[Definition], Result]) -> Result:
+        """What is made of the definition; where shapes do not fit it, of the one by number.
+
+        The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
+        """
+        try:
+            return use(self)
+        except ArrangementError as error:
+            with contextlib.suppress(ArrangementError):
+                return use(self.by_number)
+            raise error
+
+    @threads.cached_property
+    def untouched(self) -> frozenset[str]:
+        """The tensor parameters that the program does not touch."""
+        return frozenset(p.name for p in self.tensor_parameters) - self.program.touched()
+
+
+@dataclass(frozen=True, eq=False)
+class Specializations:
+    """The definitions of a kernel, one for each value of its constants, made when they are asked for.
+
+    Attributes:
+        declaration: what all of them have in common.
+        plain: the one in which the constants are names, decided by the backend's compiler; or why
+            there is none.
+    """
+
+    declaration: Declaration
+    plain: Definition | NineToothedError
+    _known: OrderedDict[Any, Definition] = field(default_factory=OrderedDict, init=False)
+    _lock: Any = field(default_factory=threads.lock, init=False)
+
+    def of(self, constants: Mapping[str, Any]) -> Definition:
+        """The kernel with these constants, which are hashable; parsed once for each.
+
+        Raises:
+            ApplicationError: with these, the application uses what cannot be compiled.
+        """
+        declaration = self.declaration
+        if not declaration.constants and isinstance(self.plain, Definition):
+            return self.plain
+        given = {name: constants[name] for name in declaration.constants}
+        key = tuple((value.__class__, exact(value)) for value in given.values())
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = _parsed(declaration, given)
+                while len(self._known) > MOST_DEFINITIONS:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(key)
+            return self._known[key]
+
+    def fixed(self, constants: Mapping[str, Any]) -> Definition:
+        """The kernel with these constants; if they are not all, that in which all are names.
+
+        Raises:
+            ApplicationError: what the application does depends on a constant that is not given.
+        """
+        if set(self.declaration.constants) <= {*constants}:
+            return self.of(constants)
+        if isinstance(self.plain, Definition):
+            return self.plain
+        names = ", ".join(f"`{name}`" for name in self.declaration.constants)
+        raise ApplicationError(
+            f"What kernel `{self.declaration.name}` does is only known with its constants ({names}), "
+            "which a call gives: it has a program and a source for each value. Give them defaults, "
+            "`Tensor(0, constexpr=True, value=...)`, to see that of the defaults here. Without "
+            f"values: {self.plain.message}",
+            self.plain.location,
+        )
+
+    @property
+    def shown(self) -> Definition:
+        """The kernel with its constants' defaults; without them, that in which they are names.
+
+        Raises:
+            ApplicationError: what the application does depends on a constant that has no default.
+        """
+        return self.fixed(self.declaration.defaults)
 
 
 def define(
@@ -170,7 +273,7 @@ def define(
     num_warps: Integers = None,
     num_stages: Integers = None,
     max_num_configs: int | None = None,
-) -> Definition:
+) -> Specializations:
     """Parses the application and names everything.
 
     Args:
@@ -178,7 +281,8 @@ def define(
 
     Raises:
         ArgumentError: the name or an option is not as it must be.
-        ApplicationError: the application uses what cannot be compiled.
+        ApplicationError: the application uses what cannot be compiled, and has no constants that
+            could make a difference.
         ArrangementError: a size is of a tensor that is not among the arranged ones.
     """
     if not name.isidentifier():
@@ -187,12 +291,18 @@ def define(
     check_choices("num_stages", num_stages)
     check_count("max_num_configs", max_num_configs)
     names = names or {}
-    program = parse(application, arrangement.parameters, name)
-    code = application.__code__
-    location = Location(code.co_filename, code.co_firstlineno)
-    arrangement = arrangement.among(program.always_touched() or program.touched(), location)
-    check_sequences(program, arrangement)
-    found = all_symbols(arrangement, program)
+    parsed: Program | NineToothedError
+    try:
+        parsed = parse(application, arrangement.parameters, name)
+        among = arrangement.among(parsed.arranged, _location(application))
+        check_sequences(parsed, among)
+        found, taken = all_symbols(among, parsed), parsed.names
+    except (ApplicationError, ArrangementError) as error:
+        if not any(parameter.kind == "constexpr" for parameter in arrangement.parameters):
+            raise
+        # Some branch makes no sense for now: it may be one that no value takes.
+        parsed, taken = error, names_in(application)
+        found = list(dict.fromkeys([*all_symbols(arrangement), *symbols_in(application)]))
     tensors = _tensors(arrangement)
     inferred = {s for p in tensors for s in p.source.shape}
     written = [*names, *written_symbols(tensors)]
@@ -202,19 +312,50 @@ def define(
         for s in ordered
         if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
     )
-    _check_sources(name, location, tensors, found)
-    return Definition(
+    _check_sources(name, _location(application), tensors, found)
+    declaration = Declaration(
         name,
         application,
         arrangement,
-        program,
         symbols,
         tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta),
-        named_symbols(found, tensors, names, program),
+        named_symbols(found, tensors, names, {*taken, *(p.name for p in arrangement.parameters)}),
         num_warps,
         num_stages,
         max_num_configs,
     )
+    plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
+    return Specializations(declaration, plain)
+
+
+def _parsed(declaration: Declaration, constants: Mapping[str, Any]) -> Definition:
+    """The kernel with these constants."""
+    parameters = declaration.parameters
+    taken = frozenset(declaration.names.values())
+    program = parse(declaration.application, parameters, declaration.name, constants, taken)
+    definition = _defined(declaration, program)
+    check_sequences(program, definition.arrangement)
+    for symbol in all_symbols(definition.arrangement, program):
+        if symbol not in declaration.names:
+            raise ApplicationError(
+                f"kernel `{declaration.name}` has no `{symbol}` that a call could give: only a helper "
+                "reads it, and only with some constants. Read it in the application itself, or use it "
+                "in the arrangement.",
+                _location(declaration.application),
+            )
+    return definition
+
+
+def _defined(declaration: Declaration, program: Program) -> Definition:
+    shared = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
+    location = _location(declaration.application)
+    shared["arrangement"] = declaration.arrangement.among(program.arranged, location)
+    return Definition(**shared, program=program)
+
+
+def _location(application: Callable[..., Any]) -> Location:
+    code = application.__code__
+    return Location(code.co_filename, code.co_firstlineno)
 
 
 def _tensors(arrangement: Arrangement) -> tuple[Parameter, ...]:

@@ -1,4 +1,4 @@
-"""From an arrangement, an application and tensors to a `Definition`."""
+"""From an arrangement, an application and tensors to the `Specializations` of a kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location
-from ninetoothed.kernels.definition import Definition, Integers, define
+from ninetoothed.kernels.definition import Integers, Specializations, define
 from ninetoothed.kernels.naming import default_name, default_symbols
 from ninetoothed.parsing.source import application_of
 from ninetoothed.symbols.leaf import Fresh
@@ -14,7 +14,7 @@ from ninetoothed.tensors.arrange import arrange
 from ninetoothed.tensors.tensor import Tensor
 
 
-def definition_of(
+def specializations_of(
     arrangement: Callable[..., Any],
     application: Callable[..., Any],
     tensors: Sequence[Any],
@@ -22,7 +22,7 @@ def definition_of(
     num_warps: Integers = None,
     num_stages: Integers = None,
     max_num_configs: int | None = None,
-) -> Definition:
+) -> Specializations:
     """A kernel without a device; see `ninetoothed.make`."""
     application = application_of(application)
     if isinstance(tensors, Tensor):

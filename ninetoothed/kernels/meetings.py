@@ -35,6 +35,9 @@ from ninetoothed.passes.rewriting import Draft
 from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import names_assigned, names_read, operation_of
 from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementStore,
     Mask,
     SourceLoad,
     SourceStore,
@@ -164,6 +167,10 @@ class _Walk(Values):
             if (a, b) not in self.found and a.limits != b.limits:
                 loops = tuple(dict.fromkeys((*self.loops, *uses[0].loops, *uses[1].loops)))
                 self.found[a, b] = Meeting((a, b), is_store, loops, location(node))
+
+    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Marked:
+        """Positions that a program selects may lie beyond on purpose: they are told nothing of."""
+        return Marked(super().elements(node).shape)
 
     def side(self, use: Use, dim: int | None) -> Side:
         found = self.sides.get((use, dim))

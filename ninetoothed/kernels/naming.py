@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ninetoothed.parsing import source
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -77,27 +78,54 @@ def written_symbols(parameters: Sequence[Parameter]) -> list[Symbol]:
     return [symbol for symbol in found if symbol.leaf.role == "symbol"]
 
 
-def all_symbols(arrangement: Arrangement, program: Program) -> list[Symbol]:
+def all_symbols(arrangement: Arrangement, program: Program | None = None) -> list[Symbol]:
     found = dict.fromkeys(symbols_of(arrangement))
-    for node in program.nodes():
+    for node in () if program is None else program.nodes():
+        read: Iterable[Symbol] = ()
         if isinstance(node, SymbolValue):
-            for symbol in as_symbol(node.symbol).leaves():
-                if symbol.leaf.role != "index":
-                    found.setdefault(symbol)
+            read = as_symbol(node.symbol).leaves()
+        elif hasattr(node, "view"):
+            read = node.view.symbols
+        for symbol in read:
+            if symbol.leaf.role != "index":
+                found.setdefault(symbol)
     return list(found)
+
+
+def names_in(function: Any) -> frozenset[str]:
+    """The identifiers of a function's code."""
+    code = function.__code__
+    return frozenset((*code.co_varnames, *code.co_names, *code.co_freevars, *code.co_cellvars))
+
+
+def symbols_in(function: Any) -> list[Symbol]:
+    """The symbols that a function's free names stand for, and what those are made of."""
+    known = {**function.__globals__, **source.read(function).closure}
+    named = (known.get(name) for name in sorted(names_in(function)))
+    return [
+        leaf
+        for symbol in named
+        if isinstance(symbol, Symbol)
+        for leaf in symbol.leaves()
+        if leaf.leaf.role != "index"
+    ]
 
 
 def named_symbols(
     symbols: Sequence[Symbol],
     parameters: Sequence[Parameter],
     defaults: Mapping[Symbol, str],
-    program: Program,
+    names: Collection[str],
 ) -> dict[Symbol, str]:
-    """A name for each symbol: the user's for symbols, the parameter's for sizes and strides."""
+    """A name for each symbol: the user's for symbols, the parameter's for sizes and strides.
+
+    Args:
+        names: what is called otherwise already.
+    """
     sources: dict[int, str] = {}
     for parameter in parameters:
         sources.setdefault(id(parameter.source), parameter.name)
-    taken = set(program.names) | {parameter.name for parameter in program.parameters}
+    taken = set(names)
     named: dict[Symbol, str] = {}
     everything = dict.fromkeys(
         [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @analysis
 def positive_names(kernel: Definition) -> frozenset[Symbol]:
     """The names that are 1 or more in every call: sizes, steps or dilations of tiles."""
-    touched = kernel.program.always_touched()
+    touched = kernel.arranged
     names = [
         value
         for parameter in kernel.tensor_parameters

@@ -20,38 +20,10 @@ if TYPE_CHECKING:
 ALIGNMENT = 16
 
 
-def _check_constants(kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]) -> None:
-    constants = {p.name for p in kernel.call_parameters if p.kind == "constexpr"}
-    constants |= {kernel.names[symbol] for symbol in kernel.symbols}
-    for name in kernel.call_names:
-        # It may change while it stays the same object, and what was compiled for it would not.
-        if name in constants and frontend.owns(type(bound[name])):
-            raise ArgumentError(
-                f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
-                f"{frontend.name}. Give the number that it holds, as `.item()` does."
-            )
-    for parameter in kernel.call_parameters:
-        if parameter.kind != "constexpr":
-            continue
-        try:
-            hash(bound[parameter.name])
-        except TypeError:
-            raise ArgumentError(
-                f"kernel `{kernel.name}`: `{parameter.name}` is a compile-time constant "
-                f"and must be hashable, got {bound[parameter.name]!r}"
-                f"{_as_tuple(bound[parameter.name])}"
-            ) from None
-
-
-def _as_tuple(value: Any) -> str:
-    return f". Give {tuple(value)!r}." if isinstance(value, list) else ""
-
-
 def described(
     kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """What `Kernel.new_plan` wants to know, and what the plan is called with."""
-    _check_constants(kernel, frontend, bound)
     given, values = dict(bound), []
     untouched = _only_sizes_matter(kernel, frontend, bound)
     for parameter in kernel.call_parameters:
@@ -84,7 +56,7 @@ def described(
         if is_jagged:
             offsets = frontend.evaluate("jagged.offsets", value)
             values.append(frontend.evaluate("pointer", offsets))
-    is_beside_float64 = _has_float64(kernel, frontend, given, kernel.untouched(bound))
+    is_beside_float64 = _has_float64(kernel, frontend, given, kernel.untouched)
     for parameter in kernel.call_parameters:
         if parameter.kind == "scalar":
             number = given[parameter.name]
@@ -140,7 +112,7 @@ def _only_sizes_matter(
     kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]
 ) -> frozenset[str]:
     """The tensors that the program does not touch, but for one that says where it runs."""
-    untouched = kernel.untouched(bound)
+    untouched = kernel.untouched
     parameters = {parameter.name: parameter for parameter in kernel.tensor_parameters}
     owned = [name for name in parameters if frontend.owns(type(bound[name]))]
     first = next((name for name in owned if name not in untouched), owned[0])
@@ -226,6 +198,12 @@ def is_stored(kernel: Definition, parameter: Parameter) -> bool:
     return parameter.kind == "tensor" and parameter.name in written(kernel.program)
 
 
+def stored_places(kernel: Definition) -> tuple[int, ...]:
+    """The places among the tensors of those that the program stores to."""
+    tensors = enumerate(kernel.tensor_parameters)
+    return tuple(place for place, parameter in tensors if is_stored(kernel, parameter))
+
+
 def _check_accepted(
     kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
 ) -> None:
@@ -236,15 +214,10 @@ def _check_accepted(
         raise ArgumentError(f"kernel `{kernel.name}`: `{parameter.name}` {why}")
 
 
-def must_be_writable(kernel: Definition, frontend: Frontend, parameter: Parameter) -> bool:
-    """Whether a tensor is stored to, and the frontend has some that may not be."""
-    return frontend.read_only is not None and is_stored(kernel, parameter)
-
-
 def _check_writable(
     kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
 ) -> None:
-    if not must_be_writable(kernel, frontend, parameter):
+    if frontend.read_only is None or not is_stored(kernel, parameter):
         return
     if frontend.evaluate("read_only", value):
         raise ArgumentError(

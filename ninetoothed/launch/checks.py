@@ -17,8 +17,40 @@ from ninetoothed.tensors.metaops import shape_text
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
-    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.kernels.definition import Declaration, Definition
     from ninetoothed.tensors.arrange import Parameter
+
+
+def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the constexpr parameters, in our own terms.
+
+    Args:
+        frontend: that of the call's tensors; None where there is none.
+
+    Raises:
+        ArgumentError: one is a tensor, or not hashable.
+    """
+    names = {*kernel.constants, *(kernel.names[symbol] for symbol in kernel.symbols)}
+    for name in kernel.call_names if frontend is not None else ():
+        # It may change while it stays the same object, and what was compiled for it would not.
+        if name in names and frontend.owns(type(bound[name])):
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{name}` is a compile-time constant, got a tensor of "
+                f"{frontend.name}. Give the number that it holds, as `.item()` does."
+            )
+    for name in kernel.constants:
+        try:
+            hash(bound[name])
+        except TypeError:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{name}` is a compile-time constant and must be "
+                f"hashable, got {bound[name]!r}{_as_tuple(bound[name])}"
+            ) from None
+    return {name: _neutral(frontend, bound[name]) for name in kernel.constants}
+
+
+def _as_tuple(value: Any) -> str:
+    return f". Give {tuple(value)!r}." if isinstance(value, list) else ""
 
 
 def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any]) -> Call:
@@ -33,7 +65,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     scalars = {p.name: given[p.name] for p in kernel.parameters if p.kind == "scalar"}
     tensors: dict[str, Argument] = {}
     devices: dict[str, Device] = {}
-    touched = kernel.touched(given)
+    touched = frozenset(p.name for p in kernel.tensor_parameters) - kernel.untouched
     for parameter in kernel.tensor_parameters:
         shape, strides, dtype, device, alignment = given[parameter.name]
         if dtype is None:
@@ -74,12 +106,12 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     return call
 
 
-def _neutral(frontend: Frontend, constant: Any) -> Any:
+def _neutral(frontend: Frontend | None, constant: Any) -> Any:
     """A constant as it is, a NumPy number as Python's, our element type where it is a framework's."""
     if isinstance(constant, np.generic):
         return constant.item()
     # A number may equal one of a framework's element types, as 4 does Paddle 2.6's float16.
-    if isinstance(constant, (int, float, str)):
+    if frontend is None or isinstance(constant, (int, float, str)):
         return constant
     try:
         return frontend.dtype_of(constant)

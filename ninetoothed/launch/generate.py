@@ -14,10 +14,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.arguments import ALIGNMENT, is_stored, must_be_writable
+from ninetoothed.launch.arguments import ALIGNMENT, stored_places
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
+from ninetoothed.program.written import written
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
@@ -34,6 +36,7 @@ _OWN_NAMES = (
     "exact_",
     "past_32_bits_",
     "stored_",
+    "stored_places_",
     "state_",
     "int",
     "Exception",
@@ -63,6 +66,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["slow_path_"]: slow,
         own["last_"]: [_NO_PLAN],
         own["guard_"]: _guard(kernel, frontend),
+        own["stored_places_"]: slow.stored,
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
         own["past_32_bits_"]: past_32_bits,
@@ -82,24 +86,22 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
 
 def _guard(kernel: Kernel, frontend: Frontend) -> Any:
     """The frontend's guard, which knows what is stored to where it has to tell."""
-    if frontend.guard is None or frontend.stored is None:
+    if frontend.stored is None or frontend.guard is None or kernel.declaration.constants:
         return frontend.guard
-    tensors = [p for p in kernel.definition.call_parameters if p.kind == "tensor"]
-    stored = [place for place, p in enumerate(tensors) if is_stored(kernel.definition, p)]
-    return functools.partial(frontend.guard, stored=stored)
+    return functools.partial(frontend.guard, stored=stored_places(kernel.definition))
 
 
 def _taken_over(
     kernel: Kernel, frontend: Frontend, run: Callable[[Mapping[str, Any]], Any]
 ) -> Callable[..., Any]:
     """A launch function that binds the arguments and leaves the rest to the frontend."""
-    tensors = [parameter.name for parameter in kernel.definition.tensor_parameters]
+    tensors = [parameter.name for parameter in kernel.declaration.tensor_parameters]
     known: set[tuple[type, ...]] = set()
 
     def slow_path(
         arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
     ) -> Any:
-        bound = kernel.bind(*as_given(kernel.definition.call_names, arguments, extra, unknown))
+        bound = kernel.bind(*as_given(kernel.declaration.call_names, arguments, extra, unknown))
         if kernel.frontend_of(bound) is not frontend:
             return kernel.dispatch(**bound)
         # A tensor of nobody's may stand where it is not touched; that is asked each time.
@@ -108,9 +110,9 @@ def _taken_over(
         return run(bound)
 
     own = _own_names(kernel)
-    listed = "".join(f"{name}, " for name in kernel.definition.call_names)
-    classes = "".join(f"{name}.__class__, " for name in kernel.definition.call_names)
-    bound = ", ".join(f"{name!r}: {name}" for name in kernel.definition.call_names)
+    listed = "".join(f"{name}, " for name in kernel.declaration.call_names)
+    classes = "".join(f"{name}.__class__, " for name in kernel.declaration.call_names)
+    bound = ", ".join(f"{name!r}: {name}" for name in kernel.declaration.call_names)
     text = (
         f"def launch({_head(kernel, own)}):\n"
         f"    if ({classes}) not in {own['plans_']} or {own['extra']} or {own['unknown']}:\n"
@@ -128,16 +130,16 @@ def _taken_over(
 
 def _globals(kernel: Kernel) -> dict[str, Any]:
     """What the head of any launch function refers to."""
-    defaults = {f"default_of_{name}": value for name, value in kernel.definition.defaults.items()}
+    defaults = {f"default_of_{name}": value for name, value in kernel.declaration.defaults.items()}
     return {"__name__": __name__, **defaults, "missing_": MISSING}
 
 
 def _head(kernel: Kernel, own: Mapping[str, str]) -> str:
     """The parameters of a launch function."""
-    defaults = kernel.definition.defaults
+    defaults = kernel.declaration.defaults
     defaulted = [
         f"{name}={f'default_of_{name}' if name in defaults else 'missing_'}"
-        for name in kernel.definition.call_names
+        for name in kernel.declaration.call_names
     ]
     return f"{', '.join(defaulted)}, *{own['extra']}, **{own['unknown']}"
 
@@ -178,16 +180,17 @@ class _Reading:
 
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
-    names = kernel.definition.call_names
+    names = kernel.declaration.call_names
     frontend = _apart_from_variables(frontend, kernel)
     own = _own_names(kernel)
     reading = _Reading()
-    for parameter in kernel.definition.call_parameters:
+    stored = _may_be_stored(kernel) if frontend.read_only is not None else ()
+    for parameter in kernel.declaration.call_parameters:
         _read(parameter, frontend, names, own, reading)
-        if must_be_writable(kernel.definition, frontend, parameter):
+        if parameter.name in stored:
             assert frontend.read_only is not None
             reading.depends_on(frontend.read_only.format(x=parameter.name))
-    reading.depends_on(*(kernel.definition.names[symbol] for symbol in kernel.definition.symbols))
+    reading.depends_on(*(kernel.declaration.names[symbol] for symbol in kernel.declaration.symbols))
     if frontend.state is not None:
         state = f"({own['state']} := {own['state_']}({', '.join(reading.tensors)}))"
         reading.depends_on(state, guarded=True)
@@ -226,11 +229,14 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
             f"{_telling(kernel, frontend, own, 8)}"
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
-    compared = [p.name for p in kernel.definition.call_parameters if p.kind == "tensor"]
+    compared = [p.name for p in kernel.declaration.call_parameters if p.kind == "tensor"]
     if frontend.guard_addresses:
-        compared += [_pointer_of(name, kernel.definition.call_names) for name in compared]
+        compared += [_pointer_of(name, kernel.declaration.call_names) for name in compared]
     tensors = ", ".join(compared)
     others = "".join(f"{part}, " for part in reading.others)
+    guarded = tensors
+    if frontend.stored is not None and kernel.declaration.constants:
+        guarded += f", stored={own['stored_places_']}[{key}]"
     # What guards a plan is made when it serves two calls in turn.
     return (
         f"        {own['last']} = {own['last_']}[0]\n"
@@ -240,7 +246,7 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
         f"{_telling(kernel, frontend, own, 12)}"
         f"            if {own['plan']} is {own['last']}:\n"
-        f"                {own['plan']}[3:] = {own['guard_']}({tensors}), ({others})\n"
+        f"                {own['plan']}[3:] = {own['guard_']}({guarded}), ({others})\n"
         f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
     )
@@ -248,16 +254,34 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
 
 def _telling(kernel: Kernel, frontend: Frontend, own: Mapping[str, str], indent: int) -> str:
     """Tells the frontend what is stored to, where a tensor is not a usual one."""
-    stored = [p.name for p in kernel.definition.call_parameters if is_stored(kernel.definition, p)]
-    if frontend.stored is None or frontend.state is None or not stored:
+    tensors = [p.name for p in kernel.declaration.tensor_parameters]
+    if frontend.stored is None or frontend.state is None:
         return ""
-    space, listed = " " * indent, "".join(f"{name}, " for name in stored)
-    return f"{space}if {own['state']}:\n{space}    {own['stored_']}(({listed}))\n"
+    if kernel.declaration.constants:
+        # They decide what is.
+        listed = (
+            f"[({', '.join(tensors)},)[place] for place in {own['stored_places_']}[{own['key']}]]"
+        )
+    else:
+        places = stored_places(kernel.definition)
+        listed = f"({''.join(f'{tensors[place]}, ' for place in places)})"
+        if not places:
+            return ""
+    space = " " * indent
+    return f"{space}if {own['state']}:\n{space}    {own['stored_']}({listed})\n"
+
+
+def _may_be_stored(kernel: Kernel) -> frozenset[str]:
+    """The tensors that the program stores to, or does with some constants."""
+    plain = kernel.specializations.plain
+    if isinstance(plain, Definition):
+        return written(plain.program)
+    return frozenset(p.name for p in kernel.declaration.tensor_parameters)
 
 
 def _is_guarded(kernel: Kernel, frontend: Frontend) -> bool:
     """Whether the frontend compares the kernel's tensors with those of an earlier call."""
-    tensors = [p for p in kernel.definition.call_parameters if p.kind == "tensor"]
+    tensors = [p for p in kernel.declaration.call_parameters if p.kind == "tensor"]
     is_jagged = any(p.source.jagged_dim is not None for p in tensors)
     return frontend.guard is not None and bool(tensors) and not is_jagged
 
@@ -271,16 +295,16 @@ def _own_names(kernel: Kernel) -> dict[str, str]:
     """What each of `_OWN_NAMES` is called where parameters may have the name already."""
     own: dict[str, str] = {}
     for name in _OWN_NAMES:
-        own[name] = _apart(name, {*kernel.definition.call_names, *own.values()})
+        own[name] = _apart(name, {*kernel.declaration.call_names, *own.values()})
     return own
 
 
 def _apart_from_variables(frontend: Frontend, kernel: Kernel) -> Frontend:
     """The frontend, in expressions that use no name that the launch function has a variable of."""
-    variables = {*kernel.definition.call_names, *_own_names(kernel).values()}
-    for name in kernel.definition.call_names:
+    variables = {*kernel.declaration.call_names, *_own_names(kernel).values()}
+    for name in kernel.declaration.call_names:
         variables |= {
-            _apart(f"{name}_{what}", kernel.definition.call_names)
+            _apart(f"{name}_{what}", kernel.declaration.call_names)
             for what in ("pointer", "values", "offsets")
         }
     return frontend.apart_from(variables)

@@ -7,20 +7,19 @@ planned by the backend of the tensors' device.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed import plugins, threads
 from ninetoothed.backends.base import Backend, Plan
 from ninetoothed.cache import write_source
-from ninetoothed.errors import ArgumentError, ArrangementError, near
+from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.call import Call, Device
-from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.launch.arguments import described
-from ninetoothed.launch.checks import checked_call
+from ninetoothed.launch.checks import checked_call, constants_of
 from ninetoothed.launch.generate import generate
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
@@ -28,8 +27,6 @@ from ninetoothed.tensors.arrange import Arrangement
 
 if TYPE_CHECKING:
     from ninetoothed.visualization import Page
-
-Result = TypeVar("Result")
 
 
 class Kernel:
@@ -40,7 +37,8 @@ class Kernel:
     comes back.
 
     Attributes:
-        definition: all that is known without a call.
+        declaration: all that is known whatever the constants are.
+        specializations: the definitions by the constants' values.
     """
 
     # A slot, so that a call reaches the launch function with no step of ours between.
@@ -48,11 +46,15 @@ class Kernel:
     __call__: Callable[..., Any]
 
     def __init__(
-        self, definition: Definition, caller: str | None = None, output_dir: Any = None
+        self,
+        specializations: Specializations,
+        caller: str | None = None,
+        output_dir: Any = None,
     ) -> None:
         if caller is not None:
             plugins.frontend_named(caller)
-        self.definition = definition
+        self.specializations = specializations
+        self.declaration = specializations.declaration
         self.caller = caller
         self.output_dir = output_dir
         self._plan_lock = threads.reentrant_lock()
@@ -60,28 +62,33 @@ class Kernel:
         self._launchers_by_type: dict[type, Callable[..., Any]] = {}
         self.__call__ = self.dispatch
         functools.update_wrapper(
-            self, definition.application, assigned=("__module__", "__doc__"), updated=()
+            self, self.declaration.application, assigned=("__module__", "__doc__"), updated=()
         )
 
     @property
     def name(self) -> str:
         """The kernel's name."""
-        return self.definition.name
+        return self.declaration.name
+
+    @property
+    def definition(self) -> Definition:
+        """All that is known without a call; see `Specializations.shown`."""
+        return self.specializations.shown
 
     @property
     def arrangement(self) -> Arrangement:
         """Parameters, grid and accesses."""
-        return self.definition.arrangement
+        return self.declaration.arrangement
 
     @property
     def program(self) -> Program:
-        """What one program does, as parsed."""
+        """What one program does, as parsed, with the constants' defaults if there are such."""
         return self.definition.program
 
     @property
     def names(self) -> Mapping[Symbol, str]:
         """How each symbol, size and stride is called in generated code."""
-        return self.definition.names
+        return self.declaration.names
 
     def __copy__(self) -> Kernel:
         return self
@@ -91,11 +98,11 @@ class Kernel:
         return self
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}({', '.join(self.definition.call_names)})>"
+        return f"<kernel {self.name}({', '.join(self.declaration.call_names)})>"
 
     @threads.cached_property
     def source(self) -> str:
-        """The generated Triton source, as it is with nothing known of the arguments."""
+        """The generated Triton source, as it is with nothing known of the arguments but defaults."""
         return plugins.backend_named("triton").source(self.definition)
 
     @threads.cached_property
@@ -108,32 +115,35 @@ class Kernel:
         path.write_text(self.source, encoding="utf-8")
         return path
 
+    def definition_of(self, bound: Mapping[str, Any], frontend: Any = None) -> Definition:
+        """The kernel with the constants among these arguments.
+
+        Raises:
+            ArgumentError: a constant is not hashable, or a tensor.
+            ApplicationError: with them, the application uses what cannot be compiled.
+        """
+        return self.specializations.of(constants_of(self.declaration, frontend, bound))
+
     def new_plan(
-        self, frontend: Any, given: Mapping[str, Any], values: tuple[Any, ...]
+        self,
+        definition: Definition,
+        frontend: Any,
+        given: Mapping[str, Any],
+        values: tuple[Any, ...],
     ) -> tuple[Plan, Device]:
         """Checks the arguments of a new key and has its plan made.
 
         Args:
+            definition: see `definition_of`.
             given: for a tensor its (shape, strides, dtype, device, alignment) as the frontend has
                 them (dtype and device None where the tensor is not touched), for a scalar its element type, for a constant its value; by name.
             values: what the plan's ``run`` will be given, stream first.
         """
-        call = checked_call(self.definition, frontend, given)
+        call = checked_call(definition, frontend, given)
         with self._plan_lock:
             plan = plugins.backend_for(call.device.kind).plan
-            return self.fitting(lambda definition: plan(definition, call, values)), call.device
-
-    def fitting(self, use: Callable[[Definition], Result]) -> Result:
-        """What is made of the definition; where shapes do not fit it, of the one by number.
-
-        The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
-        """
-        try:
-            return use(self.definition)
-        except ArrangementError as error:
-            with contextlib.suppress(ArrangementError):
-                return use(self.definition.by_number)
-            raise error
+            run = definition.fitting(lambda fitting: plan(fitting, call, values))
+            return run, call.device
 
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""
@@ -147,7 +157,7 @@ class Kernel:
             )
         launch = self.launch_function(frontend)
         with self._plan_lock:
-            for type_ in {type(bound[p.name]) for p in self.definition.tensor_parameters}:
+            for type_ in {type(bound[p.name]) for p in self.declaration.tensor_parameters}:
                 if plugins.find_frontend(type_) is frontend:
                     self._launchers_by_type[type_] = launch
             self.__call__ = launch if len(self._launchers) == 1 else self._launch_by_type
@@ -188,8 +198,9 @@ class Kernel:
         """
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
-        given, _ = described(self.definition, frontend, bound)
-        return checked_call(self.definition, frontend, given)
+        definition = self.definition_of(bound, frontend)
+        given, _ = described(definition, frontend, bound)
+        return checked_call(definition, frontend, given)
 
     def visualize(self, *arguments: Any, **keywords: Any) -> Page:
         """A page that shows which elements each program of a call touches; nothing is run.
@@ -232,7 +243,9 @@ class Kernel:
         """
         call = self.call_of(*arguments, **keywords)
         compiler, choices = _compiler_for(target), (configuration, num_warps, num_stages)
-        return self.fitting(lambda definition: compiler.compile(definition, call, target, *choices))
+        return self.specializations.of(call.constants).fitting(
+            lambda fitting: compiler.compile(fitting, call, target, *choices)
+        )
 
     def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, with defaults.
@@ -240,11 +253,11 @@ class Kernel:
         Raises:
             ArgumentError: there are too many or too few, or one has an unknown name.
         """
-        names = self.definition.call_names
+        names = self.declaration.call_names
         if len(arguments) > len(names):
             raise ArgumentError(self._takes(f"{len(arguments)} positional arguments were given"))
         free = [name for name in names if name not in keywords]
-        without = [name for name in free if name not in self.definition.defaults]
+        without = [name for name in free if name not in self.declaration.defaults]
         # A constant with a default may be left out wherever it stands.
         targets = without if len(arguments) <= len(without) < len(free) else list(names)
         if len(arguments) == len(without):
@@ -257,12 +270,13 @@ class Kernel:
                 raise ArgumentError(self._takes(f"{name!r} was given twice"))
             bound[name] = value
         missing = [
-            name for name in names if name not in bound and name not in self.definition.defaults
+            name for name in names if name not in bound and name not in self.declaration.defaults
         ]
         if missing:
             raise ArgumentError(self._takes(f"missing: {', '.join(missing)}"))
         return {
-            name: bound[name] if name in bound else self.definition.defaults[name] for name in names
+            name: bound[name] if name in bound else self.declaration.defaults[name]
+            for name in names
         }
 
     def frontend_of(self, bound: Mapping[str, Any]) -> Any:
@@ -271,34 +285,34 @@ class Kernel:
         Raises:
             ArgumentError: there is none, or there are two.
         """
-        tensors = {p.name: bound[p.name] for p in self.definition.tensor_parameters}
-        for name in self.definition.untouched(bound):
-            if plugins.find_frontend(type(tensors[name])) is None and hasattr(
-                tensors[name], "shape"
-            ):
-                del tensors[name]
-        for name, value in tensors.items():
-            if plugins.find_frontend(type(value)) is None:
-                known = ", ".join(frontend.name for frontend in plugins.MANAGER.frontends())
-                type_ = type(value)
-                raise ArgumentError(
-                    self._takes(
-                        f"`{name}` must be a tensor, not {type_.__module__}.{type_.__qualname__}. "
-                        f"There are frontends for {known or 'no framework'}; convert the argument, "
-                        "or install the plugin of its framework"
-                    )
+        tensors = {p.name: bound[p.name] for p in self.declaration.tensor_parameters}
+        strange = [name for name in tensors if plugins.find_frontend(type(tensors[name])) is None]
+        owned = {name: value for name, value in tensors.items() if name not in strange}
+        frontend = plugins.frontend_of_arguments(owned)
+        untouched = self.definition_of(bound, frontend).untouched if strange else ()
+        for name in strange:
+            value = tensors[name]
+            if name in untouched and hasattr(value, "shape"):
+                continue
+            known = ", ".join(frontend.name for frontend in plugins.MANAGER.frontends())
+            type_ = type(value)
+            raise ArgumentError(
+                self._takes(
+                    f"`{name}` must be a tensor, not {type_.__module__}.{type_.__qualname__}. "
+                    f"There are frontends for {known or 'no framework'}; convert the argument, "
+                    "or install the plugin of its framework"
                 )
-        frontend = plugins.frontend_of_arguments(tensors)
+            )
         if frontend is None:
             raise ArgumentError(self._takes("at least one of them must be a tensor that is used"))
         return frontend
 
     def _takes(self, found: str) -> str:
         listed = ", ".join(
-            f"{name}={self.definition.defaults[name]!r}"
-            if name in self.definition.defaults
+            f"{name}={self.declaration.defaults[name]!r}"
+            if name in self.declaration.defaults
             else name
-            for name in self.definition.call_names
+            for name in self.declaration.call_names
         )
         return f"kernel `{self.name}` takes ({listed}); {found}"
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, Location
-from ninetoothed.kernels.definition import Definition, Integers, define
-from ninetoothed.kernels.making import definition_of
+from ninetoothed.kernels.definition import Integers, Specializations, define
+from ninetoothed.kernels.making import specializations_of
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.parsing.source import application_of
 from ninetoothed.tensors.arrange import pair
@@ -49,19 +49,19 @@ def make(
         ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
         ApplicationError: the application uses what cannot be compiled.
     """
-    definition = definition_of(
+    specializations = specializations_of(
         arrangement, application, tensors, kernel_name, num_warps, num_stages, max_num_configs
     )
-    return _made(definition, caller, output_dir)
+    return _made(specializations, caller, output_dir)
 
 
-def _made(definition: Definition, caller: str | None, output_dir: Any) -> Any:
+def _made(specializations: Specializations, caller: str | None, output_dir: Any) -> Any:
     """A kernel for callers in Python or in C."""
     if caller != "cuda":
-        return Kernel(definition, caller, output_dir)
+        return Kernel(specializations, caller, output_dir)
     from ninetoothed.aot.build import make_ahead
 
-    return make_ahead(definition, output_dir)
+    return make_ahead(specializations, output_dir)
 
 
 def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -99,5 +99,5 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
             )
     name = options.pop("kernel_name", None) or application.__name__
     caller, output_dir = options.pop("caller", None), options.pop("output_dir", None)
-    definition = define(pair(arranged, application), application, name, **options)
-    return _made(definition, caller, output_dir)
+    specializations = define(pair(arranged, application), application, name, **options)
+    return _made(specializations, caller, output_dir)

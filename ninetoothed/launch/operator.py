@@ -45,7 +45,8 @@ def op(
     Raises:
         ArgumentError: a name or an output is not as it must be.
     """
-    definition = define_operator(name, kernel.definition, outputs, backward, saved, constants)
+    fixed = kernel.specializations.fixed(constants or {})
+    definition = define_operator(name, fixed, outputs, backward, saved, constants)
     return Operator(kernel, definition)
 
 

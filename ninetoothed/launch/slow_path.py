@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
 from ninetoothed.errors import caller_location
-from ninetoothed.launch.arguments import described, is_stored
+from ninetoothed.launch.arguments import described, is_stored, stored_places
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.launch.kernel import Kernel
 
 #: Past so many keys the oldest plans go.
@@ -35,6 +36,7 @@ class SlowPath:
     Attributes:
         plans: by key, the run of each plan, the stream's function and the device's index, and where
             the frontend guards plans, what guards this one.
+        stored: by key, the places among the tensors of those that are stored to.
         state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
     """
@@ -45,6 +47,7 @@ class SlowPath:
         # What guards a plan is put in by the launch function.
         self._unguarded = [None, None] if is_guarded else []
         self.plans: dict[Any, Any] = {}
+        self.stored: dict[Any, tuple[int, ...]] = {}
         self._planning = threads.lock()
         self._has_warned = False
         self.state = None if frontend.state is None else frontend.state()
@@ -57,16 +60,17 @@ class SlowPath:
         unknown: Mapping[str, Any],
     ) -> Any:
         kernel = self._kernel
-        bound = kernel.bind(*as_given(kernel.definition.call_names, arguments, extra, unknown))
+        bound = kernel.bind(*as_given(kernel.declaration.call_names, arguments, extra, unknown))
         frontend = kernel.frontend_of(bound)
         if frontend is not self._frontend:
             return kernel.dispatch(**bound)
-        given, values = described(kernel.definition, frontend, bound)
+        definition = kernel.definition_of(bound, frontend)
+        given, values = described(definition, frontend, bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())
         except Exception:
-            if not kernel.definition.untouched(bound):
+            if not definition.untouched:
                 raise
             # Something with a shape stands where no tensor is needed.
             key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
@@ -74,18 +78,21 @@ class SlowPath:
         with self._planning:
             entry = self.plans.get(key)
             if entry is None:
-                entry = self._new_entry(given, values)
-                self._warn_once(bound)
+                entry = self._new_entry(definition, given, values)
+                self._warn_once(definition, bound)
                 while len(self.plans) >= MOST_PLANS:
-                    self.plans.pop(next(iter(self.plans)), None)
+                    oldest = next(iter(self.plans))
+                    self.plans.pop(oldest, None)
+                    self.stored.pop(oldest, None)
+                self.stored[key] = stored_places(definition)
                 self.plans[key] = entry
-        self._tell_of_stores(bound)
+        self._tell_of_stores(definition, bound)
         run, stream, index, *_ = entry
         return run(stream(index), *values)
 
-    def _tell_of_stores(self, bound: Mapping[str, Any]) -> None:
+    def _tell_of_stores(self, definition: Definition, bound: Mapping[str, Any]) -> None:
         """What the launch function tells the frontend of a call that has a plan."""
-        frontend, definition = self._frontend, self._kernel.definition
+        frontend = self._frontend
         if self.state is None or frontend.stored is None:
             return
         owned = [p for p in definition.tensor_parameters if self._owns(bound[p.name])]
@@ -97,8 +104,8 @@ class SlowPath:
     def _owns(self, value: Any) -> bool:
         return self._frontend.owns(type(value))
 
-    def _warn_once(self, bound: Mapping[str, Any]) -> None:
-        frontend, definition = self._frontend, self._kernel.definition
+    def _warn_once(self, definition: Definition, bound: Mapping[str, Any]) -> None:
+        frontend = self._frontend
         if frontend.remark is None or self._has_warned:
             return
         for parameter in definition.tensor_parameters:
@@ -113,7 +120,7 @@ class SlowPath:
     def _scalars(self) -> list[tuple[str, int]]:
         """The scalars, with their places among the values that a plan is called with."""
         found, place = [], 0
-        for parameter in self._kernel.definition.call_parameters:
+        for parameter in self._kernel.declaration.call_parameters:
             if parameter.kind == "scalar":
                 found.append((parameter.name, place))
             if parameter.kind in ("scalar", "tensor"):
@@ -121,7 +128,9 @@ class SlowPath:
                 place += 2 if is_jagged else 1
         return found
 
-    def _new_entry(self, given: Mapping[str, Any], values: tuple[Any, ...]) -> Any:
+    def _new_entry(
+        self, definition: Definition, given: Mapping[str, Any], values: tuple[Any, ...]
+    ) -> Any:
         from ninetoothed.plugins import backend_for
 
         frontend = self._frontend
@@ -133,7 +142,8 @@ class SlowPath:
         # A kind of device that no backend serves is said first: its framework knows no stream.
         backend_for(devices[0].kind)
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
-        plan, device = self._kernel.new_plan(frontend, given, (stream(devices[0].index), *values))
+        values = (stream(devices[0].index), *values)
+        plan, device = self._kernel.new_plan(definition, frontend, given, values)
         return [plan.run, stream, device.index, *self._unguarded]
 
 

@@ -35,12 +35,13 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
         raise NineToothedError('effort="none" searches for nothing; use "quick" or "full".')
     bound = kernel.bind(arguments, keywords)
     frontend = kernel.frontend_of(bound)
+    definition = kernel.definition_of(bound, frontend)
     call = kernel.call_of(*arguments, **keywords)
     backend = backend_for(call.device.kind)
-    _, values = described(kernel.definition, frontend, bound)
+    _, values = described(definition, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
-    tuned = kernel.fitting(
-        lambda definition: backend.tune(definition, call, (stream, *values), chosen)
+    tuned = definition.fitting(
+        lambda fitting: backend.tune(fitting, call, (stream, *values), chosen)
     )
     kernel.forget_launches()
     return tuned

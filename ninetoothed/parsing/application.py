@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.parsing import source
@@ -15,7 +16,13 @@ from ninetoothed.parsing.values import Cell, Group, Known, Runtime, Tile, Value
 from ninetoothed.program.program import Program
 
 
-def parse(application: Callable[..., Any], parameters: Sequence[Any], name: str) -> Program:
+def parse(
+    application: Callable[..., Any],
+    parameters: Sequence[Any],
+    name: str,
+    constants: Mapping[str, Any] | None = None,
+    taken: Collection[str] = (),
+) -> Program:
     """The Program of an application.
 
     Args:
@@ -23,15 +30,17 @@ def parse(application: Callable[..., Any], parameters: Sequence[Any], name: str)
         parameters: the arranged parameters (``arrange.Parameter``), paired with the application's
             by their names; a starred parameter takes those that no other one is called.
         name: the kernel's name.
+        constants: the values of constexpr parameters: they decide what they decide now.
+        taken: names that no variable of the Program may have.
 
     Raises:
         ApplicationError: located; the application uses what cannot be compiled.
         UnresolvedNameError: a name is defined nowhere that Python would look.
     """
     function = function_of(source.read(application))
-    state = State(names={*RESERVED, *(parameter.name for parameter in parameters)})
+    state = State(names={*RESERVED, *taken, *(parameter.name for parameter in parameters)})
     frame = FunctionFrame(state, function)
-    frame.enter_application(parameters)
+    frame.enter_application([_with_value(item, constants or {}) for item in parameters])
     state.frames.append(frame)
     returned = frame.run(list(function.tree.body))
     if returned is not None and not (isinstance(returned, Known) and returned.object is None):
@@ -186,6 +195,13 @@ class FunctionFrame(StatementFrame):
             name=name, args=made, body=[*self.state.block, result], decorator_list=[]
         )
         return self.at(definition, tree)
+
+
+def _with_value(parameter: Any, constants: Mapping[str, Any]) -> Any:
+    """A constexpr parameter whose value is known, as a constant."""
+    if parameter.name not in constants:
+        return parameter
+    return replace(parameter, kind="constant", value=constants[parameter.name])
 
 
 def _first_return(tree: ast.FunctionDef) -> ast.AST:

@@ -6,9 +6,11 @@ import ast
 from typing import Any
 
 from ninetoothed.parsing.calls import CallFrame
+from ninetoothed.parsing.elements import is_reshaped_only
 from ninetoothed.parsing.objects import language_member
 from ninetoothed.parsing.values import (
     Cell,
+    Elements,
     Group,
     Known,
     Runtime,
@@ -82,7 +84,9 @@ class AssignmentFrame(CallFrame):
         self.emit(ast.AugAssign(target=target, op=node.op, value=result.node.right), node)
         cell.value = Runtime(self.name(cell.name, node))
 
-    def _augmented_target(self, node: ast.AugAssign) -> Cell | tuple[Tile | Source, list[ast.expr]]:
+    def _augmented_target(
+        self, node: ast.AugAssign
+    ) -> Cell | tuple[Tile | Source | Elements, list[ast.expr]]:
         target = node.target
         if isinstance(target, ast.Name):
             cell = self._target(target)
@@ -94,6 +98,8 @@ class AssignmentFrame(CallFrame):
             place, indices = self._place(target)
             if isinstance(place, Tile):
                 return self.frozen(place, node), []
+            if isinstance(place, Elements):
+                return place, []
             name = f"{place.parameter.name}_index"
             stable = [
                 index if self._is_stable(index) else self.saved(index, node, name)
@@ -103,7 +109,7 @@ class AssignmentFrame(CallFrame):
         raise self.error(target, "Only variables and tiles can be assigned.")
 
     def _current(
-        self, target: Cell | tuple[Tile | Source, list[ast.expr]], node: ast.AugAssign
+        self, target: Cell | tuple[Tile | Source | Elements, list[ast.expr]], node: ast.AugAssign
     ) -> Value:
         """What the target of ``+=`` holds before it."""
         if isinstance(target, Cell):
@@ -111,12 +117,14 @@ class AssignmentFrame(CallFrame):
         place, indices = target
         if isinstance(place, Tile):
             return Runtime(self.expression(place, node))
+        if isinstance(place, Elements):
+            return self.loaded_elements(place, node)
         values: list[Value] = [copy_of(Runtime(index)) for index in indices]
         return self.source_element(place, values, node)
 
     def _kept_target(
-        self, target: tuple[Tile | Source, list[ast.expr]], start: int, node: ast.AST
-    ) -> tuple[Tile | Source, list[ast.expr]]:
+        self, target: tuple[Tile | Source | Elements, list[ast.expr]], start: int, node: ast.AST
+    ) -> tuple[Tile | Source | Elements, list[ast.expr]]:
         place, indices = target
         kept = [self._kept(Runtime(index), start, node).node for index in indices]
         return self._kept(place, start, node), kept
@@ -169,7 +177,7 @@ class AssignmentFrame(CallFrame):
         assert cell.value is not None
         return cell.value
 
-    def _place(self, target: ast.Subscript) -> tuple[Tile | Source, list[ast.expr]]:
+    def _place(self, target: ast.Subscript) -> tuple[Tile | Source | Elements, list[ast.expr]]:
         """The tile, or the elements of a source, that a subscript names."""
         value = self.evaluate(target.value)
         if isinstance(value, Source):
@@ -177,13 +185,11 @@ class AssignmentFrame(CallFrame):
         if isinstance(value, Tile) and not value.is_complete:
             tile, indices = self._with_indices(value, target)
             return self.select(tile, indices, target), []
-        text = ast.unparse(target.value)
+        if isinstance(value, Tile) and is_reshaped_only(target.slice):
+            return value, []
         if isinstance(value, Tile):
-            raise self.error(
-                target,
-                f"`{text}` is one tile here: nothing is left to select. Assign to `{text}` itself, "
-                f"or to elements of the source with `{value.parameter.name}.source[...]`.",
-            )
+            return self.selected(value, target), []
+        text = ast.unparse(target.value)
         where = "" if self.caller is None else f" (a helper's non-tile: {self.function.name!r})"
         raise self.error(
             target,

@@ -28,6 +28,7 @@ from ninetoothed.parsing.values import (
     copy_of,
     same,
 )
+from ninetoothed.program.effects import is_atomic
 from ninetoothed.program.nodes import ExternRef
 
 
@@ -52,6 +53,8 @@ class CallFrame(LanguageCallFrame):
             raise self.error(node, "This cannot be called.")
         item = function.object
         if isinstance(item, LanguageFunction):
+            if is_atomic(item.name) and arguments:
+                arguments[0] = self.place_of(arguments[0], node)
             return self.language_function(item, arguments, keywords, node)
         if is_triton_function(item):
             reference: ast.expr = self.at(ExternRef(name=self._extern(item)), node)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ninetoothed.errors import UnresolvedNameError, near
+from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
 from ninetoothed.parsing.objects import literal, value_of
-from ninetoothed.parsing.tiles import TileFrame
 from ninetoothed.parsing.values import (
     Cell,
     Element,
+    Elements,
     Group,
     Known,
     Level,
@@ -41,7 +42,7 @@ _ADVICE = {
 }
 
 
-class ExpressionFrame(TileFrame):
+class ExpressionFrame(ElementFrame):
     """A frame that evaluates what names things. Operators and calls come on top of it."""
 
     def evaluate(self, node: ast.expr) -> Value:
@@ -194,8 +195,15 @@ class ExpressionFrame(TileFrame):
             Known(None) if part is None else next(values)
             for part in (node.lower, node.upper, node.step)
         ]
-        if all(isinstance(bound, Known) for bound in bounds):
-            return Known(slice(*(bound.object for bound in bounds)))
+        if all(isinstance(bound, Known | Symbolic) for bound in bounds):
+            return Known(
+                slice(
+                    *(
+                        b.object if isinstance(b, Known) else cast(Symbolic, b).symbol
+                        for b in bounds
+                    )
+                )
+            )
         nodes = [
             None
             if isinstance(bound, Known) and bound.object is None
@@ -233,26 +241,33 @@ class ExpressionFrame(TileFrame):
         return self.computed(lambda: value.object[index.object], node)
 
     def _view(self, tile: Tile, node: ast.Subscript) -> Value:
-        """``x[:, None]`` of one tile; to pick an element of it there is no way."""
-        value = Runtime(self.expression(tile, node))
-        result = self._runtime_item(value, node)
-        if result is value:
-            return value
-        index = getattr(result.node, "slice", None)
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        if not all(_is_view(part) for part in parts):
+        """``x[:, None]`` of one tile, or elements of it."""
+        if is_reshaped_only(node.slice):
+            return self._runtime_item(Runtime(self.expression(tile, node)), node)
+        return self.loaded_elements(self.selected(tile, node), node)
+
+    def selected(self, tile: Tile, node: ast.Subscript) -> Elements:
+        """The elements of one tile that a subscript names."""
+        tile, keys = self._with_indices(tile, node)
+        if any(isinstance(key, Known) and key.object is None for key in keys):
             raise self.error(
                 node,
-                f"{tile.parameter.name!r} is one tile here: there is no level left to select in, "
-                "and a tile's own elements cannot be picked. Only `:` and `None` can stand here. A "
-                f"tile of one element is an index as it is, and `ntl.sum({tile.parameter.name})` its "
-                f"number; `{tile.parameter.name}.source[...]` loads any element of the source.",
+                f"`None` cannot stand beside positions in {tile.parameter.name!r}: select the elements "
+                "first, `v = x[1:]`, then `v[:, None]`.",
             )
-        return result
+        return self.elements_of(tile, keys, node)
 
     def _runtime_item(self, value: Runtime, node: ast.Subscript) -> Runtime:
         is_tuple = isinstance(node.slice, ast.Tuple)
         values = self.items(node.slice.elts) if is_tuple else [self.evaluate(node.slice)]  # type: ignore[attr-defined]
+        if any(map(_has_bounds, values)) and not is_shape(value.node):
+            raise self.error(
+                node,
+                f"`{ast.unparse(node.value)}` is a value that the running kernel has computed: its "
+                "elements are held by several threads, and are not picked by position. Slice the "
+                "parameter that it is computed from (`x[1:]`), or select with `ntl.gather`, `ntl.split` "
+                "or `ntl.where`.",
+            )
         if not values:
             # `x[()]` is `x`.
             return value
@@ -315,7 +330,17 @@ class ExpressionFrame(TileFrame):
         return Known("".join(texts))
 
 
-def _is_view(index: ast.AST | None) -> bool:
-    if isinstance(index, ast.Slice):
-        return index.lower is None and index.upper is None and index.step is None
-    return isinstance(index, ast.Constant) and (index.value is None or index.value is Ellipsis)
+def _has_bounds(index: Value) -> bool:
+    """Whether an index is a slice that leaves something out."""
+    if isinstance(index, Runtime):
+        return isinstance(index.node, ast.Slice)
+    return (
+        isinstance(index, Known) and isinstance(index.object, slice) and index.object != slice(None)
+    )
+
+
+def is_shape(node: ast.expr) -> bool:
+    """Whether a node is a tile's shape in the running kernel, or a dimension of it."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == "shape"

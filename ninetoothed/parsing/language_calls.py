@@ -9,6 +9,7 @@ from ninetoothed.errors import ApplicationError
 from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.parsing import source
+from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, value_of
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
@@ -100,7 +101,7 @@ class LanguageCallFrame(OperatorFrame):
         if isinstance(value, Group):
             return Group(tuple(self._widened_size(item, node) for item in value.items))
         # A whole shape that the running kernel has is that of a tile, widened already.
-        if isinstance(value, Runtime) and _is_shape(value.node):
+        if isinstance(value, Runtime) and is_shape(value.node):
             return value
         return self._widened_size(value, node)
 
@@ -110,7 +111,7 @@ class LanguageCallFrame(OperatorFrame):
             if isinstance(size, int) and size > 0:
                 return Known(1 << (size - 1).bit_length())
             return value
-        if isinstance(value, Runtime) and _is_shape(value.node):
+        if isinstance(value, Runtime) and is_shape(value.node):
             return value
         if isinstance(value, Runtime) and isinstance(value.node, SequenceLength):
             size = f"{value.node.parameter}.source.shape[{value.node.dim}]"
@@ -171,10 +172,3 @@ def function_of(found: source.FunctionSource) -> Function:
 
     defaults = {name: value_of(item) for name, item in found.defaults.items()}
     return Function(found.tree, found.file, resolve, defaults, found.function)
-
-
-def _is_shape(node: ast.expr) -> bool:
-    """Whether a node is a tile's shape in the running kernel, or a dimension of it."""
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Attribute) and node.attr == "shape"

@@ -233,7 +233,9 @@ class OperatorFrame(ExpressionFrame):
             if known is not None:
                 return Known(known is isinstance(op, ast.Is))
         elif isinstance(left, Known) and isinstance(right, Known):
-            one, other = literal(left.object), literal(right.object)
+            one, other = left.object, right.object
+            if not isinstance(op, ast.Eq | ast.NotEq):
+                one, other = literal(one), literal(other)
             return self.computed(lambda: _COMPARE[type(op)](one, other), node)
         elif isinstance(op, ast.Eq | ast.NotEq):
             equal = self._equal(left, right, node)

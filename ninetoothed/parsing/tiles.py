@@ -11,6 +11,7 @@ from ninetoothed.parsing.frames import count_text, shape_text
 from ninetoothed.parsing.objects import value_of
 from ninetoothed.parsing.values import (
     Element,
+    Elements,
     Group,
     Known,
     Level,
@@ -178,15 +179,22 @@ class TileFrame(BindingFrame):
         ]
 
     def store(
-        self, target: Tile | Source, indices: list[ast.expr], value: Value, node: ast.AST
+        self, target: Tile | Source | Elements, indices: list[ast.expr], value: Value, node: ast.AST
     ) -> None:
-        """Store to one tile, or to elements of a source."""
+        """Store to one tile, to elements of it, or to elements of a source."""
         expression = self.expression(value, node)
+        if isinstance(target, Elements):
+            self.store_elements(target, expression, node)
+            return
         if isinstance(target, Source):
             name = target.parameter.name
             self.emit(SourceStore(parameter=name, indices=indices, value=expression), node)
         else:
             self.emit(Store(tile=self.reference(target, node), value=expression), node)
+
+    def store_elements(self, elements: Elements, value: ast.expr, node: ast.AST) -> None:
+        """Stores to elements of a tile."""
+        raise NotImplementedError
 
 
 def _shape_of(shape: Any) -> Group:

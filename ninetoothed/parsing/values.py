@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.program.nodes import clone
+from ninetoothed.tensors.views import View
 
 
 class Value:
@@ -72,6 +73,15 @@ class Tile(Value):
     def is_complete(self) -> bool:
         """Whether this is one tile, with nothing left to be selected."""
         return self.selected_level >= self.depth - 1
+
+
+@dataclass(frozen=True)
+class Elements(Value):
+    """Elements of a tile, as a place: ``indices`` select the tile, then come the chosen positions."""
+
+    parameter: Any
+    indices: tuple[ast.expr, ...]
+    view: View
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft, index_names, key_of
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.nodes import LanguageRef, Mask, SourceStore, at, clone
+from ninetoothed.program.nodes import ElementStore, LanguageRef, Mask, SourceStore, at, clone
 from ninetoothed.program.program import Program
 
 
@@ -72,6 +72,10 @@ class _Analysis(Values):
             name = statement.target.id
             zero_of = OPERATORS.get(type(statement.op), "none")
             self.known[name] = joined([self.known.get(name, UNKNOWN), value], zero_of)
+            return
+        if isinstance(statement, ElementStore):
+            self.elements(statement)
+            statement.value = self.stored(statement.value)
             return
         if isinstance(statement, SourceStore):
             self.addressed(statement)

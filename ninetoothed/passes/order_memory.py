@@ -1,8 +1,9 @@
-"""A load after a store to the same tensor waits for it.
+"""A load after a store to the same tensor waits for it, and so does a store to elements of a loaded tile.
 
 An application is serial, but the threads of a GPU's program are not: an element that one thread has
-stored may be loaded by another. Where `forward_stores` could not help, a barrier stands between. As
-everywhere, tensors that overlap are the user's business.
+stored may be loaded by another. Where `forward_stores` could not help, a barrier stands between. Where
+positions in a tile are selected (``x[1:] = x[:-1]``), a thread may also store what another one is still
+to load. As everywhere, tensors that overlap are the user's business.
 """
 
 from __future__ import annotations
@@ -11,14 +12,29 @@ import ast
 
 from ninetoothed.passes.rewriting import (
     Draft,
+    assign,
+    blocks_of,
     index_names,
     key_of,
     language,
     own_expressions,
+    read,
     stored_and_loaded,
 )
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.nodes import Load, SourceLoad, SourceStore, Store, at, walk
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementStore,
+    Excluded,
+    Load,
+    SourceLoad,
+    SourcePlace,
+    SourceStore,
+    Store,
+    at,
+    walk,
+)
 from ninetoothed.program.program import Program
 
 #: What was stored and not waited for yet: parameter and tile; None for elements of the source.
@@ -27,11 +43,40 @@ Pending = set[tuple[str, object]]
 
 def run(program: Program) -> Program:
     """The program with barriers between stores and the loads that they may concern."""
-    if not stored_and_loaded(program):
+    both = stored_and_loaded(program)
+    if not both:
         return program
     draft = Draft(program)
+    moved = {
+        node.parameter for node in program.nodes() if isinstance(node, ElementLoad | ElementStore)
+    }
+    if moved & both:
+        _load_before_storing(draft.body, moved & both, draft)
     _block(draft.body, set(), draft)
     return draft.finished()
+
+
+def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: Draft) -> None:
+    """Puts a barrier before the stores to these, after all loads of what they store."""
+    for statement in body:
+        for block in blocks_of(statement):
+            _load_before_storing(block, moved, draft)
+        if not isinstance(statement, Store | SourceStore):
+            continue
+        tile = statement.tile if isinstance(statement, Store) else statement
+        if tile.parameter not in moved:
+            continue
+        if _loaded(statement) & moved:
+            # What does not exist is left out by the store itself.
+            owner = statement.value if isinstance(statement.value, Excluded) else statement
+            name = draft.fresh(f"{tile.parameter}_value")
+            draft.insert_before(statement, assign(name, owner.value, statement))
+            owner.value = read(name, statement)
+        draft.insert_before(statement, _barrier(statement))
+
+
+def _barrier(place: ast.stmt) -> ast.stmt:
+    return at(ast.Expr(value=language("debug_barrier", [], place)), place)
 
 
 def _block(body: list[ast.stmt], pending: Pending, draft: Draft) -> Pending:
@@ -42,8 +87,7 @@ def _block(body: list[ast.stmt], pending: Pending, draft: Draft) -> Pending:
 
 def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
     if {parameter for parameter, _ in pending} & _loaded(statement):
-        barrier = at(ast.Expr(value=language("debug_barrier", [], statement)), statement)
-        draft.insert_before(statement, barrier)
+        draft.insert_before(statement, _barrier(statement))
         pending = set()
     if isinstance(statement, ast.If):
         one = _block(statement.body, set(pending), draft)
@@ -54,7 +98,8 @@ def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
         return pending | {(statement.tile.parameter, key_of(statement.tile))}
     if isinstance(statement, SourceStore):
         return pending | {(statement.parameter, None)}
-    return pending
+    changed = (node for node in walk(statement) if isinstance(node, SourcePlace | ElementPlace))
+    return pending | {(node.parameter, None) for node in changed}
 
 
 def _loaded(statement: ast.stmt) -> set[str]:
@@ -66,7 +111,7 @@ def _loaded(statement: ast.stmt) -> set[str]:
             for node in walk(part):
                 if isinstance(node, Load):
                     found.add(node.tile.parameter)
-                elif isinstance(node, SourceLoad):
+                elif isinstance(node, SourceLoad | SourcePlace | ElementPlace):
                     found.add(node.parameter)
     return found
 
@@ -79,7 +124,7 @@ def _stored_anew(loop: ast.For | ast.While) -> Pending:
     assigned = names_assigned([loop])
     pending: Pending = set()
     for node in walk(loop):
-        if isinstance(node, SourceStore):
+        if isinstance(node, SourceStore | SourcePlace | ElementPlace):
             pending.add((node.parameter, None))
         elif isinstance(node, Store) and index_names(node.tile).isdisjoint(assigned):
             pending.add((node.tile.parameter, key_of(node.tile)))

@@ -24,11 +24,13 @@ from ninetoothed.passes.marks import (
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import Widened, at, clone
+from ninetoothed.program.nodes import ElementPlace, SourcePlace, Widened, at, clone
 
 
 def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
     operation = operation_of(node)
+    if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
+        return node, analysis.atomic(node)
     arguments = Arguments(analysis, node)
     if operation is None:
         return node, SCALAR if _is_float(node) else UNKNOWN

@@ -7,7 +7,7 @@ from typing import Any
 
 from ninetoothed.passes.marks import SCALAR, Mark, Marked, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.program.nodes import Mask, SequenceLength, SymbolValue, at, clone
+from ninetoothed.program.nodes import Excluded, Mask, SequenceLength, SymbolValue, at, clone
 
 
 class Knowledge:
@@ -38,6 +38,10 @@ class Knowledge:
         """The expression as it is to be, and what is known of it."""
         raise NotImplementedError
 
+    def atomic(self, node: ast.Call) -> Marked:
+        """Visits an atomic operation on an access; what is known of its result."""
+        raise NotImplementedError
+
     def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[Mask]:
         """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
         return [
@@ -61,4 +65,7 @@ class Knowledge:
             return self.draft.counts[node.id] <= 1
         if isinstance(node, ast.BinOp):
             return self.is_stable(node.left) and self.is_stable(node.right)
+        if isinstance(node, Excluded):
+            # Its masks are kept from where they were made.
+            return self.is_stable(node.value)
         return isinstance(node, ast.Constant | SymbolValue | SequenceLength)

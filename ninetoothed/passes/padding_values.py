@@ -24,6 +24,10 @@ from ninetoothed.passes.padding_calls import visit_call
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import key_of, language
 from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementRef,
+    ElementStore,
     ElementType,
     Excluded,
     Forwarded,
@@ -31,6 +35,7 @@ from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
     SourceLoad,
+    SourcePlace,
     SourceStore,
     SymbolValue,
     TileRef,
@@ -127,10 +132,16 @@ class Values(Knowledge):
         # It reads where its indices are real.
         return node, joined(self.addressed(node))
 
-    def addressed(self, node: SourceLoad | SourceStore) -> list[Marked]:
-        """Visits the indices, which name no element where they are padding; what is known of each."""
+    def addressed(
+        self, node: SourceLoad | SourceStore | SourcePlace | ElementPlace, first: int = 0
+    ) -> list[Marked]:
+        """Visits the indices, which name no element where they are padding; what is known of each.
+
+        Args:
+            first: the place of the first one that is seen to.
+        """
         known = []
-        for place, item in enumerate(node.indices):
+        for place, item in list(enumerate(node.indices))[first:]:
             index, value = self.visit(item)
             masks = self.masks(value, item, but_zero=False)
             if masks:
@@ -138,6 +149,46 @@ class Values(Knowledge):
             node.indices[place] = index
             known.append(value)
         return known
+
+    def visit_element_load(self, node: ElementLoad) -> tuple[ast.expr, Marked]:
+        return node, self.elements(node)
+
+    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Marked:
+        """Visits what selects elements of a tile; what is known of them where they are loaded."""
+        view, count = node.view, len(node.indices) - node.view.chosen
+        node.indices[:count] = [self.number(item) for item in node.indices[:count]]
+        chosen = joined(self.addressed(node, count)) if view.chosen else Marked(())
+        if chosen.shape is None:
+            return UNKNOWN
+        counts = tuple(widened(size) for size in view.shape)
+        shape = (*counts[: view.before], *chosen.shape, *counts[view.before :])
+        if self.tensors[node.parameter].source.other is not None:
+            return Marked(shape)
+        reference = ElementRef(
+            parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
+        )
+        origin = Origin(at(reference, node), self.statement)
+        mark = Mark(key_of(reference), origin, tuple(range(len(shape))), True)
+        return Marked(shape, (mark,))
+
+    def atomic(self, node: ast.Call) -> Marked:
+        place, *values = node.args
+        if isinstance(place, ElementPlace):
+            known = self.elements(place)
+        else:
+            assert isinstance(place, SourcePlace)
+            known = joined(self.addressed(place))
+        node.args[1:] = [self.stored(value) for value in values]
+        for keyword in node.keywords:
+            is_value = keyword.arg in ("val", "cmp")
+            keyword.value = self.stored(keyword.value) if is_value else self.visit(keyword.value)[0]
+        return known.changed()
+
+    def stored(self, value: ast.expr) -> ast.expr:
+        """A value to be stored, of which what does not exist is left out."""
+        node, known = self.visit(value)
+        masks = self.masks(known, node, but_zero=False)
+        return at(Excluded(value=node, masks=masks, identity="nowhere"), node) if masks else node
 
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
         node.left, left = self.visit(node.left)
@@ -222,6 +273,7 @@ _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
     Forwarded: Values.visit_forwarded,
     Offsets: Values.visit_offsets,
     SourceLoad: Values.visit_source_load,
+    ElementLoad: Values.visit_element_load,
     ast.BinOp: Values.visit_binary,
     ast.UnaryOp: Values.visit_unary,
     ast.Compare: Values.visit_compare,

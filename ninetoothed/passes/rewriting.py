@@ -12,9 +12,11 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
 from ninetoothed.program.nodes import (
+    ElementPlace,
     LanguageRef,
     Load,
     SourceLoad,
+    SourcePlace,
     SourceStore,
     Store,
     TileRef,
@@ -105,6 +107,9 @@ def stored_and_loaded(program: Program) -> set[str]:
         elif isinstance(node, Load):
             loaded.add(node.tile.parameter)
         elif isinstance(node, SourceLoad):
+            loaded.add(node.parameter)
+        elif isinstance(node, SourcePlace | ElementPlace):
+            stored.add(node.parameter)
             loaded.add(node.parameter)
     return stored & loaded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ninetoothed.program.nodes import DTypeRef, ElementType, SymbolValue
@@ -47,24 +47,6 @@ _MADE_OF_PARTS = (
 def is_constant_symbol(symbol: Any) -> bool:
     """Whether all that a symbolic integer is made of is known when a kernel is compiled."""
     return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())
-
-
-def reached(body: list[ast.stmt], constants: Mapping[str, Any]) -> Iterator[ast.AST]:
-    """The statements, and the conditions, that may run where constexprs have these values."""
-    for statement in body:
-        if isinstance(statement, ast.If):
-            decision = decided(statement.test, constants)
-            if decision is None:
-                yield statement.test
-            if decision is not False:
-                yield from reached(statement.body, constants)
-            if decision is not True:
-                yield from reached(statement.orelse, constants)
-        elif isinstance(statement, ast.For | ast.While):
-            yield statement.iter if isinstance(statement, ast.For) else statement.test
-            yield from reached(statement.body, constants)
-        else:
-            yield statement
 
 
 def decided(test: ast.expr, constants: Mapping[str, Any]) -> bool | None:

@@ -37,6 +37,12 @@ def effect_of(call: ast.Call) -> str:
     return "none" if operation is None else operation.effect
 
 
+def is_atomic(name: str) -> bool:
+    """Whether a function of the language changes memory in one step, and gives what was there."""
+    operation = operations.find(name)
+    return operation is not None and operation.kind == "atomic"
+
+
 def has_effect(node: ast.AST) -> bool:
     """Whether evaluating ``node`` does more than give a value."""
     return any(is_effect(child) for child in walk(node))

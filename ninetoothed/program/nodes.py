@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ninetoothed.errors import Location, location_of
 
 if TYPE_CHECKING:
     from ninetoothed.language.dtypes import DType
+    from ninetoothed.tensors.views import View
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
 
@@ -40,7 +41,7 @@ else:
 class TileRef(Expression):
     """A tile of a parameter: ``indices`` select in all dimensions of all middle levels, in order."""
 
-    _fields = ("parameter", "indices")
+    _fields: ClassVar[tuple[str, ...]] = ("parameter", "indices")
     parameter: str
     indices: list[ast.expr]
 
@@ -102,7 +103,7 @@ class SequenceLength(Expression):
 class SourcePointer(Expression):
     """The pointer to a source tensor's first element."""
 
-    _fields = ("parameter",)
+    _fields: ClassVar[tuple[str, ...]] = ("parameter",)
     parameter: str
 
 
@@ -116,7 +117,7 @@ class ElementType(Expression):
 class SourceLoad(Expression):
     """Loads elements anywhere in a source tensor, one index a dimension."""
 
-    _fields = ("parameter", "indices")
+    _fields: ClassVar[tuple[str, ...]] = ("parameter", "indices")
     parameter: str
     indices: list[ast.expr]
 
@@ -124,10 +125,50 @@ class SourceLoad(Expression):
 class SourceStore(Statement):
     """Stores elements anywhere in a source tensor, one index a dimension."""
 
-    _fields = ("parameter", "indices", "value")
+    _fields: ClassVar[tuple[str, ...]] = ("parameter", "indices", "value")
     parameter: str
     indices: list[ast.expr]
     value: ast.expr
+
+
+class ElementLoad(SourceLoad):
+    """Loads elements of a tile that a view selects.
+
+    ``indices`` select the tile, as a `TileRef`'s do, then come the positions that are chosen.
+    """
+
+    _fields = ("parameter", "indices", "view")
+    view: View
+
+
+class ElementStore(SourceStore):
+    """Stores elements of a tile that a view selects; see `ElementLoad`."""
+
+    _fields = ("parameter", "indices", "view", "value")
+    view: View
+
+
+class ElementRef(TileRef):
+    """Elements of a tile, of a mask; see `ElementLoad`. Their value has ``rank`` dimensions."""
+
+    _fields = ("parameter", "indices", "view", "rank")
+    view: View
+    rank: int
+
+
+class SourcePlace(SourcePointer):
+    """Where elements anywhere in a source tensor are, for an atomic operation."""
+
+    _fields = ("parameter", "indices")
+    indices: list[ast.expr]
+
+
+class ElementPlace(SourcePointer):
+    """Where elements of a tile are, for an atomic operation; see `ElementLoad`."""
+
+    _fields = ("parameter", "indices", "view")
+    indices: list[ast.expr]
+    view: View
 
 
 class DTypeRef(Expression):

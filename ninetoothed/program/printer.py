@@ -8,6 +8,10 @@ from typing import Any
 
 from ninetoothed.program.nodes import (
     DTypeRef,
+    ElementLoad,
+    ElementPlace,
+    ElementRef,
+    ElementStore,
     ElementType,
     Excluded,
     ExternRef,
@@ -18,6 +22,7 @@ from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
     SourceLoad,
+    SourcePlace,
     SourcePointer,
     SourceStore,
     SourceStride,
@@ -27,6 +32,7 @@ from ninetoothed.program.nodes import (
     Widened,
     clone,
 )
+from ninetoothed.tensors.views import Fixed, Run
 
 
 def text_of_node(node: ast.AST) -> str:
@@ -84,6 +90,20 @@ def _offsets(node: Offsets) -> ast.expr:
     return ast.Call(func=function, args=arguments, keywords=[])
 
 
+def _elements(node: ElementLoad | ElementStore | ElementRef | ElementPlace) -> ast.expr:
+    count = len(node.indices) - node.view.chosen
+    chosen = iter(node.indices[count:])
+    entries: list[ast.expr] = []
+    for entry in node.view.entries:
+        if isinstance(entry, Run):
+            end = f"{entry.start} + {entry.count} * {entry.step}"
+            entries.append(ast.Name(id=f"{entry.start}:{end}:{entry.step}"))
+        else:
+            entries.append(_literal(entry.position) if isinstance(entry, Fixed) else next(chosen))
+    tile = ast.unparse(_subscript(node.parameter, node.indices[:count]))
+    return _subscript(tile, entries)
+
+
 def _store(target: ast.expr, value: ast.expr) -> ast.stmt:
     return ast.Expr(value=ast.Name(id=f"store {ast.unparse(target)} = {ast.unparse(value)}"))
 
@@ -115,6 +135,11 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
     SourceStore: lambda node: _store(
         _subscript(f"{node.parameter}.source", node.indices), node.value
     ),
+    ElementLoad: lambda node: _elements(node),
+    ElementStore: lambda node: _store(_elements(node), node.value),
+    ElementRef: lambda node: _elements(node),
+    ElementPlace: lambda node: _elements(node),
+    SourcePlace: lambda node: _subscript(f"{node.parameter}.source", node.indices),
     DTypeRef: lambda node: ast.Name(id=node.dtype.name),
     LanguageRef: lambda node: ast.Name(id=f"ntl.{node.name}"),
     ExternRef: lambda node: ast.Name(id=node.name),

@@ -6,12 +6,19 @@ See ``nodes`` for what it is made of, ``verify`` for what must always hold.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed.program.constancy import is_constant, reached
-from ninetoothed.program.nodes import walk
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementRef,
+    ElementStore,
+    SequenceLength,
+    TileRef,
+    walk,
+)
 from ninetoothed.program.printer import block_text, parameter_text
 
 
@@ -63,31 +70,21 @@ class Program:
         """Whether there is a loop in the body or in a helper."""
         return any(isinstance(node, ast.For | ast.While) for node in self.nodes())
 
-    def touched(self, constants: Mapping[str, Any] | None = None) -> frozenset[str]:
-        """The tensor parameters whose elements, offsets, strides, pointer or type are used.
+    def touched(self) -> frozenset[str]:
+        """The tensor parameters whose elements, offsets, strides, pointer or type are used."""
+        return frozenset(node.parameter for node in self.nodes() if hasattr(node, "parameter"))
 
-        Args:
-            constants: the values of constexpr parameters. What stands under a condition that they
-                decide against does not count.
-        """
+    @property
+    def arranged(self) -> frozenset[str]:
+        """The tensor parameters of which a tile is used, or elements of one, and not the source alone."""
+        kinds = TileRef | ElementLoad | ElementStore | ElementPlace | SequenceLength
+        return frozenset(node.parameter for node in self.nodes() if isinstance(node, kinds))
+
+    @property
+    def tiled(self) -> frozenset[str]:
+        """Those of which some whole tile is used."""
         return frozenset(
             node.parameter
-            for statement in (*reached(self.body, constants or {}), *self.helpers.values())
-            for node in walk(statement)
-            if hasattr(node, "parameter")
+            for node in self.nodes()
+            if isinstance(node, TileRef) and not isinstance(node, ElementRef)
         )
-
-    def always_touched(self) -> frozenset[str]:
-        """Those that are touched whatever the values of constexpr parameters are."""
-        names = {p.name for p in self.parameters if p.kind == "constexpr"}
-        return frozenset(_touched([*self.body, *self.helpers.values()], names))
-
-
-def _touched(body: Iterable[ast.stmt], names: Collection[str]) -> set[str]:
-    touched: set[str] = set()
-    for statement in body:
-        if isinstance(statement, ast.If) and is_constant(statement.test, names):
-            touched |= _touched(statement.body, names) & _touched(statement.orelse, names)
-        else:
-            touched |= {node.parameter for node in walk(statement) if hasattr(node, "parameter")}
-    return touched

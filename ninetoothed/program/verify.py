@@ -9,6 +9,10 @@ from typing import Any
 from ninetoothed.program.nodes import (
     IDENTITIES,
     DTypeRef,
+    ElementLoad,
+    ElementPlace,
+    ElementRef,
+    ElementStore,
     ElementType,
     Excluded,
     ExternRef,
@@ -19,6 +23,7 @@ from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
     SourceLoad,
+    SourcePlace,
     SourcePointer,
     SourceStore,
     SourceStride,
@@ -42,12 +47,25 @@ _STATEMENTS = (
     ast.Pass,
     Store,
     SourceStore,
+    ElementStore,
 )
 _EXPRESSIONS = (
     *(ast.Name, ast.Constant, ast.Tuple, ast.Subscript, ast.Slice, ast.Attribute, ast.Call),
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
     *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourceStride, SourcePointer, ElementType),
-    *(SequenceLength, SourceLoad, DTypeRef, LanguageRef, ExternRef, Widened, Mask, Excluded),
+    *(
+        SequenceLength,
+        SourceLoad,
+        ElementLoad,
+        ElementRef,
+        SourcePlace,
+        DTypeRef,
+        LanguageRef,
+        ExternRef,
+        Widened,
+        Mask,
+        Excluded,
+    ),
 )
 _TOKENS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
@@ -142,16 +160,23 @@ class _Verifier:
             return
         self.require(name in self.tensors, node, f"names no tensor: {name!r}")
         parameter = self.tensors[name]
-        if isinstance(node, TileRef):
+        if isinstance(node, TileRef | ElementLoad | ElementStore | ElementPlace):
             needed = sum(len(level) for level in parameter.levels[1:-1])
+            view = getattr(node, "view", None)
+            if view is not None:
+                needed += view.chosen
+                rank = len(view.entries)
+                self.require(rank == _tile_rank(parameter), node, f"views {rank} dimensions")
             self.require(len(node.indices) == needed, node, f"needs {needed} indices")
-        elif isinstance(node, SourceLoad | SourceStore):
+        elif isinstance(node, SourceLoad | SourceStore | SourcePlace):
             needed = parameter.source.ndim
             self.require(len(node.indices) == needed, node, f"needs {needed} indices")
 
     def mask(self, node: Mask) -> None:
-        parameter = self.tensors[node.tile.parameter]
-        rank = len(parameter.levels[-1]) if len(parameter.levels) > 1 else 0
+        if isinstance(node.tile, ElementRef):
+            rank = node.tile.rank
+        else:
+            rank = _tile_rank(self.tensors[node.tile.parameter])
         dims = [dim for dim in node.layout if dim is not None]
         right = len(set(dims)) == len(dims) and all(0 <= dim < rank for dim in dims)
         self.require(right, node, f"has layout {node.layout} over a tile of rank {rank}")
@@ -173,6 +198,10 @@ class _Verifier:
             text = ""
         where = f"line {getattr(node, 'lineno', '?')}"
         raise MalformedProgramError(f"{type(node).__name__} `{text}` ({where}) {problem}")
+
+
+def _tile_rank(parameter: Any) -> int:
+    return len(parameter.levels[-1]) if len(parameter.levels) > 1 else 0
 
 
 def _targets(node: ast.AST) -> Iterator[Any]:

@@ -96,7 +96,7 @@ def access_of(
     conditions = needed([condition.substitute(only) for condition in conditions], facts)
     # A tile is widened to powers of two. So far a lane was taken to lie in the tile; from here on it
     # may lie beyond, or the conditions that see to it would be proved away.
-    beyond = positions("lane", tuple(map(_lane_count, tile_shape)))
+    beyond = positions("lane", tuple(map(lane_count, tile_shape)))
     is_in_tile = [
         lane < as_symbol(size)
         for lane, size in zip(beyond, tile_shape)
@@ -116,7 +116,7 @@ def access_of(
     )
 
 
-def positions(name: str, shape: Shape) -> Indices:
+def positions(name: str, shape: Sequence[Expression | None]) -> Indices:
     """A name for the position in each dimension of a level."""
     return tuple(index(f"{name}_{dim}", size) for dim, size in enumerate(shape))
 
@@ -131,7 +131,8 @@ def is_power_of_two(size: Expression) -> bool:
     return size > 0 and size & (size - 1) == 0
 
 
-def _lane_count(size: Expression) -> Expression:
+def lane_count(size: Expression) -> Expression:
+    """How many lanes a dimension of a tile has."""
     return size if is_power_of_two(size) else as_expression(widened(size))
 
 

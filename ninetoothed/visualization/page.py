@@ -16,7 +16,7 @@ from typing import Any
 from ninetoothed.errors import ArrangementError, caller_location, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.naming import default_symbols
-from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, TileRef
+from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer
 from ninetoothed.program.written import written
 from ninetoothed.tensors.arrange import arranged_by, parameter_names
 from ninetoothed.tensors.level import Level
@@ -100,11 +100,10 @@ def visualize_kernel(kernel: Definition, given: Mapping[Any, Any] | None = None)
         ArrangementError: the sizes do not fit the arrangement, or a name is none of its.
     """
     stored, read = written(kernel.program), _read(kernel)
-    tiles = {node.parameter for node in kernel.program.nodes() if isinstance(node, TileRef)}
     views, notes = [], []
     for parameter in kernel.tensor_parameters:
         name, tensor = parameter.name, parameter.tensor
-        if name in kernel.program.touched() and (name in tiles or len(parameter.levels) > 1):
+        if name in kernel.arranged:
             assert tensor is not None
             views.append(View(name, tensor, name in read or name not in stored, name in stored))
         else:

@@ -10,12 +10,11 @@ import numpy as np
 import torch
 
 from ninetoothed.aot import compiling
-from ninetoothed.aot.unit import Unit, fixed_of
+from ninetoothed.aot.unit import Unit
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.cache import write_source
 from ninetoothed.kernels.ahead import Edition
-from ninetoothed.kernels.making import definition_of
-from tests.aot.kernels import PREMAKES
+from tests.aot.kernels import defined
 from tests.aot.reference import View as Numbers
 from tests.aot.reference import chosen as chosen_by
 from tests.aot.reference import environment
@@ -38,8 +37,7 @@ SIZES: dict[str, list[tuple[int, ...]]] = {
 
 @functools.cache
 def unit_of(name: str) -> tuple[Unit, Edition]:
-    kernel = definition_of(*PREMAKES[name](), name)
-    fixed = fixed_of(kernel, {})
+    kernel, fixed = defined(name)
     edition = compiling.backend().edition(kernel, fixed, "sm_90")
     return Unit(name, kernel, fixed, (edition,), ()), edition
 

@@ -9,6 +9,10 @@ from typing import Any
 import ninetoothed
 from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
 from ninetoothed import Tensor
+from ninetoothed.aot.unit import fixed_of
+from ninetoothed.kernels.ahead import Fixed
+from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.making import specializations_of
 
 #: What is chosen in a test, so that a tile is smaller than most sizes.
 BLOCK = 32
@@ -81,3 +85,8 @@ PREMAKES: dict[str, Callable[..., Premade]] = {
     for name, function in list(globals().items())
     if name.startswith("premake_")
 }
+
+
+def defined(name: str, **options: Any) -> tuple[Definition, Fixed]:
+    """One of the ten as its declaration has it, and what is fixed of its calls."""
+    return fixed_of(specializations_of(*PREMAKES[name](), name, **options), {})

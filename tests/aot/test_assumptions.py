@@ -12,15 +12,14 @@ import pytest
 
 pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.aot.unit import Unit, fixed_of  # noqa: E402
+from ninetoothed.aot.unit import Unit  # noqa: E402
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions  # noqa: E402
 from ninetoothed.backends.triton.ahead.variants import edition_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import facts_of  # noqa: E402
 from ninetoothed.errors import ArrangementError  # noqa: E402
-from ninetoothed.kernels.making import definition_of  # noqa: E402
 from ninetoothed.symbols.expr import Symbol  # noqa: E402
 from tests.aot import calls  # noqa: E402
-from tests.aot.kernels import PREMAKES  # noqa: E402
+from tests.aot.kernels import PREMAKES, defined  # noqa: E402
 from tests.aot.reference import chosen, environment  # noqa: E402
 
 #: Random calls of each kernel; NINETOOTHED_AOT_CALLS asks for more.
@@ -61,8 +60,7 @@ def breaches(
 
 @pytest.mark.parametrize("name", PREMAKES)
 def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
-    kernel = definition_of(*PREMAKES[name](), name)
-    fixed = fixed_of(kernel, {})
+    kernel, fixed = defined(name)
     edition = edition_of(kernel, fixed, "sm_90")
     unit = Unit(name, kernel, fixed, (edition,), ())
     tensors = {p.name: fixed.dtypes[p.name] for p in kernel.tensor_parameters}
@@ -84,8 +82,7 @@ def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
 
 def test_a_call_that_a_guard_refuses_would_have_broken_what_it_assumes() -> None:
     """The comparison above can fail."""
-    kernel = definition_of(*PREMAKES["mm"](), "mm")
-    fixed = fixed_of(kernel, {})
+    kernel, fixed = defined("mm")
     edition = edition_of(kernel, fixed, "sm_90")
     unit = Unit("mm", kernel, fixed, (edition,), ())
     strongest = Assumptions(kernel, edition.known, dict(fixed.dtypes)).chain()[-1]

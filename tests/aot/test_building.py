@@ -33,16 +33,13 @@ _SCRIPT = """
 import sys
 sys.path.insert(0, {root!r})
 from ninetoothed import build
-from tests.aot.kernels import premake_add
+from tests.aot.kernels import defined, premake_add
 if {is_after_jit}:
     # The same source, under the name of a file in the cache: Triton's keys do not tell the two apart.
-    from ninetoothed.aot.unit import fixed_of
     from ninetoothed.backends.triton.ahead.variants import edition_of
     from ninetoothed.backends.triton.compiler.compile import compile_source
     from ninetoothed.backends.triton.specialization.target import Target
-    from ninetoothed.kernels.making import definition_of
-    kernel = definition_of(*premake_add(), "add", num_warps=4)
-    work = edition_of(kernel, fixed_of(kernel, {{}}), "sm_80").variants[0].work
+    work = edition_of(*defined("add", num_warps=4), "sm_80").variants[0].work
     told = (dict(work.signature), dict(work.constants), dict(work.divisors))
     compile_source(work.source, "add", *told, Target("cuda", 80, 32), 4, work.num_stages)
 build(premake_add, [((), {{}}, {{"num_warps": 4}})], kernel_name="add", output_dir={folder!r},

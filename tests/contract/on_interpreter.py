@@ -16,8 +16,9 @@ from ninetoothed import plugins
 
 #: The sections whose kernels run; the others have tests of names, of shapes and of what is emitted.
 MODULES = (
-    "application chains declarations habits make meeting metaops numbers padding rule symbol tensor"
-).split()
+    "application atomics chains constants declarations habits meeting metaops make numbers padding "
+    "rule selecting sources symbol tensor".split()
+)
 
 #: What the interpreter cannot do, by a part of the test's name.
 IMPOSSIBLE = {

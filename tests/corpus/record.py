@@ -55,7 +55,9 @@ def recorded(case: Case) -> Recorded:
     """Emits a case."""
     line: dict[str, Any] = {"name": case.name}
     try:
-        specialized = specialize(case.kernel.definition, case.call, case.config)
+        specialized = specialize(
+            case.kernel.specializations.of(case.call.constants), case.call, case.config
+        )
     except NineToothedError as error:
         return Recorded({**line, "error": _error_text(error)}, None)
     line["text"] = ""

@@ -45,7 +45,9 @@ def test_there_are_enough_cases_and_texts() -> None:
 def emitted(case: Case) -> str:
     """A case's text; nothing where there is none."""
     try:
-        return specialize(case.kernel.definition, case.call, case.config).emitted.text
+        return specialize(
+            case.kernel.specializations.of(case.call.constants), case.call, case.config
+        ).emitted.text
     except NineToothedError:
         return ""
 

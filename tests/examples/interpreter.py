@@ -54,6 +54,7 @@ _TORCH_DTYPES = {
     "int64": torch.int64,
     "int32": torch.int32,
     "int8": torch.int8,
+    "bool": torch.bool,
 }
 
 
@@ -75,7 +76,7 @@ class Interpreter(Backend):
         known = kernel.environment(call)
         chosen = fitting_meta(kernel, call, known)
         environment = known | chosen
-        check_meetings(kernel, call, environment, kernel.verified_grid(environment, call))
+        check_meetings(kernel, call, environment, kernel.verified_grid(environment))
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)
@@ -114,7 +115,7 @@ class Interpreter(Backend):
                 # As on a device that holds few at a time.
                 launched = min(launched, 3)
             return specialized.emitted, launched, specialized
-        grid = kernel.verified_grid(environment, call)
+        grid = kernel.verified_grid(environment)
         # All that the source cannot do without: an empty tile has another width.
         empty = facts_of(kernel, environment, grid).empty
         return emit(replace(generic(kernel), facts=CallFacts(empty=empty))), math.prod(grid), None

@@ -107,8 +107,8 @@ def planned(monkeypatch):
     calls = []
     original = Kernel.new_plan
 
-    def new_plan(kernel, frontend, given, values):
-        plan = original(kernel, frontend, given, values)
+    def new_plan(kernel, definition, frontend, given, values):
+        plan = original(kernel, definition, frontend, given, values)
         calls.append(given)
         return plan
 

@@ -51,9 +51,9 @@ def types(monkeypatch):
     seen = []
     original = Kernel.new_plan
 
-    def new_plan(kernel, frontend, given, values):
+    def new_plan(kernel, definition, frontend, given, values):
         seen.append(str(given["scale"]))
-        return original(kernel, frontend, given, values)
+        return original(kernel, definition, frontend, given, values)
 
     monkeypatch.setattr(Kernel, "new_plan", new_plan)
     return seen

@@ -49,6 +49,49 @@ def _constant(value: tl.constexpr, dtype: tl.constexpr):
 
 
 @triton.jit
+def after_others(position, count: tl.constexpr):
+    """A tile with so many dimensions of size 1 after its own; a number as it is."""
+    result = tl.full((), 0, tl.int32) + position
+    if len(result.shape) > 0:
+        for _ in tl.static_range(count):
+            result = tl.expand_dims(result, -1)
+    return result
+
+
+@triton.jit
+def before_others(lane, position, count: tl.constexpr):
+    """A tile of one dimension, before those of a position and so many others, of size 1."""
+    after = tl.full((), 0, tl.int32) + position
+    result = lane
+    for _ in tl.static_range(count + len(after.shape)):
+        result = tl.expand_dims(result, -1)
+    return result
+
+
+@triton.jit
+def masked_cas(
+    pointer, first, cmp, val, mask, sem: tl.constexpr = None, scope: tl.constexpr = None
+):
+    """An atomic exchange where a mask holds, and 0 elsewhere; ``first`` points to a tensor's first element.
+
+    Triton's own has no mask. What is left out exchanges the first element for itself, or nothing is
+    there at all.
+    """
+    where = tl.where(mask, pointer, first)
+    zeros = tl.zeros(where.shape, first.dtype.element_ty)
+    expected = tl.where(mask, cmp, zeros).to(first.dtype.element_ty)
+    wanted = tl.where(mask, val, zeros).to(first.dtype.element_ty)
+    if len(mask.shape) > 0:
+        is_any = tl.max(mask.to(tl.int32)) > 0
+    else:
+        is_any = mask
+    old = zeros
+    if is_any:
+        old = tl.atomic_cas(where, expected, wanted, sem=sem, scope=scope)
+    return tl.where(mask, old, zeros)
+
+
+@triton.jit
 def floor_remainder(dividend, divisor):
     """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
     remainder = dividend % divisor

@@ -54,7 +54,7 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
     environment = environment_of(kernel, call, config)
     result = lowered(kernel, call, environment, dict(config.options) if config else {})
     kernel = result.kernel
-    grid = kernel.verified_grid(environment, call)
+    grid = kernel.verified_grid(environment)
     num_programs = math.prod(grid) * result.parts
     if num_programs > _MOST_PROGRAMS:
         raise ArgumentError(

@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
 from ninetoothed_jax.ffi import Invocation, handler
 
 if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition
     from ninetoothed.launch.kernel import Kernel
     from ninetoothed_jax.native import Native
 
@@ -53,9 +54,8 @@ class Launcher:
     def __init__(self, kernel: Kernel) -> None:
         _register()
         self._kernel = kernel
-        self._written = written(kernel.definition.program)
-        kinds = {parameter.name: parameter.kind for parameter in kernel.definition.call_parameters}
-        self._kinds = {name: kinds.get(name, "symbol") for name in kernel.definition.call_names}
+        kinds = {parameter.name: parameter.kind for parameter in kernel.declaration.call_parameters}
+        self._kinds = {name: kinds.get(name, "symbol") for name in kernel.declaration.call_names}
         self._readers: dict[tuple[type, ...], _Reader] = {}
         self._computations: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -102,10 +102,13 @@ class Launcher:
 
     def _new_call(self, bound: Mapping[str, Any]) -> _Call:
         operands = [name for name, kind in self._kinds.items() if _is_operand(kind, bound[name])]
+        definition = self._kernel.definition_of(bound)
+        stored = written(definition.program)
         for name in self._kinds:
-            self._check(name, bound[name], name in operands)
+            self._check(name, bound[name], name in operands, stored)
         return _Call(
             self._kernel,
+            definition,
             {
                 n: bound[n]
                 for n, kind in self._kinds.items()
@@ -114,20 +117,20 @@ class Launcher:
             {n: _description(bound[n]) for n, kind in self._kinds.items() if kind == "tensor"},
             {n: bound[n].dtype for n in operands if self._kinds[n] == "scalar"},
             tuple(operands),
-            tuple(name for name in self._kinds if name in self._written),
+            tuple(name for name in self._kinds if name in stored),
         )
 
-    def _check(self, name: str, value: Any, is_operand: bool) -> None:
+    def _check(self, name: str, value: Any, is_operand: bool, stored: Collection[str]) -> None:
         subject = f"kernel `{self._kernel.name}`: `{name}`"
         if self._kinds[name] == "scalar" and is_operand and value.ndim:
             raise ArgumentError(
                 f"{subject} is passed by value and must be a number or an array of no dimensions, "
                 f"got shape {value.shape}"
             )
-        if self._kinds[name] == "tensor" and not is_operand and name not in self._written:
+        if self._kinds[name] == "tensor" and not is_operand and name not in stored:
             raise ArgumentError(
                 f"{subject} is only read, so it must be an array; a jax.ShapeDtypeStruct stands "
-                f"for an output. The kernel writes to: {', '.join(sorted(self._written)) or 'none'}"
+                f"for an output. The kernel writes to: {', '.join(sorted(stored)) or 'none'}"
             )
 
     def _unhashable(self, bound: Mapping[str, Any]) -> ArgumentError:
@@ -195,6 +198,7 @@ class _Call:
     """A custom call: a kernel, and what each of its arguments is.
 
     Attributes:
+        definition: the kernel with its constants.
         fixed: the arguments whose values are known.
         tensors: the arguments that are buffers, described.
         scalars: the element types of those that are passed by value and known only when it runs.
@@ -206,6 +210,7 @@ class _Call:
     """
 
     kernel: Kernel
+    definition: Definition
     fixed: Mapping[str, Any]
     tensors: Mapping[str, Buffer]
     scalars: Mapping[str, numpy.dtype]
@@ -222,7 +227,7 @@ class _Call:
         zeros = {name: dtype.type(0).item() for name, dtype in self.scalars.items()}
         call = self.kernel.call_of(**self.fixed, **self.tensors, **zeros)
         # Nothing is run: it is asked for the sake of its checks of the sizes.
-        plugins.backend_for("cpu").plan(self.kernel.definition, call)
+        plugins.backend_for("cpu").plan(self.definition, call)
 
     def compute(self, *operands: Any) -> tuple[Any, ...]:
         """The outputs, as JAX traces it."""
@@ -292,8 +297,10 @@ class _Call:
                 kind = key[0]
                 CURRENT.stream = invocation.stream
                 bound = self._arguments(kind, invocation)
-                given, values = described(self.kernel.definition, BUFFERS, bound)
-                plan, _ = self.kernel.new_plan(BUFFERS, given, (invocation.stream, *values))
+                given, values = described(self.definition, BUFFERS, bound)
+                plan, _ = self.kernel.new_plan(
+                    self.definition, BUFFERS, given, (invocation.stream, *values)
+                )
                 find = plan.details.get("launch_record") if kind in _NATIVE else None
                 self.plans[key] = _Planned(
                     plan.run, self._values(bound, values), find() if find else None
@@ -315,10 +322,8 @@ class _Call:
     def _values(self, bound: Mapping[str, Any], values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
         """What a plan is called with: places among the addresses (True, place), or fixed values."""
         places = {name: place for place, name in enumerate((*self.operands, *self.outputs))}
-        names = [
-            p.name for p in self.kernel.definition.call_parameters if p.kind in ("tensor", "scalar")
-        ]
-        untouched = self.kernel.definition.untouched(bound)
+        names = [p.name for p in self.definition.call_parameters if p.kind in ("tensor", "scalar")]
+        untouched = self.definition.untouched
         return [
             (True, places[name])
             if name in self.tensors and name not in untouched

@@ -62,23 +62,36 @@ class Addressing:
         self._indices = _compiled(access.indices, access, environment)
         self._conditions = _compiled(access.conditions, access, environment)
 
-    def indices(self, sequences: Any, program: Shape, selection: Sequence[int]) -> tuple[Any, ...]:
-        """The index of each lane's element along each source dimension."""
-        return self._indices(sequences, *program, *selection, *self._lanes)
+    def indices(
+        self,
+        sequences: Any,
+        program: Shape,
+        selection: Sequence[int],
+        positions: Sequence[Any] | None = None,
+    ) -> tuple[Any, ...]:
+        """The index of each lane's element, or that at positions in the tile, along each source dimension."""
+        lanes = self._lanes if positions is None else positions
+        return self._indices(sequences, *program, *selection, *lanes)
 
-    def masks(self, sequences: Any, program: Shape, selection: Sequence[int]) -> tuple[Any, ...]:
+    def masks(
+        self,
+        sequences: Any,
+        program: Shape,
+        selection: Sequence[int],
+        positions: Sequence[Any] | None = None,
+        rank: int | None = None,
+    ) -> tuple[Any, ...]:
         """Conditions that must all hold for a lane to be real, those that hold for all left out.
 
-        Each has as many dimensions as the tile.
+        Each has as many dimensions as the tile, or as the positions have together.
         """
-        conditions = self._conditions(sequences, *program, *selection, *self._lanes)
+        lanes = self._lanes if positions is None else positions
+        rank = len(self.tile) if rank is None else rank
         masks = []
-        for condition in conditions:
-            if np.ndim(condition) == 0:
-                if not condition:
-                    masks.append(np.zeros((1,) * len(self.tile), dtype=bool))
-            elif not condition.all():
-                masks.append(condition)
+        for condition in self._conditions(sequences, *program, *selection, *lanes):
+            if not np.all(condition):
+                missing = (1,) * (rank - np.ndim(condition))
+                masks.append(np.asarray(condition, bool).reshape(missing + np.shape(condition)))
         return tuple(masks)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import threading
 import types
 from collections.abc import Callable, Mapping
@@ -12,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ninetoothed.backends.numpy.execution.functions import is_user_function, own_name
-from ninetoothed.backends.numpy.execution.reference import TileReference, position
+from ninetoothed.backends.numpy.execution.reference import TileReference, place, position
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
+from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks
-from ninetoothed.backends.numpy.values.tile import Tile, lasting
+from ninetoothed.backends.numpy.language.memory import masked_cas
+from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -213,6 +216,25 @@ def _augmented(value: Any) -> Any:
     return _Augmented(value) if type(value) is TileReference else value
 
 
+def _atomic(name: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
+    """An atomic operation: on an access, elements that do not exist, of the values too, take no part."""
+    function = _function(name)
+    if not isinstance(target, Place):
+        return function(target, *arguments, **keywords)
+    function = masked_cas if name == "atomic_cas" else function
+    given = inspect.signature(function).bind(target.pointer, *arguments, **keywords).arguments
+    shape = target.pointer.shape
+    values = [as_tile(given[key]) for key in ("val", "cmp", "mask") if key in given]
+    masks = [*target.masks, *(mark for value in values for mark in value.marks)]
+    if "mask" in given:
+        masks.append(as_tile(given["mask"]).data)
+    if masks:
+        whole = functools.reduce(np.logical_and, masks)
+        given["mask"] = Tile(np.broadcast_to(whole, shape), dtypes.bool)
+    result = function(**given)
+    return Tile(result.data, result.dtype, target.masks)
+
+
 def evaluator() -> Callable[[str], Callable[..., Any]]:
     """What finds the function of a name of the language."""
     from ninetoothed.backends.numpy.language.implementations import implementation
@@ -229,6 +251,8 @@ _HOOKS: dict[str, Any] = {
     "__read__": read,
     "__assign__": assign,
     "__augmented__": _augmented,
+    "__atomic__": _atomic,
+    "__place__": place,
     "__position__": position,
     "__invoke__": invoke,
     "__function__": called_back,

@@ -98,7 +98,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     known = kernel.environment(call)
     chosen = fitting_meta(kernel, call, known)
     environment = known | chosen
-    grid = kernel.verified_grid(environment, call)
+    grid = kernel.verified_grid(environment)
     check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
@@ -131,12 +131,12 @@ def fitting_meta(kernel: Definition, call: Call, known: Mapping[Symbol, int]) ->
     Raises:
         ArrangementError: the sizes do not fit the arrangement, whatever these are.
     """
-    levels = [parameter.levels for parameter in kernel.touched_parameters]
+    levels = [parameter.levels for parameter in kernel.arranged_parameters]
     wanted = choose_meta(kernel.meta_symbols, levels, known)
     if not wanted:
         return wanted
     with contextlib.suppress(ArrangementError):
-        kernel.verified_grid({**known, **wanted}, call)
+        kernel.verified_grid({**known, **wanted})
         return wanted
 
     def values(config: Config) -> dict[Symbol, int]:
@@ -146,7 +146,7 @@ def fitting_meta(kernel: Definition, call: Call, known: Mapping[Symbol, int]) ->
         return sum(abs(log2(value / wanted[s])) for s, value in values(config).items())
 
     configs = fitting(
-        values_of(kernel), lambda config: kernel.verified_grid({**known, **values(config)}, call)
+        values_of(kernel), lambda config: kernel.verified_grid({**known, **values(config)})
     )
     return values(min(configs, key=distance))
 

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ninetoothed.backends.numpy.execution.elements import is_reshaped_only
 from ninetoothed.backends.numpy.execution.tensors import Tensor
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import Tile
@@ -109,7 +110,10 @@ class TileReference:
 
     def __getitem__(self, key: Any) -> Any:
         if self._is_complete:
-            return self._load()[key]
+            keys = key if isinstance(key, tuple) else (key,)
+            if is_reshaped_only(keys):
+                return self._load()[key]
+            return self._argument.load_positions(self._selection, tuple(map(read, keys)))
         level, name = self._selected_level, self._argument.name
         shape = self._argument.levels[level]
         keys = key if isinstance(key, tuple) else (key,)
@@ -131,11 +135,13 @@ class TileReference:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_complete:
-            raise ApplicationError(
-                f"Elements of the tile `{self._argument.name}` cannot be assigned one by one. "
-                f"Assign the whole tile, or use `{self._argument.name}.source[...] = ...`.",
-                caller_location(),
-            )
+            keys = key if isinstance(key, tuple) else (key,)
+            if is_reshaped_only(keys):
+                self._store(value)
+            else:
+                keys = tuple(map(read, keys))
+                self._argument.store_positions(self._selection, keys, value)
+            return
         self[key]._store(value)
 
     def _load(self) -> Tile:
@@ -274,6 +280,20 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<source of {self._argument.name}: shape {self._argument.shape}, {self.dtype}>"
+
+
+def place(value: Any, key: Any = ()) -> Any:
+    """Where ``value[key]`` is, for an atomic operation: of a tile or a source; a pointer is one by itself."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if type(value) is Source:
+        return value._argument.place_of_elements(value._keys(key))
+    if type(value) is not TileReference:
+        return value[key] if keys else value
+    if not value._is_complete:
+        if not keys:
+            value._require_complete("An atomic operation")
+        return place(value[key])
+    return value._argument.place(value._selection, tuple(map(read, keys)))
 
 
 class Position(int):

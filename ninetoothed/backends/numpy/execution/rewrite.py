@@ -37,6 +37,8 @@ HOOKS = (
     "__read__",
     "__assign__",
     "__augmented__",
+    "__atomic__",
+    "__place__",
     "__position__",
     "__invoke__",
     "__function__",

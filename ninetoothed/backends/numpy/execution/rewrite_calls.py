@@ -22,9 +22,11 @@ from ninetoothed.backends.numpy.execution.trees import (
     placed_at,
 )
 from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
+from ninetoothed.program.effects import is_atomic
 
 #: Of Python's own functions, those that mean something else for tiles.
 _OWN_BUILTINS = (max, min, abs, float, int, bool)
@@ -75,12 +77,27 @@ class CallRewriter(ExpressionRewriter):
                 node.func = self.reference(node.func)
                 return self._with_values(node)
             return self._invoked(node, function)
+        if isinstance(function, LanguageFunction) and is_atomic(function.name) and node.args:
+            return self._atomic(node, function.name)
         if not is_direct(function):
             return self._invoked(node, function)
         if isinstance(node.func, ast.Name) and is_one_of(function, _OWN_BUILTINS):
             own = hook_call("__builtin__", ast.Constant(node.func.id))
             node.func = ast.copy_location(own, node.func)
         return self._with_values(node)
+
+    def _atomic(self, node: ast.Call, name: str) -> ast.Call:
+        """An atomic operation, which is given the place of what stands first."""
+        first = node.args[0]
+        if isinstance(first, ast.Subscript):
+            key = self.positions(first.slice)
+            place = hook_call("__place__", self.reference(first.value), key)
+        else:
+            place = hook_call("__place__", self.reference(first))
+        rest = self._with_values(ast.Call(node.func, node.args[1:], node.keywords))
+        call = hook_call("__atomic__", ast.Constant(name), place, *rest.args)
+        call.keywords = rest.keywords
+        return placed_at(call, node)
 
     def _with_values(self, node: ast.Call) -> ast.Call:
         node.args = [self._argument(argument) for argument in node.args]

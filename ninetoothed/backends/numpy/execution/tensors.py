@@ -6,14 +6,16 @@ import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
+from ninetoothed.backends.numpy.execution.elements import positions
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
+from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile, joined_marks
 from ninetoothed.errors import ApplicationError, OutOfBoundsError, caller_location
 from ninetoothed.language.dtypes import DType, int32, int64
@@ -58,6 +60,13 @@ class TensorPlan:
         low, high = reach(self.shape, self.strides)
         furthest = max(-low, high, *self.shape, 0) + max(self.addressing.widened, default=1)
         return int32 if furthest < 2**31 else int64
+
+
+class Place(NamedTuple):
+    """Elements of a tensor: where they are, and the masks of those that exist."""
+
+    pointer: PointerTile
+    masks: tuple[Any, ...]
 
 
 class Tensor:
@@ -119,6 +128,46 @@ class Tensor:
             )
         offsets = self._offsets(self._indices(selection))
         self._scatter(np.broadcast_to(offsets, widened), self._masks(selection), data)
+
+    def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
+        """``x[keys]``: elements of a tile."""
+        offsets, masks, shape = self._positions(selection, keys)
+        return self._gather(offsets, masks, shape)
+
+    def store_positions(self, selection: Shape, keys: Sequence[Any], value: Any) -> None:
+        """``x[keys] = value``: what of the value does not exist is left out."""
+        offsets, masks, shape = self._positions(selection, keys)
+        data, marks = self._cast(value), as_tile(value).marks
+        if not _broadcasts(data.shape, shape):
+            raise ApplicationError(
+                f"A value of shape {data.shape} cannot be stored to elements of `{self.name}` of shape "
+                f"{shape}.",
+                caller_location(),
+            )
+        self._scatter(np.broadcast_to(offsets, shape), (*masks, *marks), data)
+
+    def place(self, selection: Shape, keys: Sequence[Any]) -> Place:
+        """Where ``x[keys]`` is, for an atomic operation; with no keys the whole tile."""
+        offsets, masks, shape = self._positions(selection, keys)
+        return Place(PointerTile(self.memory, np.broadcast_to(offsets, shape)), masks)
+
+    def place_of_elements(self, keys: Sequence[Any]) -> Place:
+        """Where ``x.source[keys]`` is, for an atomic operation."""
+        indices, masks, _ = self._elements(keys, "written")
+        shape = np.broadcast_shapes(*(index.shape for index in indices))
+        return Place(
+            PointerTile(self.memory, np.broadcast_to(self._offsets(indices), shape)), masks
+        )
+
+    def _positions(
+        self, selection: Shape, keys: Sequence[Any]
+    ) -> tuple[Any, tuple[Any, ...], Shape]:
+        """The offsets of elements of a tile, where they exist, and their shape."""
+        found = positions(self.name, self.levels[-1], keys)
+        where = (self.sequences, self._running.program, selection, found.along)
+        addressing = self.plan.addressing
+        masks = addressing.masks(*where, rank=len(found.shape))
+        return self._offsets(addressing.indices(*where)), (*found.marks, *masks), found.shape
 
     def linear_offsets(self, selection: Shape) -> Tile:
         """The linear offset in the source of each element of a tile."""

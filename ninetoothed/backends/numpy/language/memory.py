@@ -152,6 +152,13 @@ def _in_order(
 
 def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None) -> Tile:
     """Stores ``val`` where the element equals ``cmp``; the elements as they were."""
+    return masked_cas(pointer, cmp, val)
+
+
+def masked_cas(
+    pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None, mask: Any = None
+) -> Tile:
+    """The same where a mask holds, which Triton's has none of: for an access."""
     target = _pointer("atomic_cas", pointer)
     dtype = target.memory.dtype
     if dtype.bits not in (16, 32, 64):
@@ -161,7 +168,7 @@ def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = N
     def exchange(old: Any, expected: Any, new: Any) -> Any:
         return np.where(old == expected, new, old)
 
-    return Tile(_update("atomic_cas", target, exchange, (compared, wanted), None), dtype)
+    return Tile(_update("atomic_cas", target, exchange, (compared, wanted), _mask(mask)), dtype)
 
 
 def load_tensor_descriptor(desc: TensorDescriptor, offsets: Any) -> Tile:

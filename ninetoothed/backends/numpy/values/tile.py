@@ -157,8 +157,9 @@ class Tile:
         for part in key if isinstance(key, tuple) else (key,):
             if not (part is None or (isinstance(part, slice) and part == slice(None))):
                 raise refuse(
-                    f"A tile takes `None` and `:` as indices, but got {part!r}; ntl.gather, "
-                    "ntl.split and ntl.where select elements."
+                    f"A value that is computed takes `None` and `:` as indices, but got {part!r}: its "
+                    "elements are held by several threads. Slice the parameter that it is computed "
+                    "from (`x[1:]`), or select with ntl.gather, ntl.split or ntl.where."
                 )
         try:
             return Tile(self.data[key], self.dtype, tuple(m[key] for m in self.marks))

@@ -21,8 +21,8 @@ def taken(kernel: Definition) -> dict[Selection, Bounds]:
     found: dict[Selection, Bounds] = {}
     program = kernel.optimized
     for body in (program.body, *(helper.body for helper in program.helpers.values())):
-        for tile, place, bounds in walk.statements(body):
-            selection = (tile.parameter, place)
+        for parameter, place, bounds in walk.statements(body):
+            selection = (parameter, place)
             known = found.get(selection)
             found[selection] = bounds if known is None else walk.either(known, bounds)
     return found

@@ -22,7 +22,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.verified import verified_ranges
 from ninetoothed.program.constancy import decided, is_constant
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.nodes import TileRef, walk
+from ninetoothed.program.nodes import ElementRef, TileRef, walk
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
@@ -109,7 +109,7 @@ def full_iterations(kernel: Definition, facts: CallFacts, loop: ast.stmt) -> Ful
     constants = {p.name for p in kernel.parameters if p.kind == "constexpr"}
     for node, guards in _guarded(loop.body, constants):
         found: list[Symbol] = []
-        if isinstance(node, TileRef):
+        if isinstance(node, TileRef) and not isinstance(node, ElementRef):
             for condition, count in _conditions(kernel, facts, node, variable):
                 conditions.add(condition)
                 found.append(count)

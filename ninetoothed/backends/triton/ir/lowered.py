@@ -111,7 +111,7 @@ class Lowered:
             ArgumentError: a tile is too large for any device.
         """
         check_tiles(kernel, environment)
-        facts = facts_of(kernel, environment, kernel.verified_grid(environment, call))
+        facts = facts_of(kernel, environment, kernel.verified_grid(environment))
         float8 = frozenset(
             name
             for name, argument in call.arguments.items()

@@ -235,7 +235,7 @@ class ProgramCoarsening(Option):
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel = lowered.kernel
-        several = coarsened(kernel, value, kernel.verified_grid(case.environment, case.call))
+        several = coarsened(kernel, value, kernel.verified_grid(case.environment))
         return Lowered.of(several, case.call, case.environment)
 
     def cost(

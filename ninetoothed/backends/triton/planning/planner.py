@@ -89,8 +89,8 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        if 0 in self._checked_grid():
-            plainest, _ = choosing.plainest(self._kernel, self._call)
+        plainest, grid = self._checked_grid()
+        if 0 in grid:
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
         config = self._chosen(values)
@@ -126,12 +126,12 @@ class Planner:
                 results.record(config, benchmark.measure(self._candidate(config).run, _LONG))
         return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
 
-    def _checked_grid(self) -> tuple[int, ...]:
-        """The grid of the plainest configuration, where the sizes fit the kernel."""
+    def _checked_grid(self) -> tuple[Config, tuple[int, ...]]:
+        """The plainest configuration and its grid, where the sizes fit the kernel."""
         plainest, grid = choosing.plainest(self._kernel, self._call)
         environment = environment_of(self._kernel, self._call, plainest)
         check_meetings(self._kernel, self._call, environment, grid)
-        return grid
+        return plainest, grid
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
         """What was found before, what a search finds now, or what the estimate ranks first."""

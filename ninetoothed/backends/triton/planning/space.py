@@ -192,7 +192,7 @@ def _check(kernel: Definition, call: Call, config: Config) -> None:
 
 
 def _grid(kernel: Definition, call: Call, config: Config) -> tuple[int, ...]:
-    return kernel.verified_grid(environment_of(kernel, call, config), call)
+    return kernel.verified_grid(environment_of(kernel, call, config))
 
 
 def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
@@ -201,7 +201,7 @@ def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
     return max(
         (
             math.prod(int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape)
-            for parameter in kernel.touched_parameters
+            for parameter in kernel.arranged_parameters
         ),
         default=1,
     )

@@ -24,10 +24,12 @@ from ninetoothed.backends.triton.ir.trees import (
 )
 from ninetoothed.backends.triton.printers import program_order
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
+from ninetoothed.backends.triton.printers.elements import Placement
 from ninetoothed.backends.triton.printers.positions import Positions
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
+from ninetoothed.tensors.views import View, viewed
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.nodes import Pair, TileSlice
@@ -209,6 +211,35 @@ class Addresses:
         mask = self._mask(positions, tile, positions.lanes)
         keywords = {} if mask is None else {"mask": mask}
         return ast.Expr(language("store", pointer, value, **keywords))
+
+    def elements(
+        self, parameter: str, view: View, indices: Sequence[ast.expr]
+    ) -> tuple[ast.expr, ast.expr | None]:
+        """Pointers to the elements of a tile that a view selects, and where they exist."""
+        count = len(indices) - view.chosen
+        placement = Placement(self._emission, view, indices[count:])
+        declared = self._emission.kernel.program.parameter(parameter)
+        access = viewed(
+            self._emission.kernel.arrangement.accesses[parameter],
+            declared.tile_shape,
+            view,
+            declared.source,
+        )
+        positions = Positions(self._emission, declared, access, self._prologue, placement=placement)
+        chosen = [
+            index
+            if isinstance(index, (ast.Name, ast.Constant))
+            else self._emission.named(f"{parameter}_position", index)
+            for index in placement.positions()
+        ]
+        tile = TileRef(parameter=parameter, indices=[*indices[:count], *chosen])
+        pointer = self._emission.pointer(parameter)
+        if positions.lanes or chosen or positions.offset != 0:
+            pointer = sum_of(pointer, positions.complete_offset(tile))
+        found = [ast.Compare(index, [ast.GtE()], [ast.Constant(0)]) for index in chosen]
+        mask = self._mask(positions, tile, positions.lanes)
+        conditions: list[ast.expr] = [*found, *([] if mask is None else [mask])]
+        return pointer, all_of(conditions) if conditions else None
 
     def offset(self, tile: TileRef, dim: int | None) -> ast.expr:
         """The linear offset of each element, or its index along a source dimension.

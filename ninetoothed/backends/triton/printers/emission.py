@@ -271,7 +271,7 @@ def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
     """The symbols that Triton must know when it compiles: those that decide a tile's shape."""
     found: set[Symbol] = {*kernel.symbols, *kernel.meta_symbols}
     for parameter in kernel.tensor_parameters:
-        for size in parameter.tile_shape:
+        for size in parameter.tile_shape if parameter.name in kernel.arranged else ():
             found |= set(as_symbol(size).leaves())
         found |= {
             s for size in parameter.source.shape for s in as_symbol(size).leaves() if s.constexpr
@@ -279,6 +279,8 @@ def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
     for node in kernel.optimized.nodes():
         if isinstance(node, Widened) or _is_compile_time(node):
             found |= set(_symbols_in(node))
+        elif hasattr(node, "view"):
+            found |= set(node.view.symbols)
     return frozenset(found)
 
 

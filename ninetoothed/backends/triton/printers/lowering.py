@@ -17,11 +17,13 @@ from ninetoothed.backends.triton.ir.nodes import (
 )
 from ninetoothed.backends.triton.ir.trees import all_of, assign, element_type, language, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
+from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
 from ninetoothed.backends.triton.printers.emission import Scope
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import operations
 from ninetoothed.program.nodes import (
     DTypeRef,
+    ElementPlace,
     ElementType,
     Excluded,
     ExternRef,
@@ -31,6 +33,7 @@ from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
     SourceLoad,
+    SourcePlace,
     SourcePointer,
     SourceStore,
     SourceStride,
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.emission import Emission
 
 
-class Lowering(ast.NodeTransformer):
+class Lowering(ElementLowering):
     """Replaces each node by what Triton has for it; children first."""
 
     def __init__(self, emission: Emission, addresses: Addresses) -> None:
@@ -203,7 +206,7 @@ class Lowering(ast.NodeTransformer):
 
     def _conjunction(self, masks: list[Mask]) -> ast.expr | None:
         """Where all of them hold, by name; None for everywhere."""
-        found = [self._addresses.mask(self._tile(m.tile), m.layout) for m in masks]
+        found = [self._mask(clone(mask)) for mask in masks]
         needed = [mask for mask in found if mask is not None]
         if not needed:
             return None
@@ -253,10 +256,9 @@ class Lowering(ast.NodeTransformer):
         conditions: list[ast.expr] = []
         sequence: tuple[ast.expr, ast.expr] | None = None
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
-            if isinstance(index, Excluded):
-                # Where it is padding it names no element.
-                real, index = self._conjunction(index.masks), index.value
-                conditions += [] if real is None else [real]
+            # Where it is padding it names no element.
+            index, real = self._real(index)
+            conditions += [] if real is None else [real]
             term = self.visit(index)
             if not isinstance(term, (ast.Name, ast.Constant)):
                 term = self._emission.named(f"{parameter}_at_{dim}", term)
@@ -309,6 +311,8 @@ class Lowering(ast.NodeTransformer):
         return at(result, node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
+            return at(self._atomic(node, node.args[0]), node)
         is_dot = isinstance(node.func, LanguageRef) and node.func.name == "dot"
         self.generic_visit(node)
         given = {keyword.arg for keyword in node.keywords}

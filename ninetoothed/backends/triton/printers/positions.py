@@ -26,6 +26,7 @@ from ninetoothed.tensors.grids import positions_in
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.nodes import TileSlice
+    from ninetoothed.backends.triton.printers.elements import Placement
     from ninetoothed.backends.triton.printers.emission import Emission
     from ninetoothed.tensors.arrange import Parameter
 
@@ -42,6 +43,7 @@ class Positions:
         is_pair: bool = False,
         fold: int | None = None,
         tile_slice: TileSlice | None = None,
+        placement: Placement | None = None,
     ) -> None:
         self._emission = emission
         self.parameter = parameter
@@ -50,6 +52,8 @@ class Positions:
         self.is_pair = is_pair
         self._fold = fold
         self._tile_slice = tile_slice
+        self._placement = placement
+        self.tile_shape = parameter.tile_shape if placement is None else placement.view.shape
         self._size_ratios = dict(emission.facts.size_ratios)
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
@@ -58,8 +62,8 @@ class Positions:
         self.lanes = tuple(range(len(access.lanes)))
         self._single = {
             leaf: as_symbol(0)
-            for leaf, size in zip(access.lanes, parameter.tile_shape)
-            if size == 1 and not (is_pair and leaf is access.lanes[-1])
+            for leaf, size in zip(access.lanes, self.tile_shape)
+            if size == 1 and placement is None and not (is_pair and leaf is access.lanes[-1])
         }
         offset = offsets.collapsed(parameter.source, access.offset, emission.facts.adjacent)
         self.offset = self.compact(offset)
@@ -69,6 +73,7 @@ class Positions:
             for term in offsets.by_lanes(access, self.offset)
         ]
         self._labels = self._labelled()
+        self._chosen = 0 if placement is None else placement.view.chosen
 
     def _labelled(self) -> dict[Symbol, str]:
         """Names for what is worth one: indices of source dimensions, and what is used twice."""
@@ -103,6 +108,17 @@ class Positions:
     def offset_tree(self, tile: TileRef) -> ast.expr:
         """The offset of each element from the source's first."""
         return self._summed(self._terms, tile)
+
+    def complete_offset(self, tile: TileRef) -> ast.expr:
+        """The offset of each element, in the whole shape of a view's value."""
+        leaves = set(self.offset.leaves())
+        moved = (
+            *self.access.lanes,
+            *self.access.selections[len(self.access.selections) - self._chosen :],
+        )
+        missing = [self.tree(leaf, tile, self.lanes) for leaf in moved if leaf not in leaves]
+        zeros = [ast.BinOp(tree, ast.Mult(), ast.Constant(0)) for tree in missing]
+        return functools.reduce(sum_of, [self.offset_tree(tile), *zeros])
 
     @property
     def is_advanced(self) -> bool:
@@ -166,7 +182,7 @@ class Positions:
         label = self._labels.get(expression)
         if label is None:
             return self._plain(expression, tile, layout)
-        if self._depends_on_selection(expression):
+        if self._placement is not None or self._depends_on_selection(expression):
             value = self._plain(expression, tile, layout)
             return self._emission.named(label, value)
         return name(self._hoisted(expression, label, tile, layout))
@@ -216,6 +232,8 @@ class Positions:
         if self.is_pair and dim == self.lanes[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)
+        if self._placement is not None:
+            return self._placement.lane(lane, dim)
         if len(layout) == 1:
             return lane
         place = layout.index(dim)
@@ -227,7 +245,7 @@ class Positions:
 
     def _width(self, dim: int) -> ast.expr:
         """How many positions a dimension has."""
-        width = self._emission.width(self.parameter.tile_shape[dim])
+        width = self._emission.width(self.tile_shape[dim])
         if self._tile_slice is not None and dim == self._tile_slice.dim:
             return ast.BinOp(width, ast.FloorDiv(), ast.Constant(self._tile_slice.count))
         return width

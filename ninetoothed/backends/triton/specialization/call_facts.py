@@ -77,6 +77,13 @@ def facts_of(
     selected = taken(kernel, environment)
     largest = 0.0
     for parameter in kernel.tensor_parameters:
+        strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]
+        units |= {as_symbol(s) for s, n in zip(parameter.source.strides, strides) if n == 1}
+        # Elements anywhere in the source may be used.
+        sizes = (int(as_symbol(size).evaluate(environment)) for size in parameter.source.shape)
+        largest = max(largest, sum(abs((n - 1) * step) for n, step in zip(sizes, strides)))
+        if parameter.name not in kernel.arranged:
+            continue
         access = kernel.arrangement.accesses[parameter.name]
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
@@ -86,7 +93,6 @@ def facts_of(
         holding |= {(parameter.name, p) for p in _holding(access, environment, reached)}
         bounds |= set(magic_division.bounded(access, environment, reached))
         divisors |= set(size_ratios.known(access, environment))
-        units |= {as_symbol(s) for s in parameter.source.strides if environment[as_symbol(s)] == 1}
         for size in parameter.tile_shape:
             symbol = as_symbol(size)
             known = int(symbol.evaluate(environment))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import called_name, names_assigned
-from ninetoothed.program.nodes import SymbolValue, TileRef, walk
+from ninetoothed.program.nodes import ElementLoad, ElementStore, SymbolValue, TileRef, walk
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, make
 from ninetoothed.tensors.access import Access
@@ -43,9 +43,9 @@ def taken(kernel: Definition, environment: Mapping[Symbol, int]) -> dict[Selecti
     found: dict[Selection, Interval] = {}
     program = kernel.optimized
     for body in (program.body, *(helper.body for helper in program.helpers.values())):
-        for tile, place, (low, high) in Walk(environment).statements(body):
-            others = found.get((tile.parameter, place), (low, high))
-            found[tile.parameter, place] = (min(low, others[0]), max(high, others[1]))
+        for parameter, place, (low, high) in Walk(environment).statements(body):
+            others = found.get((parameter, place), (low, high))
+            found[parameter, place] = (min(low, others[0]), max(high, others[1]))
     return found
 
 
@@ -78,7 +78,7 @@ class Walk:
         self._environment = environment
         self._known: dict[str, Any] = {}
 
-    def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[TileRef, int, Any]]:
+    def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Any]]:
         """Each selection in some statements, with the values of its index."""
         for statement in body:
             blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse")]
@@ -87,9 +87,11 @@ class Walk:
                 # What a round leaves is not known in the next one.
                 self._forget(names_assigned([statement]))
             for node in _outside(statement):
-                if isinstance(node, TileRef):
-                    for place, index in enumerate(node.indices):
-                        yield node, place, self.bounds(index)
+                if isinstance(node, TileRef | ElementLoad | ElementStore):
+                    # Positions in the tile, which come last, have conditions of their own.
+                    count = len(node.indices) - (node.view.chosen if hasattr(node, "view") else 0)
+                    for place, index in enumerate(node.indices[:count]):
+                        yield node.parameter, place, self.bounds(index)
             if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
                 if statement.target.id not in names_assigned(inner):
                     self._known[statement.target.id] = self.range_of(statement.iter)
@@ -103,7 +105,7 @@ class Walk:
             else:
                 self._assign(statement)
 
-    def _branches(self, *blocks: Sequence[ast.stmt]) -> Iterator[tuple[TileRef, int, Any]]:
+    def _branches(self, *blocks: Sequence[ast.stmt]) -> Iterator[tuple[str, int, Any]]:
         before, after = self._known, []
         for block in blocks:
             self._known = dict(before)

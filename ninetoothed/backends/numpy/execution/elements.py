@@ -1,0 +1,140 @@
+"""Elements of a tile (``x[i]``, ``x[indices]``, ``x[1:]``): at which positions of it they are.
+
+A result has a dimension for each slice, and where the first tile of positions stands those of all tiles of
+positions together, broadcast.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ninetoothed.backends.numpy.execution.addressing import Shape, next_power_of_two
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, joined_marks
+from ninetoothed.errors import ApplicationError, caller_location
+
+
+class Positions(NamedTuple):
+    """Positions in a tile.
+
+    Attributes:
+        along: for each dimension of the tile, arrays that broadcast to the shape.
+        shape: of all together.
+        marks: where they exist, each with as many dimensions.
+    """
+
+    along: tuple[Any, ...]
+    shape: Shape
+    marks: Marks
+
+
+def is_reshaped_only(keys: Sequence[Any]) -> bool:
+    """Whether there are only ``:``, ``None`` and ``...`` among the keys."""
+    return all(key is None or key is Ellipsis or _is_whole(key) for key in keys)
+
+
+def _is_whole(key: Any) -> bool:
+    return isinstance(key, slice) and key == slice(None)
+
+
+def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
+    """The positions in a tile that keys select: integers, tiles of them, and slices.
+
+    Raises:
+        ApplicationError: there are too many, or one is none of these.
+    """
+    if any(key is None for key in keys):
+        raise _refused(
+            f"`None` cannot stand beside positions in `{name}`: select the elements first."
+        )
+    keys = _completed(keys, len(tile))
+    if len(keys) > len(tile):
+        raise _refused(
+            f"`{name}` is one tile of shape {tile} here, and takes no {len(keys)} indices."
+        )
+    chosen = [key for key in keys if isinstance(key, Tile) and key.data.ndim]
+    together = np.broadcast_shapes(*(key.shape for key in chosen))
+    first = next((place for place, key in enumerate(keys) if isinstance(key, Tile)), len(keys))
+    runs_before = sum(isinstance(key, slice) for key in keys[:first])
+    num_runs = sum(isinstance(key, slice) for key in keys)
+    rank = num_runs + len(together)
+    behind = (1,) * (num_runs - runs_before)
+    along: list[Any] = []
+    marks: list[Any] = []
+    run = 0
+    for key, size in zip(keys, tile, strict=True):
+        if isinstance(key, slice):
+            dim = run + (len(together) if run >= runs_before else 0)
+            found, exists = _run(name, key, size)
+            shape = [1] * rank
+            shape[dim] = found.size
+            along.append(found.reshape(shape))
+            if not exists.all():
+                marks.append(exists.reshape(shape))
+            run += 1
+            continue
+        if not isinstance(key, Tile):
+            along.append(np.asarray(_number(name, key, size)))
+            continue
+        if key.dtype.kind not in ("int", "uint"):
+            raise _refused(f"A position in `{name}` is an integer, but got a tile of {key.dtype}.")
+        data = np.asarray(key.data).astype(np.int64)
+        along.append(data.reshape(data.shape + behind) if data.ndim else data)
+    if chosen:
+        behind_first = (1,) * rank
+        marks += [_ranked(m.reshape(m.shape + behind), behind_first) for m in joined_marks(*chosen)]
+    marks += [
+        _ranked(inside, (1,) * rank)
+        for position, size in zip(along, tile, strict=True)
+        if not (inside := (position >= 0) & (position < size)).all()
+    ]
+    return Positions(
+        tuple(along), np.broadcast_shapes((1,) * rank, *(a.shape for a in along)), tuple(marks)
+    )
+
+
+def _ranked(mask: Any, shape: Shape) -> Any:
+    """A mask with so many dimensions."""
+    return np.asarray(mask).reshape((1,) * (len(shape) - np.ndim(mask)) + np.shape(mask))
+
+
+def _completed(keys: Sequence[Any], count: int) -> list[Any]:
+    """Keys for all dimensions, with no ``...`` among them."""
+    places = [place for place, key in enumerate(keys) if key is Ellipsis]
+    place = places[0] if places else len(keys)
+    left_out = [slice(None)] * (count - len(keys) + len(places))
+    return [*keys[:place], *left_out, *keys[place + 1 :]]
+
+
+def _run(name: str, key: slice, size: int) -> tuple[Any, Any]:
+    """A slice's positions, to a power of two, and which of them there are."""
+    try:
+        start, stop, step = key.indices(size)
+    except TypeError as error:
+        raise _refused(
+            f"The bounds of a slice of `{name}` are needed at compile time: {error}."
+        ) from error
+    count = len(range(start, stop, step))
+    if not count:
+        raise _refused(f"A slice of `{name}`, along a dimension of size {size}, has no element.")
+    lanes = np.arange(next_power_of_two(count))
+    return start + step * lanes, lanes < count
+
+
+def _number(name: str, key: Any, size: int) -> int:
+    """A position as an int; a constant one that is negative counts from the end."""
+    try:
+        number = operator.index(key)
+    except TypeError as error:
+        raise _refused(
+            f"`{name}` is one tile here, and is indexed with {key!r}: integers, tiles of them, and "
+            "slices select its elements."
+        ) from error
+    return number + size if type(key) is int and number < 0 else number
+
+
+def _refused(message: str) -> ApplicationError:
+    return ApplicationError(message, caller_location())

@@ -1,0 +1,115 @@
+"""Elements of tiles, loaded, stored and changed atomically, turned into plain Triton."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.ir.trees import all_of, language, name
+from ninetoothed.backends.triton.printers.elements import rearranged
+from ninetoothed.program.effects import called_name
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementRef,
+    ElementStore,
+    Excluded,
+    Mask,
+    SourcePlace,
+    TileRef,
+    at,
+)
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.printers.addresses import Addresses
+    from ninetoothed.backends.triton.printers.emission import Emission
+
+
+class ElementLowering(ast.NodeTransformer):
+    """The part of the lowering that knows elements of tiles; `Lowering` is on top of it."""
+
+    _emission: Emission
+    _addresses: Addresses
+
+    def visit_ElementLoad(self, node: ElementLoad) -> ast.expr:
+        pointer, mask = self._elements(node)
+        keywords = {}
+        if mask is not None:
+            mask = self._emission.named(f"{node.parameter}_mask", mask)
+            keywords = {"mask": mask, "other": self._addresses.filler(node.parameter)}
+        loaded = at(language("load", pointer, **keywords), node)
+        return self._emission.named(f"{node.parameter}_elements", loaded)
+
+    def visit_ElementStore(self, node: ElementStore) -> ast.stmt:
+        value, real = self._real(node.value)
+        value = self.visit(value)
+        pointer, mask = self._elements(node)
+        masks = [each for each in (mask, real) if each is not None]
+        keywords = {"mask": all_of(masks)} if masks else {}
+        return at(ast.Expr(language("store", pointer, value, **keywords)), node)
+
+    def _atomic(self, node: ast.Call, place: ElementPlace | SourcePlace) -> ast.expr:
+        """An atomic operation on an access: only elements that exist, of the value too, take part."""
+        function = called_name(node)
+        names = ["cmp", "val"] if function == "atomic_cas" else ["val", "mask"]
+        given = dict(zip((*names, "sem", "scope"), node.args[1:]))
+        given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
+        conditions: list[ast.expr] = []
+        for key, value in given.items():
+            value, real = self._real(value)
+            conditions += [] if real is None else [real]
+            given[key] = self.visit(value)
+        if isinstance(place, ElementPlace):
+            pointer, mask = self._elements(place)
+        else:
+            pointer, mask = self._element(place.parameter, place.indices)
+        conditions += [each for each in (mask, given.pop("mask", None)) if each is not None]
+        if conditions:
+            given["mask"] = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
+        if function == "atomic_cas" and conditions:
+            self._emission.library.add("masked_cas")
+            keywords = [ast.keyword(key, value) for key, value in given.items()]
+            first = self._emission.pointer(place.parameter)
+            return ast.Call(name("masked_cas"), [pointer, first], keywords)
+        return language(function, pointer, **given)
+
+    def _real(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:
+        """What is marked to be nowhere where it does not exist, and where it does."""
+        if isinstance(node, Excluded) and node.identity == "nowhere":
+            return node.value, self._conjunction(node.masks)
+        return node, None
+
+    def _elements(
+        self, node: ElementLoad | ElementStore | ElementRef | ElementPlace
+    ) -> tuple[ast.expr, ast.expr | None]:
+        """The addresses of elements of a tile, and where there are such."""
+        indices: list[ast.expr] = []
+        conditions: list[ast.expr] = []
+        for place, index in enumerate(node.indices):
+            index, real = self._real(index)
+            conditions += [] if real is None else [real]
+            index = self.visit(index)
+            if not isinstance(index, (ast.Name, ast.Constant)):
+                index = self._emission.named(f"{node.parameter}_at_{place}", index)
+            indices.append(index)
+        pointer, mask = self._addresses.elements(node.parameter, node.view, indices)
+        conditions += [] if mask is None else [mask]
+        return pointer, all_of(conditions) if conditions else None
+
+    def _mask(self, mask: Mask) -> ast.expr | None:
+        if not isinstance(mask.tile, ElementRef):
+            return self._addresses.mask(self._tile(mask.tile), mask.layout)
+        _, condition = self._elements(mask.tile)
+        return condition and rearranged(condition, mask.tile.rank, mask.layout)
+
+    def _tile(self, tile: TileRef) -> TileRef:
+        """A tile whose indices are names or numbers."""
+        raise NotImplementedError
+
+    def _conjunction(self, masks: list[Mask]) -> ast.expr | None:
+        """Where all masks hold, by name; None for everywhere."""
+        raise NotImplementedError
+
+    def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
+        """The address of any element of a source, and whether it is one."""
+        raise NotImplementedError

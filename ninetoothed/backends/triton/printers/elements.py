@@ -1,0 +1,82 @@
+"""Elements of tiles (``x[i]``, ``x[1:]``) as Triton expressions: where lanes and positions stand in them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.ir.trees import language, name, sum_of
+from ninetoothed.tensors.views import View
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.printers.emission import Emission
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the dimensions of a view's value stand.
+
+    Attributes:
+        view: the view.
+        chosen: the positions that the program gives: numbers or tiles, of which only the running
+            compiler knows the number of dimensions.
+    """
+
+    emission: Emission
+    view: View
+    chosen: Sequence[ast.expr]
+
+    def lane(self, lane: ast.expr, dim: int) -> ast.expr:
+        """The positions along a slice, before as many dimensions as come after it."""
+        after = len(self.view.shape) - 1 - dim
+        if self.chosen and dim < self.view.before:
+            together = functools.reduce(sum_of, self.chosen)
+            return self._with_dims("before_others", lane, together, ast.Constant(after))
+        if not after:
+            return lane
+        entries: list[ast.expr] = [ast.Slice(), *[ast.Constant(None)] * after]
+        return ast.Subscript(lane, ast.Tuple(entries, ast.Load()), ast.Load())
+
+    def positions(self) -> list[ast.expr]:
+        """What is chosen, before the slices that come after it."""
+        after = len(self.view.shape) - self.view.before
+        if not after:
+            return list(self.chosen)
+        return [
+            self._with_dims("after_others", position, ast.Constant(after))
+            for position in self.chosen
+        ]
+
+    def _with_dims(self, function: str, *arguments: ast.expr) -> ast.expr:
+        self.emission.library.add(function)
+        return ast.Call(name(function), list(arguments), [])
+
+
+def rearranged(mask: ast.expr, rank: int, layout: Sequence[int | None]) -> ast.expr:
+    """A mask over the dimensions of a view's value, over those in ``layout``.
+
+    Of a dimension that is not there, as after a reduction, any element counts.
+    """
+    if tuple(layout) == tuple(range(rank)):
+        return mask
+    ones = ast.Tuple([ast.Constant(1)] * rank, ast.Load())
+    true = language("full", ones, ast.Constant(True), ast.Attribute(name("tl"), "int1", ast.Load()))
+    mask = ast.BinOp(true, ast.BitAnd(), mask)
+    present = [dim for dim in layout if dim is not None]
+    for dim in reversed(range(rank)):
+        if dim not in present:
+            number = language("cast", mask, ast.Attribute(name("tl"), "int32", ast.Load()))
+            mask = ast.Compare(
+                language("max", number, axis=ast.Constant(dim)), [ast.NotEq()], [ast.Constant(0)]
+            )
+    order = [sorted(present).index(dim) for dim in present]
+    if order != sorted(order):
+        dims = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
+        mask = language("permute", mask, dims)
+    if len(present) == len(layout):
+        return mask
+    entries: list[ast.expr] = [ast.Constant(None) if dim is None else ast.Slice() for dim in layout]
+    return ast.Subscript(mask, ast.Tuple(entries, ast.Load()), ast.Load())

@@ -1,0 +1,145 @@
+"""Elements of a tile: ``x[i]``, ``x[indices]``, ``x[1:]`` where no level is left to select in."""
+
+from __future__ import annotations
+
+import ast
+
+from ninetoothed.parsing.frames import count_text, shape_text
+from ninetoothed.parsing.objects import literal
+from ninetoothed.parsing.tiles import TileFrame
+from ninetoothed.parsing.values import (
+    Elements,
+    Known,
+    Runtime,
+    Symbolic,
+    Tile,
+    Value,
+    copy_of,
+)
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementStore,
+    SourceLoad,
+    SourcePlace,
+)
+from ninetoothed.symbols.expr import Expression
+from ninetoothed.tensors.views import Chosen, Fixed, Run, View, run_of
+
+_WHOLE = Known(slice(None))
+
+
+class ElementFrame(TileFrame):
+    """A frame that knows elements of tiles."""
+
+    def elements_of(self, tile: Tile, keys: list[Value], node: ast.AST) -> Elements:
+        """The elements of a tile that indices, slices and positions select.
+
+        Raises:
+            ApplicationError: there are too many, or one is none of these.
+        """
+        shape, name = tile.parameter.tile_shape, tile.parameter.name
+        keys = self._without_ellipsis(keys, len(shape))
+        if len(keys) > len(shape):
+            raise self.error(
+                node,
+                f"{name!r} is indexed with {count_text(len(keys), 'index', 'indices')}, and it is one "
+                f"tile here, of shape ({shape_text(shape)}): an index for each dimension at most.",
+            )
+        entries: list[Run | Fixed | Chosen] = []
+        positions: list[ast.expr] = []
+        for dim, key in enumerate(keys + [_WHOLE] * (len(shape) - len(keys))):
+            entry = self._entry(name, key, shape[dim], node)
+            if isinstance(entry, Chosen):
+                position = self.expression(key, node)
+                if not self._is_stable(position):
+                    position = self.saved(position, node, f"{name}_position")
+                positions.append(position)
+            entries.append(entry)
+        tile = self.frozen(tile, node)
+        return Elements(tile.parameter, (*tile.indices, *positions), View(tuple(entries)))
+
+    def _without_ellipsis(self, keys: list[Value], count: int) -> list[Value]:
+        places = [
+            place
+            for place, key in enumerate(keys)
+            if isinstance(key, Known) and key.object is Ellipsis
+        ]
+        if not places:
+            return keys
+        place = places[0]
+        return [*keys[:place], *[_WHOLE] * (count - len(keys) + 1), *keys[place + 1 :]]
+
+    def _entry(
+        self, name: str, key: Value, size: Expression, node: ast.AST
+    ) -> Run | Fixed | Chosen:
+        """What one index selects in its dimension."""
+        if isinstance(key, Symbolic):
+            return Fixed(key.symbol)
+        if isinstance(key, Runtime):
+            if isinstance(key.node, ast.Slice):
+                raise self.error(
+                    node,
+                    f"The bounds of a slice of {name!r} are needed at compile time, since they decide "
+                    "the shape. Positions that only the running kernel knows are a tile: "
+                    f"`{name}[start + ntl.arange(0, 16)]`.",
+                )
+            return Chosen()
+        found = literal(key.object) if isinstance(key, Known) else None
+        if isinstance(found, slice):
+            try:
+                return run_of(found, size)
+            except (ValueError, TypeError) as error:
+                raise self.error(
+                    node, f"A slice of {name!r}, along a dimension of size {size}: {error}."
+                ) from error
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise self.error(
+                node,
+                f"{name!r} is one tile here, and is indexed with "
+                f"{found if isinstance(key, Known) else 'a tuple in a tuple'!r}: integers, tiles of "
+                "them, and slices select its elements.",
+            )
+        if isinstance(size, int) and not -size <= found < size:
+            raise self.error(
+                node, f"{name!r} is indexed with {found}, and that dimension has size {size}."
+            )
+        return Fixed(found if found >= 0 else size + found)
+
+    def loaded_elements(self, elements: Elements, node: ast.AST) -> Runtime:
+        """The value of elements of a tile."""
+        indices = [copy_of(Runtime(index)).node for index in elements.indices]
+        name = elements.parameter.name
+        return Runtime(
+            self.at(ElementLoad(parameter=name, indices=indices, view=elements.view), node)
+        )
+
+    def place_of(self, value: Value, node: ast.AST) -> Value:
+        """What an atomic operation changes: of what is loaded from a tensor, the place."""
+        if isinstance(value, Tile):
+            self.reference(value, node)
+            value = self.loaded_elements(self.elements_of(value, [], node), node)
+        loaded = value.node if isinstance(value, Runtime) else None
+        if not isinstance(loaded, SourceLoad):
+            return value
+        fields = {field: getattr(loaded, field) for field in loaded._fields}
+        place = ElementPlace if isinstance(loaded, ElementLoad) else SourcePlace
+        return Runtime(self.at(place(**fields), loaded))
+
+    def store_elements(self, elements: Elements, value: ast.expr, node: ast.AST) -> None:
+        """Stores to elements of a tile."""
+        indices = [copy_of(Runtime(index)).node for index in elements.indices]
+        name = elements.parameter.name
+        store = ElementStore(parameter=name, indices=indices, view=elements.view, value=value)
+        self.emit(store, node)
+
+
+def is_reshaped_only(node: ast.expr) -> bool:
+    """Whether a subscript is made of ``:``, ``None`` and ``...``: all elements are taken as they are."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return all(
+        part.lower is None and part.upper is None and part.step is None
+        if isinstance(part, ast.Slice)
+        else isinstance(part, ast.Constant) and part.value in (None, Ellipsis)
+        for part in parts
+    )

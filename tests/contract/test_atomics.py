@@ -1,0 +1,157 @@
+"""LANGUAGE.md, "Application": atomic operations on accesses are masked as a store."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
+
+
+def made(application, *ranks, block=4):
+    """A kernel of vectors in blocks, and of tensors of which only the source is used."""
+
+    def arrangement(*tensors):
+        return tuple(t.tile((block,)) if rank == 1 else t for t, rank in zip(tensors, ranks))
+
+    return ninetoothed.make(arrangement, application, tuple(Tensor(abs(rank)) for rank in ranks))
+
+
+def test_a_histogram():
+    def application(x, counts):
+        ntl.atomic_add(counts.source[x], 1)
+
+    def arrangement(x, counts):
+        return x.tile((8,)), counts.tile((-1,)).expand((x.tile((8,)).shape[0],))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    x = torch.randint(0, 7, (29,), dtype=torch.int32)
+    counts = torch.zeros(7, dtype=torch.int32)
+    kernel(x, counts)
+    assert counts.tolist() == torch.bincount(x, minlength=7).tolist()
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        (ntl.atomic_add, lambda y, x: y + x),
+        (ntl.atomic_max, torch.maximum),
+        (ntl.atomic_min, torch.minimum),
+        (ntl.atomic_and, torch.bitwise_and),
+        (ntl.atomic_or, torch.bitwise_or),
+        (ntl.atomic_xor, torch.bitwise_xor),
+        (ntl.atomic_xchg, lambda y, x: x),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 5, 8, 11])
+def test_on_a_tile_it_gives_what_was_there(operation, expected, size):
+    def application(x, y, old):
+        old = operation(y, x)  # noqa: F841
+
+    x, y = (torch.randint(-50, 50, (size,), dtype=torch.int32) for _ in range(2))
+    old, before = torch.full((size,), 999, dtype=torch.int32), y.clone()
+    made(application, 1, 1, 1, block=3)(x, y, old)
+    assert y.tolist() == expected(before, x).tolist()
+    assert old.tolist() == before.tolist()
+
+
+def test_an_exchange_where_the_element_is_as_expected():
+    def application(x, y, old):
+        old = ntl.atomic_cas(y, x, 100)  # noqa: F841
+
+    x = torch.tensor([0, 5, 2, 7, 4], dtype=torch.int32)
+    y, old = torch.arange(5, dtype=torch.int32), torch.full((5,), -1, dtype=torch.int32)
+    made(application, 1, 1, 1, block=3)(x, y, old)
+    assert y.tolist() == [100, 1, 100, 3, 100]
+    assert old.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_is_beyond_is_left_alone():
+    def application(x, y):
+        ntl.atomic_add(y, x + 1.0)
+        ntl.atomic_add(y[ntl.arange(0, 4) + 1], 10.0)
+
+    y = torch.zeros(8)
+    made(application, 1, 1, block=3)(torch.arange(5.0), y[:5])
+    assert y.tolist() == [1.0, 12.0, 13.0, 4.0, 15.0, 0.0, 0.0, 0.0]
+
+
+def test_padding_of_the_value_takes_no_part():
+    def application(x, y):
+        ntl.atomic_min(y[ntl.arange(0, 4)], x)
+
+    def arrangement(x, y):
+        return x.tile((-1,)), y.tile((-1,))
+
+    y = torch.full((4,), 9, dtype=torch.int32)
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    kernel(torch.tensor([5, 6, 7], dtype=torch.int32), y)
+    assert y.tolist() == [5, 6, 7, 9]
+
+
+def test_a_mask_of_ones_own_is_joined():
+    def application(x, y):
+        ntl.atomic_add(y, x, mask=x > 1)
+
+    y = torch.zeros(5)
+    made(application, 1, 1)(torch.arange(5.0), y)
+    assert y.tolist() == [0.0, 0.0, 2.0, 3.0, 4.0]
+
+
+def test_elements_of_the_source_outside_of_it_are_left_out():
+    def application(x, y):
+        ntl.atomic_add(y.source[x], 1.0)
+
+    storage = torch.zeros(6)
+    kernel = made(application, 1, 1, block=8)
+    kernel(torch.tensor([-1, 0, 2, 2, 4, 5, 100], dtype=torch.int32)[:7], storage[:4])
+    assert storage.tolist() == [1.0, 0.0, 2.0, 0.0, 0.0, 0.0]
+
+
+def test_in_a_loop_over_tiles_and_seen_by_a_load():
+    def application(x, y):
+        for k in range(x.shape[1]):
+            ntl.atomic_add(y[k], ntl.sum(x[0, k], 0))
+            y[k][0] = y[k][0] * 2.0
+
+    x, y = torch.arange(20.0).reshape(2, 10), torch.zeros(10)
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((2, 4)).tile((1, -1)), y.tile((4,)).tile((-1,)).unsqueeze(0)),
+        application,
+        (Tensor(2), Tensor(1)),
+    )
+    kernel(x, y)
+    expected = x.sum(0)
+    expected[::4] *= 2
+    torch.testing.assert_close(y, expected)
+
+
+def test_what_a_kernel_changes_atomically_is_stored_to():
+    def application(x, y):
+        ntl.atomic_add(y, x)
+
+    from ninetoothed.program.written import written
+
+    assert written(made(application, 1, 1).program) == {"y"}
+
+
+def test_a_value_is_no_place():
+    def application(x, y):
+        ntl.atomic_add(y + 1.0, x)
+
+    with pytest.raises(Exception, match="[Pp]ointer"):
+        made(application, 1, 1)(torch.ones(3), torch.ones(3))
+
+
+def test_several_tiles_are_no_place():
+    def arrangement(x, y):
+        return x.tile((4,)).tile((-1,)), y.tile((4,)).tile((-1,))
+
+    def application(x, y):
+        ntl.atomic_add(y, x[0])
+
+    with pytest.raises(ApplicationError, match="one tile is needed"):
+        ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))

@@ -1,0 +1,35 @@
+"""Constants that decide, elements of tiles, atomic operations and tensors without tiles, on a device."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from tests.contract import (  # noqa: E402
+    test_atomics,
+    test_constants,
+    test_selecting,
+    test_sources,
+)
+
+#: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there.
+_ELSEWHERE = {"test_a_value_is_no_place"}
+
+for module in (test_atomics, test_constants, test_selecting, test_sources):
+    globals().update(
+        {
+            name: test
+            for name, test in vars(module).items()
+            if name.startswith("test_") and name not in _ELSEWHERE
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch: pytest.MonkeyPatch):
+    """Tensors are made on the device, and nothing is searched for."""
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    torch.set_default_device("cuda")
+    yield
+    torch.set_default_device(None)
