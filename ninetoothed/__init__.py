@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ninetoothed import debugging as debugging
     from ninetoothed import language as language
     from ninetoothed import visualization as visualization
+    from ninetoothed.aot.build import build
     from ninetoothed.errors import DeclarationWarning
     from ninetoothed.kernels.operator import like
     from ninetoothed.language.dtypes import (
@@ -54,6 +55,7 @@ _HOME = {
     "Symbol": "symbols.expr",
     "Tensor": "tensors.tensor",
     "block_size": "symbols.expr",
+    "build": "aot.build",
     "eval": "tensors.evaluate",
     "jit": "launch.make",
     "like": "kernels.operator",

@@ -1,5 +1,5 @@
 """The command line: ``python -m ninetoothed plugins``, ``doctor``, ``inspect FILE:KERNEL``,
-``show FILE:KERNEL`` and ``tuning``.
+``show FILE:KERNEL``, ``build MODULE:PREMAKE`` and ``tuning``.
 
 It ends with status 0, with 1 where something is broken or an error was told, and with 2 where it
 was called wrongly.
@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
                 "--frontend", default="torch", help="whose launch function is shown (torch)"
             )
     _add_show(commands)
+    _add_build(commands)
     _add_tuning(commands)
     return parser
 
@@ -81,6 +82,24 @@ def _add_show(commands: Any) -> None:
         "small ones are chosen for what is left out",
     )
     command.add_argument("--out", metavar="FILE.html", help="by default KERNEL's name with .html")
+
+
+def _add_build(commands: Any) -> None:
+    text = "a kernel compiled ahead of time: C sources that run without Python"
+    command = commands.add_parser("build", help=text, description=text)
+    command.set_defaults(run=_build)
+    command.add_argument(
+        "premake",
+        metavar="MODULE:PREMAKE",
+        help="a function that gives (arrangement, application, tensors); MODULE may have a list of "
+        "its configurations, called CONFIGS",
+    )
+    command.add_argument("--targets", help="as in sm_80,sm_90,gfx942")
+    command.add_argument("--out", metavar="DIR", required=True, help="where the sources are put")
+    command.add_argument("--name", help="of the C functions; by default the application's")
+    command.add_argument(
+        "--portable", action="store_true", help="binaries as numbers in the C text, not beside it"
+    )
 
 
 def _add_tuning(commands: Any) -> None:
@@ -217,6 +236,41 @@ def _parsed_sizes(text: str) -> dict[str, Any]:
             raise NineToothedError(f"--sizes gives {name!r} twice")
         sizes[name] = int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
     return sizes
+
+
+def _build(options: argparse.Namespace) -> int:
+    import time
+
+    from ninetoothed.aot.build import build
+    from ninetoothed.aot.loading import load_premake
+
+    premake, configs = load_premake(options.premake)
+    start = time.monotonic()
+    built = build(
+        premake,
+        configs,
+        kernel_name=options.name,
+        output_dir=options.out,
+        targets=options.targets.split(",") if options.targets else None,
+        is_portable=options.portable,
+        progress=_print_progress,
+    )
+    print(file=sys.stderr)
+    rows = [
+        (unit.name, binaries.target, variant.name, str(len(image.data)))
+        for unit in built.units
+        for binaries in unit.binaries
+        for variant, image in zip(unit.editions[binaries.edition].variants, binaries.images)
+    ]
+    print(table(rows, ("kernel", "target", "variant", "bytes")))
+    total = f"{sum(int(row[-1]) for row in rows):,}".replace(",", " ")
+    seconds = time.monotonic() - start
+    print(f"\n{len(rows)} binaries, {total} bytes, {seconds:.1f} s, in {built.folder}")
+    return 0
+
+
+def _print_progress(done: int, count: int) -> None:
+    print(f"\r{done} of {count} compiled", end="", file=sys.stderr, flush=True)
 
 
 def _list_tuning(options: argparse.Namespace) -> int:

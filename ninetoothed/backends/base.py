@@ -16,6 +16,7 @@ from ninetoothed.errors import DeviceError
 from ninetoothed.kernels.call import Argument, Call, Device
 
 if TYPE_CHECKING:
+    from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
     from ninetoothed.tuning.space import Effort
@@ -116,6 +117,30 @@ class Backend(abc.ABC):
             DeviceError: this backend compiles for no such target.
         """
         raise DeviceError(f"The {self.name} backend compiles nothing for the target {target!r}.")
+
+    def targets(self) -> tuple[str, ...]:
+        """What it compiles kernels for ahead of time, as ``"sm_90"``; nothing by default."""
+        return ()
+
+    def edition(self, kernel: Definition, fixed: Fixed, target: str) -> Edition:
+        """The kernel with a configuration that suits a target, which need not be here.
+
+        Raises:
+            ArgumentError: something must be known of the calls that is not fixed.
+            DeviceError: this backend, or this kernel, is not compiled ahead.
+        """
+        raise DeviceError(f"The {self.name} backend compiles nothing ahead of time.")
+
+    def images(self, variant: Variant, target: str, with_text: bool) -> Sequence[Image]:
+        """A variant, compiled for a target.
+
+        Args:
+            with_text: whether the driver is to have text too, for devices that come later.
+
+        Raises:
+            CompilationError, DeviceError: it does not compile, or does not fit the target.
+        """
+        raise DeviceError(f"The {self.name} backend compiles nothing ahead of time.")
 
     def devices(self, kind: str) -> list[str]:
         """A line about each device of a kind that is here.

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, Location, caller_location
-from ninetoothed.kernels.definition import Integers, define
-from ninetoothed.kernels.naming import default_name, default_symbols
+from ninetoothed.errors import ArrangementError, Location
+from ninetoothed.kernels.definition import Integers, Specializations, define
+from ninetoothed.kernels.making import specializations_of
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.parsing.source import application_of
-from ninetoothed.symbols.leaf import Fresh
-from ninetoothed.tensors.arrange import arrange, pair
-from ninetoothed.tensors.tensor import Tensor
+from ninetoothed.tensors.arrange import pair
 
 
 def make(
@@ -27,7 +25,7 @@ def make(
     num_warps: Integers = None,
     num_stages: Integers = None,
     max_num_configs: int | None = None,
-) -> Kernel:
+) -> Any:
     """A kernel from an arrangement and an application. Paper, section 3.2.
 
     Args:
@@ -35,7 +33,8 @@ def make(
         application: what one program does with its tiles: a function written in Python, or a
             ``functools.partial`` that gives its last parameters by keyword.
         tensors: symbolic tensors; other values are handed through to the arrangement.
-        caller: the name of a frontend; by default it is found from the arguments of a call.
+        caller: the name of a frontend; by default it is found from the arguments of a call. With
+            ``"cuda"`` the kernel is compiled ahead of time, for callers in C; see `build`.
         kernel_name: by default the application's name, or that of the arrangement's module where
             the application is called just ``application``.
         output_dir: where the generated source is written; by default a cache directory.
@@ -43,32 +42,26 @@ def make(
         num_stages: the number of stages of software pipelining, or several to choose from.
         max_num_configs: how many configurations the tuner may consider.
 
+    Returns:
+        The `Kernel`; with ``caller="cuda"`` the folder of C sources that was `Built`.
+
     Raises:
         ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
         ApplicationError: the application uses what cannot be compiled.
     """
-    application = application_of(application)
-    if isinstance(tensors, Tensor | str) or not isinstance(tensors, Iterable):
-        raise ArrangementError(
-            "`make` takes the tensors as a tuple: `make(arrangement, application, (tensor,))`, not "
-            f"{tensors!r}",
-            caller_location(),
-        )
-    tensors = tuple(tensors)
-    names = default_symbols(arrangement)
-    for symbol, name in names.items():
-        if isinstance(symbol.leaf.owner, Fresh) and symbol.leaf.owner.label is None:
-            symbol.leaf.owner.label = name
-    specializations = define(
-        arrange(arrangement, application, tensors),
-        application,
-        kernel_name or default_name(arrangement, application),
-        names,
-        num_warps,
-        num_stages,
-        max_num_configs,
+    specializations = specializations_of(
+        arrangement, application, tensors, kernel_name, num_warps, num_stages, max_num_configs
     )
-    return Kernel(specializations, caller, output_dir)
+    return _made(specializations, caller, output_dir)
+
+
+def _made(specializations: Specializations, caller: str | None, output_dir: Any) -> Any:
+    """A kernel for callers in Python or in C."""
+    if caller != "cuda":
+        return Kernel(specializations, caller, output_dir)
+    from ninetoothed.aot.build import make_ahead
+
+    return make_ahead(specializations, output_dir)
 
 
 def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -107,4 +100,4 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
     name = options.pop("kernel_name", None) or application.__name__
     caller, output_dir = options.pop("caller", None), options.pop("output_dir", None)
     specializations = define(pair(arranged, application), application, name, **options)
-    return Kernel(specializations, caller, output_dir)
+    return _made(specializations, caller, output_dir)

@@ -38,7 +38,11 @@ FOLDERS = ("benchmarks", "docs", "examples", "ninetoothed", "plugins", "requirem
 #: A file or a folder between backquotes, as `options/swizzle.py` or `passes/`.
 PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:\.(?:py|c|json|md|toml|txt)|/))`")
 #: What a page names that is on its reader's machine.
-NOT_OURS = {"docs/tuning.md": {"binaries/"}, "docs/write-a-frontend.md": {"toy_conformance.py"}}
+NOT_OURS = {
+    "docs/aot.md": {"manifest.json", "rust/"},
+    "docs/tuning.md": {"binaries/"},
+    "docs/write-a-frontend.md": {"toy_conformance.py"},
+}
 
 
 @dataclass(frozen=True)

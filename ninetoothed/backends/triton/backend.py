@@ -10,6 +10,7 @@ from ninetoothed.language.dtypes import element_type
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
     from ninetoothed.tuning.space import Effort
@@ -55,6 +56,24 @@ class TritonBackend(Backend):
         from ninetoothed.backends.triton.planning.planner import compile_for_target
 
         return compile_for_target(kernel, call, target, *choices)
+
+    def targets(self) -> tuple[str, ...]:
+        """What kernels are compiled for ahead of time."""
+        from ninetoothed.backends.triton.ahead.devices import DEVICES
+
+        return tuple(DEVICES)
+
+    def edition(self, kernel: Definition, fixed: Fixed, target: str) -> Edition:
+        """The kernel as it is best for a target; see `Backend.edition`."""
+        from ninetoothed.backends.triton.ahead.variants import edition_of
+
+        return edition_of(kernel, fixed, target)
+
+    def images(self, variant: Variant, target: str, with_text: bool) -> Sequence[Image]:
+        """A variant, compiled by Triton; see `Backend.images`."""
+        from ninetoothed.backends.triton.ahead.variants import images_of
+
+        return images_of(variant.work, target, with_text)
 
     def devices(self, kind: str) -> list[str]:
         """The devices of a kind, as their own driver tells of them."""

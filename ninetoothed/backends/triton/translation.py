@@ -11,7 +11,7 @@ from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.resources import most_registers, number
 from ninetoothed.backends.triton.compiler.constants import constant_of
 from ninetoothed.backends.triton.compiler.specialized import Specialized
-from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.ir.lowered import UNKNOWN, Lowered
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization import divisors
@@ -22,6 +22,7 @@ from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
+    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.space import Config
 
@@ -130,13 +131,14 @@ def decided(plain: Lowered, case: Case, values: Mapping[str, int]) -> Lowered:
     return result
 
 
-def generic(kernel: Definition, **values: int) -> Lowered:
-    """The kernel with nothing known of a call.
+def generic(kernel: Definition, facts: CallFacts = UNKNOWN, **values: int) -> Lowered:
+    """The kernel with no call to look at.
 
     Args:
+        facts: what is known of all its calls.
         values: of options that ask for nothing of a call.
     """
-    result = Lowered(kernel)
+    result = Lowered(kernel, facts)
     for option in options.OPTIONS:
         value = values.get(option.name, option.default)
         if value != option.off and (option.is_generic or option.name in values):

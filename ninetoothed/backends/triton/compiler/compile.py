@@ -50,7 +50,7 @@ def compile_source(
         num_warps: warps a program; Triton's default if None.
         num_stages: stages of a pipelined loop; Triton's default if None.
         externs: what the source uses and does not define, by name: functions under ``triton.jit``.
-        path: the file the source was written to; by default it is written to the cache.
+        path: the file that the source is said to be of; by default it is written to the cache.
         options: further options of Triton's backend.
 
     Returns:
@@ -64,6 +64,7 @@ def compile_source(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import compile as triton_compile
 
+    kept_as = "triton" if path is None else "ahead"
     if path is None:
         path = cache.write_source(kernel_name, source)
     function = load(source, kernel_name, path, externs or {})
@@ -76,7 +77,7 @@ def compile_source(
     }
     chosen = {**versions.options(num_warps, num_stages), **options}
     try:
-        with versions.without_dumps(), private_cache():
+        with versions.without_dumps(), private_cache(kept_as):
             # Triton parses the source, and that of what it calls, without asking for our lock.
             return threads.undisturbed(
                 lambda: triton_compile(

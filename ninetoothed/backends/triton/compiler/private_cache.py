@@ -26,15 +26,20 @@ _ours = threading.local()
 
 
 @contextmanager
-def private_cache() -> Iterator[None]:
-    """What Triton compiles or builds in this thread meanwhile is kept in the user's own cache."""
+def private_cache(kind: str = "triton") -> Iterator[None]:
+    """What Triton compiles or builds in this thread meanwhile is kept in the user's own cache.
+
+    Args:
+        kind: the part of it. Triton's keys leave out what its source's file is called, which is in what
+            it makes.
+    """
     _redirect()
-    before = getattr(_ours, "is_set", False)
-    _ours.is_set = True
+    before = getattr(_ours, "kind", None)
+    _ours.kind = kind
     try:
         yield
     finally:
-        _ours.is_set = before
+        _ours.kind = before
 
 
 @functools.lru_cache(maxsize=1)
@@ -46,7 +51,8 @@ def _redirect() -> None:
 
 
 def _manager(plain: Any, key: str) -> Any:
-    return _manager_class()(plain(key).key) if getattr(_ours, "is_set", False) else plain(key)
+    kind = getattr(_ours, "kind", None)
+    return plain(key) if kind is None else _manager_class()(plain(key).key, kind)
 
 
 @functools.lru_cache(maxsize=1)
@@ -54,9 +60,9 @@ def _manager_class() -> Any:
     from triton.runtime.cache import FileCacheManager
 
     class PrivateCacheManager(FileCacheManager):
-        def __init__(self, key: str) -> None:
+        def __init__(self, key: str, kind: str) -> None:
             self.key = key
-            place = cache.private_directory("triton") / key
+            place = cache.private_directory(kind) / key
             place.mkdir(mode=0o700, exist_ok=True)
             self.cache_dir = str(place)
             self.lock_path = str(place / "lock")

@@ -52,12 +52,7 @@ def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
         ArgumentError: no value of the meta symbols makes tiles that any device could hold.
     """
     estimator = Estimator(kernel, call, limits)
-    plain = _plain(kernel, call, estimator)
-    others: dict[Config, float] = {}
-    if len(plain) > 1:
-        others = {config: estimator.seconds(config) for config in plain}
-        most = _HOPELESS * min(others.values())
-        plain = sorted((c for c in plain if others[c] <= most), key=others.__getitem__)
+    plain, others = plainly_ranked(kernel, call, estimator)
     found = _with_options(kernel, call, plain[:_MOST_PLAIN], limits)
     if kernel.num_stages is None:
         # Where nothing is loaded ahead the number of stages changes nothing.
@@ -70,6 +65,19 @@ def space_of(kernel: Definition, call: Call, limits: DeviceLimits) -> Space:
         return Space({found[0]: 0.0}, others=others)
     costs = {config: estimator.seconds(config) for config in found}
     return Space(costs, kernel.max_num_configs, others)
+
+
+def plainly_ranked(
+    kernel: Definition, call: Call, estimator: Estimator
+) -> tuple[list[Config], dict[Config, float]]:
+    """The configurations without options that are not hopeless, the best by the estimate first; and the
+    seconds of all, where there are several."""
+    plain = _plain(kernel, call, estimator)
+    if len(plain) == 1:
+        return plain, {}
+    costs = {config: estimator.seconds(config) for config in plain}
+    most = _HOPELESS * min(costs.values())
+    return sorted((c for c in plain if costs[c] <= most), key=costs.__getitem__), costs
 
 
 def plainest(kernel: Definition, call: Call) -> tuple[Config, tuple[int, ...]]:

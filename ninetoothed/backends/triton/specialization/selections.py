@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import called_name, names_assigned
@@ -42,7 +43,7 @@ def taken(kernel: Definition, environment: Mapping[Symbol, int]) -> dict[Selecti
     found: dict[Selection, Interval] = {}
     program = kernel.optimized
     for body in (program.body, *(helper.body for helper in program.helpers.values())):
-        for parameter, place, (low, high) in _Walk(environment).statements(body):
+        for parameter, place, (low, high) in Walk(environment).statements(body):
             others = found.get((parameter, place), (low, high))
             found[parameter, place] = (min(low, others[0]), max(high, others[1]))
     return found
@@ -70,14 +71,14 @@ def unguarded(
             yield place
 
 
-class _Walk:
-    """Follows what is known of a program's integers, statement by statement."""
+class Walk:
+    """Follows what is known of a program's integers, statement by statement, as intervals of numbers."""
 
     def __init__(self, environment: Mapping[Symbol, int]) -> None:
         self._environment = environment
-        self._known: dict[str, Interval] = {}
+        self._known: dict[str, Any] = {}
 
-    def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Interval]]:
+    def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Any]]:
         """Each selection in some statements, with the values of its index."""
         for statement in body:
             blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse")]
@@ -90,10 +91,10 @@ class _Walk:
                     # Positions in the tile, which come last, have conditions of their own.
                     count = len(node.indices) - (node.view.chosen if hasattr(node, "view") else 0)
                     for place, index in enumerate(node.indices[:count]):
-                        yield node.parameter, place, self._bounds(index)
+                        yield node.parameter, place, self.bounds(index)
             if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
                 if statement.target.id not in names_assigned(inner):
-                    self._known[statement.target.id] = self._range_of(statement.iter)
+                    self._known[statement.target.id] = self.range_of(statement.iter)
                 yield from self.statements(inner)
                 self._forget(names_assigned([statement]))
             elif isinstance(statement, ast.If):
@@ -104,7 +105,7 @@ class _Walk:
             else:
                 self._assign(statement)
 
-    def _branches(self, *blocks: Sequence[ast.stmt]) -> Iterator[tuple[str, int, Interval]]:
+    def _branches(self, *blocks: Sequence[ast.stmt]) -> Iterator[tuple[str, int, Any]]:
         before, after = self._known, []
         for block in blocks:
             self._known = dict(before)
@@ -112,8 +113,7 @@ class _Walk:
             after.append(self._known)
         one, other = after
         self._known = {
-            name: (min(one[name][0], other[name][0]), max(one[name][1], other[name][1]))
-            for name in one.keys() & other.keys()
+            name: self.either(one[name], other[name]) for name in one.keys() & other.keys()
         }
 
     def _assign(self, statement: ast.stmt) -> None:
@@ -121,17 +121,21 @@ class _Walk:
         value = statement.value if isinstance(statement, ast.Assign) else None
         self._forget(names_assigned([statement]))
         if isinstance(target, ast.Name) and value is not None:
-            self._known[target.id] = self._bounds(value)
+            self._known[target.id] = self.bounds(value)
 
     def _forget(self, names: Iterable[str]) -> None:
         for name in names:
             self._known.pop(name, None)
 
-    def _range_of(self, iterated: ast.expr) -> Interval:
+    def either(self, one: Any, other: Any) -> Any:
+        """What is known where one of two is."""
+        return (min(one[0], other[0]), max(one[1], other[1]))
+
+    def range_of(self, iterated: ast.expr) -> Any:
         """The values that a loop's variable takes."""
-        if not isinstance(iterated, ast.Call) or not _called(iterated).endswith("range"):
+        if not isinstance(iterated, ast.Call) or not called(iterated).endswith("range"):
             return _UNKNOWN
-        bounds = [self._bounds(argument) for argument in iterated.args]
+        bounds = [self.bounds(argument) for argument in iterated.args]
         if len(bounds) == 1:
             bounds = [(0, 0), *bounds]
         start, end = bounds[0], bounds[1]
@@ -142,7 +146,7 @@ class _Walk:
             return (min(end[0] + 1, start[1]), start[1])
         return _UNKNOWN
 
-    def _bounds(self, node: ast.expr) -> Interval:
+    def bounds(self, node: ast.expr) -> Any:
         """The least and the greatest value of an integer."""
         leaves: dict[Symbol, Interval] = {}
         return interval(self._symbol(node, leaves), leaves)
@@ -153,7 +157,7 @@ class _Walk:
             return as_symbol(int(node.value))
         if isinstance(node, SymbolValue):
             return as_symbol(int(as_symbol(node.symbol).evaluate(self._environment)))
-        operands, operator = _parts(node)
+        operands, operator = parts(node)
         if operator:
             return make(operator, *(self._symbol(operand, leaves) for operand in operands))
         known = self._known.get(node.id, _UNKNOWN) if isinstance(node, ast.Name) else _UNKNOWN
@@ -162,18 +166,19 @@ class _Walk:
         return leaf
 
 
-def _parts(node: ast.expr) -> tuple[Sequence[ast.expr], str]:
+def parts(node: ast.expr) -> tuple[Sequence[ast.expr], str]:
     """The operands and the operator of an operation on integers; no operator of any other node."""
     if isinstance(node, ast.BinOp):
         return (node.left, node.right), _OPERATORS.get(type(node.op), "")
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return (node.operand,), "neg"
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
-        return node.args, _CALLS.get(_called(node), "")
+        return node.args, _CALLS.get(called(node), "")
     return (), ""
 
 
-def _called(call: ast.Call) -> str:
+def called(call: ast.Call) -> str:
+    """The name of what is called."""
     return call.func.id if isinstance(call.func, ast.Name) else called_name(call)
 
 

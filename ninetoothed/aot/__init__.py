@@ -1,0 +1,1 @@
+"""Kernels compiled ahead of time: C sources that launch them, built without a device, run without Python."""

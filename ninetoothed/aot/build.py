@@ -1,0 +1,188 @@
+"""`build`, and `make` for callers in C: from kernels to a folder of C sources and binaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ninetoothed import __version__
+from ninetoothed.aot import compiling, packaging, rust
+from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
+from ninetoothed.aot.headers import dispatcher, header
+from ninetoothed.aot.unit import Unit, same_interface
+from ninetoothed.aot.writer import Source, suffix_of
+from ninetoothed.cache import directory
+from ninetoothed.errors import ArgumentError, caller_location
+from ninetoothed.kernels.definition import Specializations
+from ninetoothed.kernels.making import specializations_of
+from ninetoothed.kernels.naming import default_name
+
+#: What every folder has: C sources of this package.
+RUNTIME = Path(__file__).parent / "runtime"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was written.
+
+    Attributes:
+        name: of the functions: ``launch_<name>``, ``<name>_launch``, ``<name>_prepare``.
+        folder: where.
+        files: their names there.
+        units: what each configuration became.
+    """
+
+    name: str
+    folder: Path
+    files: tuple[str, ...]
+    units: tuple[Unit, ...]
+
+    @property
+    def source_path(self) -> Path:
+        """The C source with the functions."""
+        return self.folder / f"{self.name}.c"
+
+    @property
+    def source(self) -> str:
+        """Its text."""
+        return self.source_path.read_text(encoding="utf-8")
+
+
+def build(
+    premake: Callable[..., Any],
+    configs: Sequence[Any],
+    *,
+    meta_parameters: Sequence[str] | None = None,
+    caller: str = "cuda",
+    kernel_name: str | None = None,
+    output_dir: Any = None,
+    lazy: bool = False,
+    targets: Sequence[str] | None = None,
+    is_portable: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Built:
+    """Many variants of a kernel, compiled ahead of time behind one C function; needs no device.
+
+    Args:
+        premake: gives ``(arrangement, application, tensors)`` for a configuration's arguments.
+        configs: each ``(arguments, keywords, options)``: what ``premake`` is called with, and
+            ``num_warps``, ``num_stages`` or ``max_num_configs`` of `make`.
+        meta_parameters: those of ``premake``'s parameters that are chosen here. A caller in C gives all
+            others as integers, element types as ``NINETOOTHED_FLOAT16``. Of configurations that differ
+            in meta parameters and options alone, the fastest by the estimate is built, for the last
+            target.
+        caller: ``"cuda"``.
+        kernel_name: of the C function, ``launch_<kernel_name>``.
+        output_dir: where the folder is; by default in the cache.
+        lazy: taken for the published interface's sake: binaries are always loaded by the first launch
+            that needs them, or by ``<kernel_name>_prepare``.
+        targets: ``"sm_90"``, ``"gfx942"``, …; by default ``$NINETOOTHED_TARGETS``, or sm_80 and sm_90.
+        is_portable: whether the binaries are numbers in the C text, for compilers without ``.incbin``.
+        progress: called with how many binaries are compiled, and of how many.
+
+    Raises:
+        ArgumentError: a configuration does not fit, or something of the calls is not declared.
+    """
+    _check_caller(caller)
+    candidates: dict[Choice, list[Configuration]] = {}
+    for configuration in configurations(premake, configs):
+        choice = choice_of(configuration, tuple(meta_parameters or ()))
+        candidates.setdefault(choice, []).append(configuration)
+    targets = compiling.checked_targets(targets)
+    kernels: list[compiling.Named] = []
+    name = kernel_name
+    for number, alike in enumerate(candidates.values()):
+        made = []
+        for configuration in alike:
+            arrangement, application, tensors = premake(**configuration.arguments)
+            name = name or default_name(arrangement, application)
+            specializations = specializations_of(
+                arrangement, application, tensors, name, **_options(configuration.options)
+            )
+            made.append((f"{name}_{number}", specializations, dict(configuration.arguments)))
+        kernels.append(compiling.fastest(made, targets[-1]))
+    assert name is not None
+    units = compiling.units(kernels, targets, progress)
+    same_interface(units)
+    return _written(name, list(zip(candidates, units, strict=True)), output_dir, is_portable)
+
+
+def make_ahead(
+    specializations: Specializations,
+    output_dir: Any = None,
+    targets: Sequence[str] | None = None,
+    is_portable: bool = False,
+) -> Built:
+    """`make` with ``caller="cuda"``: one kernel, compiled ahead of time; see `build`."""
+    name = specializations.declaration.name
+    kernels = [(name, specializations, dict[str, Any]())]
+    units = compiling.units(kernels, compiling.checked_targets(targets))
+    return _written(name, [(None, units[0])], output_dir, is_portable)
+
+
+def _check_caller(caller: str) -> None:
+    if caller != "cuda":
+        raise ArgumentError(
+            f'`build` makes C sources for caller="cuda", got {caller!r}; `make` makes kernels for '
+            "callers in Python",
+            caller_location(),
+        )
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    known = ("num_warps", "num_stages", "max_num_configs")
+    for option in given:
+        if option not in known:
+            raise ArgumentError(
+                f"a configuration's options are {', '.join(known)}, not {option!r}",
+                caller_location(),
+            )
+    return dict(given)
+
+
+def _written(
+    name: str,
+    chosen: Sequence[tuple[Choice | None, Unit]],
+    output_dir: Any,
+    is_portable: bool,
+) -> Built:
+    """A folder with everything."""
+    folder = directory() / "ahead" / name if output_dir is None else Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    units = tuple(unit for _, unit in chosen)
+    files: dict[str, str | bytes] = {
+        path.name: path.read_bytes() for path in sorted(RUNTIME.iterdir()) if path.is_file()
+    }
+    sources = []
+    for unit in units:
+        files[f"{unit.name}.h"] = header(unit.name, unit, (), __version__)
+        files[f"{unit.name}.c"] = Source(unit, is_portable, __version__).text()
+        sources.append(f"{unit.name}.c")
+        if not is_portable:
+            files |= _binaries(unit)
+    choices = [(choice, unit) for choice, unit in chosen if choice is not None]
+    if choices:
+        files[f"{name}.h"] = header(name, units[0], choices[0][0].names, __version__)
+        files[f"{name}.c"] = dispatcher(name, choices, __version__)
+        sources.append(f"{name}.c")
+    files |= packaging.files(name, units, sources, __version__)
+    files |= rust.files(
+        name, units[0], choices[0][0].names if choices else (), sources, __version__
+    )
+    for file, content in files.items():
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_bytes(data)
+    return Built(name, folder, tuple(sorted(files)), units)
+
+
+def _binaries(unit: Unit) -> dict[str, bytes]:
+    found = {}
+    for binaries in unit.binaries:
+        variants = unit.editions[binaries.edition].variants
+        for variant, image in zip(variants, binaries.images, strict=True):
+            # Text ends in a zero, which `NT_EMBED` adds.
+            found[f"{unit.name}.c{suffix_of(binaries.target, variant.name)}"] = image.data
+    return found

@@ -1,0 +1,144 @@
+"""Units of kernels, their variants compiled for every target: many at once, and what is equal once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed import plugins
+from ninetoothed.aot.unit import Binaries, Unit, fixed_of
+from ninetoothed.backends.base import Backend
+from ninetoothed.errors import ArgumentError, near
+from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
+from ninetoothed.kernels.definition import Definition, Specializations
+
+#: What is built for where nobody says: devices of these and all later ones of CUDA run it.
+TARGETS = ("sm_80", "sm_90")
+
+
+#: The name of a kernel's functions, the kernel, values of its constants.
+Named = tuple[str, Specializations, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A unit before anything is compiled.
+
+    Attributes:
+        editions: those that differ in what a launch computes.
+        by_target: which of them, and the one that is compiled.
+    """
+
+    name: str
+    kernel: Definition
+    fixed: Fixed
+    editions: tuple[Edition, ...]
+    by_target: dict[str, tuple[int, Edition]]
+
+
+def backend() -> Backend:
+    """What compiles kernels ahead of time."""
+    return plugins.backend_named("triton")
+
+
+def checked_targets(targets: Sequence[str] | None) -> tuple[str, ...]:
+    """The targets to build for, in the backend's order.
+
+    Raises:
+        ArgumentError: there is none of such a name.
+    """
+    known = backend().targets()
+    if targets is None:
+        variable = os.environ.get("NINETOOTHED_TARGETS", "")
+        targets = [t.strip() for t in variable.split(",") if t.strip()] or TARGETS
+    for target in targets:
+        if target not in known:
+            raise ArgumentError(
+                f"{target!r} is no target to build for. There are {', '.join(known)}."
+                f"{near(target, known)}"
+            )
+    return tuple(target for target in known if target in targets)
+
+
+def units(
+    kernels: Sequence[Named],
+    targets: Sequence[str],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Unit]:
+    """Each kernel compiled for each target.
+
+    Args:
+        progress: called with how much is compiled, and of how much.
+    """
+    plans = [_planned(*named, targets) for named in kernels]
+    first = _first_of_cuda(targets)
+    wanted: dict[tuple[Any, str], Variant] = {}
+    for plan in plans:
+        for target, (_, edition) in plan.by_target.items():
+            for variant in edition.variants:
+                wanted.setdefault((variant.work, target), variant)
+    done = 0
+    compiled: dict[tuple[Any, str], Sequence[Image]] = {}
+
+    def compile_one(key: tuple[Any, str]) -> tuple[tuple[Any, str], Sequence[Image]]:
+        _, target = key
+        return key, backend().images(wanted[key], target, target == first)
+
+    # Triton works outside of Python's lock, and its assembler in a process of its own.
+    with ThreadPoolExecutor(_workers()) as pool:
+        for key, images in pool.map(compile_one, wanted):
+            compiled[key] = images
+            done += 1
+            if progress is not None:
+                progress(done, len(wanted))
+    return [_unit(plan, compiled) for plan in plans]
+
+
+def fastest(kernels: Sequence[Named], target: str) -> Named:
+    """The kernel that a target runs fastest by the estimate; of equals the first."""
+    if len(kernels) == 1:
+        return kernels[0]
+
+    def seconds(given: Named) -> float:
+        _, specializations, constants = given
+        return backend().edition(*fixed_of(specializations, constants), target).seconds
+
+    return min(kernels, key=seconds)
+
+
+def _workers() -> int:
+    return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 1)
+
+
+def _first_of_cuda(targets: Sequence[str]) -> str | None:
+    return next((target for target in targets if target.startswith("sm_")), None)
+
+
+def _planned(
+    name: str, specializations: Specializations, given: dict[str, Any], targets: Sequence[str]
+) -> _Plan:
+    kernel, fixed = fixed_of(specializations, given)
+    editions: list[Edition] = []
+    by_target: dict[str, tuple[int, Edition]] = {}
+    for target in targets:
+        edition = backend().edition(kernel, fixed, target)
+        interfaces = [each.interface for each in editions]
+        if edition.interface not in interfaces:
+            editions.append(edition)
+            interfaces.append(edition.interface)
+        by_target[target] = interfaces.index(edition.interface), edition
+    return _Plan(name, kernel, fixed, tuple(editions), by_target)
+
+
+def _unit(plan: _Plan, compiled: dict[tuple[Any, str], Sequence[Image]]) -> Unit:
+    binaries: list[Binaries] = []
+    for target, (place, edition) in plan.by_target.items():
+        images = [compiled[variant.work, target] for variant in edition.variants]
+        # Each gives its binary, and text where it is asked for.
+        for of_variants in zip(*images, strict=True):
+            chosen = (edition.num_warps, edition.num_stages)
+            binaries.append(Binaries(of_variants[0].target, place, *chosen, tuple(of_variants)))
+    return Unit(plan.name, plan.kernel, plan.fixed, plan.editions, tuple(binaries))

@@ -1,0 +1,450 @@
+/* How kernels that NineToothed compiled ahead of time are loaded and launched.
+
+   The driver's library is loaded once, under a lock; so is each kernel in each context. A launch of what
+   is loaded takes no lock and no memory. Nothing here ends the process. */
+
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+
+#include "ninetoothed_kernel.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Messages. --- */
+
+static _Thread_local char message[512];
+
+int nt_refuse(int result, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  vsnprintf(message, sizeof message, format, values);
+  va_end(values);
+  return result;
+}
+
+const char *nt_error_message(void) { return message; }
+
+int nt_abi_version(void) { return NT_ABI_VERSION; }
+
+/* --- The driver. --- */
+
+typedef void *handle;
+
+/* CUDA's and HIP's functions differ in their names alone, as far as they are used here. */
+typedef struct {
+  int is_hip;
+  int (*init)(unsigned), (*device_count)(int *);
+  int (*error_string)(int, const char **);
+  int (*context_current)(handle *), (*context_set)(handle), (*context_device)(int *);
+  int (*primary_retain)(handle *, int), (*set_device)(int);
+  int (*device_attribute)(int *, int, int);
+  int (*pointer_attribute)(void *, int, uint64_t);
+  int (*module_load)(handle *, const void *);
+  int (*module_function)(handle *, handle, const char *);
+  int (*function_attribute)(handle, int, int);
+  int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+} nt_driver;
+
+/* Of cuda.h. */
+enum { DEVICE_CAPABILITY_MAJOR = 75, DEVICE_CAPABILITY_MINOR = 76, POINTER_DEVICE_ORDINAL = 9 };
+enum { FUNCTION_MOST_SHARED_MEMORY = 8, STATIC_SHARED_MEMORY_LIMIT = 48 * 1024 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static nt_driver the_driver;
+static _Atomic(const nt_driver *) driver;
+
+typedef struct {
+  const char *name;
+  size_t place;
+} nt_symbol;
+
+#define SYMBOL(name, member) {name, offsetof(nt_driver, member)}
+
+static const nt_symbol cuda_symbols[] = {
+    SYMBOL("cuInit", init), SYMBOL("cuDeviceGetCount", device_count), SYMBOL("cuGetErrorString", error_string),
+    SYMBOL("cuCtxGetCurrent", context_current), SYMBOL("cuCtxSetCurrent", context_set),
+    SYMBOL("cuCtxGetDevice", context_device), SYMBOL("cuDevicePrimaryCtxRetain", primary_retain),
+    SYMBOL("cuDeviceGetAttribute", device_attribute), SYMBOL("cuPointerGetAttribute", pointer_attribute),
+    SYMBOL("cuModuleLoadData", module_load), SYMBOL("cuModuleGetFunction", module_function),
+    SYMBOL("cuFuncSetAttribute", function_attribute), SYMBOL("cuLaunchKernel", launch), {NULL, 0},
+};
+
+static const nt_symbol hip_symbols[] = {
+    SYMBOL("hipInit", init), SYMBOL("hipGetDeviceCount", device_count), SYMBOL("hipDrvGetErrorString", error_string),
+    SYMBOL("hipGetDevice", context_device), SYMBOL("hipSetDevice", set_device),
+    SYMBOL("hipModuleLoadData", module_load), SYMBOL("hipModuleGetFunction", module_function),
+    SYMBOL("hipModuleLaunchKernel", launch), {NULL, 0},
+};
+
+static int open_driver(const char *library, const nt_symbol *symbols, nt_driver *into) {
+  handle opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (!opened) return NT_ERROR_NO_DRIVER;
+  for (; symbols->name; symbols++) {
+    handle found = dlsym(opened, symbols->name);
+    if (!found) return nt_refuse(NT_ERROR_SYMBOL, "%s has no %s", library, symbols->name);
+    memcpy((char *)into + symbols->place, &found, sizeof found);
+  }
+  const int result = into->init(0);
+  int count = 0;
+  if (result || into->device_count(&count) || count == 0)
+    return nt_refuse(NT_ERROR_NO_DEVICE, "%s finds no device (its code is %d)", library, result);
+  return 0;
+}
+
+/* With the lock held. */
+static int load_driver(void) {
+  nt_driver found;
+  memset(&found, 0, sizeof found);
+  int result = open_driver("libcuda.so.1", cuda_symbols, &found);
+  if (result) {
+    memset(&found, 0, sizeof found);
+    found.is_hip = 1;
+    const int other = open_driver("libamdhip64.so", hip_symbols, &found);
+    if (other == NT_ERROR_NO_DRIVER && result == NT_ERROR_NO_DRIVER)
+      return nt_refuse(result, "neither libcuda.so.1 nor libamdhip64.so can be loaded: install the device's driver");
+    if (other != 0) return other == NT_ERROR_NO_DRIVER ? result : other;
+  }
+  the_driver = found;
+  atomic_store_explicit(&driver, &the_driver, memory_order_release);
+  return 0;
+}
+
+static int get_driver(const nt_driver **found) {
+  *found = atomic_load_explicit(&driver, memory_order_acquire);
+  if (*found) return 0;
+  pthread_mutex_lock(&lock);
+  const int result = atomic_load_explicit(&driver, memory_order_relaxed) ? 0 : load_driver();
+  pthread_mutex_unlock(&lock);
+  *found = atomic_load_explicit(&driver, memory_order_acquire);
+  return result;
+}
+
+static const char *driver_string(const nt_driver *known, int result) {
+  const char *text = NULL;
+  if (known && !known->error_string(result, &text) && text) return text;
+  return "an error of the driver";
+}
+
+static int driver_failed(const nt_driver *known, int result, const char *kernel, const char *what) {
+  return nt_refuse(result, "kernel `%s`: %s: %s (the driver's code is %d)", kernel, what, driver_string(known, result), result);
+}
+
+static const char *const texts[] = {
+    [0] = "success",
+    [-NT_ERROR_NO_DRIVER] = "neither libcuda.so.1 nor libamdhip64.so can be loaded",
+    [-NT_ERROR_NO_DEVICE] = "the driver has no device",
+    [-NT_ERROR_NO_IMAGE] = "nothing was compiled for this device",
+    [-NT_ERROR_NULL] = "a pointer is null",
+    [-NT_ERROR_RANK] = "a tensor has another number of dimensions than declared",
+    [-NT_ERROR_DTYPE] = "a tensor has another element type than declared",
+    [-NT_ERROR_SIZE] = "a size is not as declared, or not as another tensor's",
+    [-NT_ERROR_DEVICE] = "a tensor is not on the current device",
+    [-NT_ERROR_CONSTANT] = "a constant is another than the one that was compiled in",
+    [-NT_ERROR_ARRANGEMENT] = "the sizes do not fit the arrangement",
+    [-NT_ERROR_GRID] = "there would be more programs than a device takes",
+    [-NT_ERROR_CONFIG] = "no variant was built for these configuration arguments",
+    [-NT_ERROR_ALIGNMENT] = "an address is no multiple of the element's size",
+    [-NT_ERROR_MEMORY] = "the host's memory is exhausted",
+    [-NT_ERROR_SYMBOL] = "the driver's library lacks a function",
+    [-NT_ERROR_NUMBER] = "a number does not fit the type that it was declared with",
+};
+
+const char *nt_error_string(int result) {
+  if (result > 0) return driver_string(atomic_load_explicit(&driver, memory_order_acquire), result);
+  const size_t place = (size_t)-(int64_t)result;
+  return place < sizeof texts / sizeof *texts ? texts[place] : "no result of this library";
+}
+
+/* --- Kernels in contexts. --- */
+
+struct nt_loaded {
+  nt_kernel *kernel;
+  handle context;
+  int ordinal;
+  const nt_target *target;
+  nt_loaded *next;
+  _Atomic(handle) functions[]; /* by variant; null until it is wanted */
+};
+
+/* The current context; where there is none, the primary one of the tensors' device becomes current. */
+static int current(const nt_driver *known, const char *name, const nt_tensor *const *tensors, int count, handle *context) {
+  int result, ordinal = 0;
+  if (known->is_hip) {
+    if ((result = known->context_device(&ordinal))) return driver_failed(known, result, name, "no current device");
+    *context = (handle)(intptr_t)(ordinal + 1);
+    return 0;
+  }
+  if ((result = known->context_current(context))) return driver_failed(known, result, name, "no current context");
+  if (*context) return 0;
+  for (int i = 0; i < count; i++) {
+    int of_tensor = tensors[i]->device_id;
+    const uint64_t address = (uint64_t)(uintptr_t)tensors[i]->data;
+    if (of_tensor == NT_ANY && (!address || known->pointer_attribute(&of_tensor, POINTER_DEVICE_ORDINAL, address))) continue;
+    ordinal = of_tensor;
+    break;
+  }
+  if ((result = known->primary_retain(context, ordinal))) return driver_failed(known, result, name, "its device has no context");
+  if ((result = known->context_set(*context))) return driver_failed(known, result, name, "its device's context cannot be made current");
+  return 0;
+}
+
+/* The target for a device of CUDA: just its capability, else the highest that its devices run, else text. */
+static const nt_target *target_for(const nt_kernel *kernel, int capability) {
+  const nt_target *best = NULL;
+  for (int i = 0; i < kernel->target_count; i++) {
+    const nt_target *each = &kernel->targets[i];
+    if (each->format == NT_HSACO || each->capability > capability) continue;
+    if (each->format == NT_CUBIN && (each->is_specific ? each->capability != capability : each->capability / 10 != capability / 10)) continue;
+    if (!best || (best->format == NT_PTX && each->format == NT_CUBIN) || (best->format == each->format && best->capability < each->capability)) best = each;
+  }
+  return best;
+}
+
+/* With the lock held. */
+static int load_variant(const nt_driver *known, nt_loaded *loaded, int variant) {
+  const nt_image *image = &loaded->target->images[variant];
+  const char *name = loaded->kernel->name;
+  handle module, function;
+  int result = known->module_load(&module, image->data);
+  if (result) return driver_failed(known, result, name, "it cannot be loaded");
+  if ((result = known->module_function(&function, module, loaded->kernel->function))) return driver_failed(known, result, name, "its binary lacks it");
+  if (!known->is_hip && image->shared_memory > STATIC_SHARED_MEMORY_LIMIT) {
+    result = known->function_attribute(function, FUNCTION_MOST_SHARED_MEMORY, (int)image->shared_memory);
+    if (result) return driver_failed(known, result, name, "its shared memory is more than the device has");
+  }
+  atomic_store_explicit(&loaded->functions[variant], function, memory_order_release);
+  return 0;
+}
+
+static nt_loaded *look_up(nt_kernel *kernel, handle context) {
+  nt_loaded *loaded = atomic_load_explicit(&kernel->loaded, memory_order_acquire);
+  while (loaded && loaded->context != context) loaded = loaded->next;
+  return loaded;
+}
+
+static nt_loaded *new_loaded(nt_kernel *kernel, handle context, int ordinal, const nt_target *target) {
+  nt_loaded *made = calloc(1, sizeof *made + (size_t)target->count * sizeof made->functions[0]);
+  if (!made) return NULL;
+  made->kernel = kernel;
+  made->context = context;
+  made->ordinal = ordinal;
+  made->target = target;
+  for (int i = 0; i < target->count; i++) atomic_init(&made->functions[i], NULL);
+  return made;
+}
+
+/* With the lock held: what this context runs of the kernel. */
+static int choose_target(const nt_driver *known, nt_kernel *kernel, handle context, nt_loaded **found) {
+  int ordinal = 0, major = 0, minor = 0;
+  int result = known->context_device(&ordinal);
+  if (result) return driver_failed(known, result, kernel->name, "the context has no device");
+  const nt_target *target = NULL;
+  nt_loaded *made = NULL;
+  if (known->is_hip) { /* Which binary a device runs, its driver knows best. */
+    result = NT_ERROR_NO_IMAGE;
+    for (int i = 0; i < kernel->target_count && result; i++) {
+      if (kernel->targets[i].format != NT_HSACO) continue;
+      free(made);
+      target = &kernel->targets[i];
+      if (!(made = new_loaded(kernel, context, ordinal, target))) break;
+      result = load_variant(known, made, target->count - 1);
+    }
+    if (result) {
+      free(made);
+      return nt_refuse(NT_ERROR_NO_IMAGE, "kernel `%s` was not compiled for device %d", kernel->name, ordinal);
+    }
+  } else {
+    result = known->device_attribute(&major, DEVICE_CAPABILITY_MAJOR, ordinal);
+    if (!result) result = known->device_attribute(&minor, DEVICE_CAPABILITY_MINOR, ordinal);
+    if (result) return driver_failed(known, result, kernel->name, "the device does not tell its capability");
+    target = target_for(kernel, 10 * major + minor);
+    if (!target) return nt_refuse(NT_ERROR_NO_IMAGE, "kernel `%s` was not compiled for device %d, of compute capability %d.%d", kernel->name, ordinal, major, minor);
+    made = new_loaded(kernel, context, ordinal, target);
+  }
+  if (!made) return nt_refuse(NT_ERROR_MEMORY, "kernel `%s`: the host's memory is exhausted", kernel->name);
+  made->next = atomic_load_explicit(&kernel->loaded, memory_order_relaxed);
+  atomic_store_explicit(&kernel->loaded, *found = made, memory_order_release);
+  return 0;
+}
+
+static int find_in(const nt_driver *known, nt_kernel *kernel, handle context, nt_loaded **found) {
+  *found = look_up(kernel, context);
+  if (*found) return 0;
+  pthread_mutex_lock(&lock);
+  *found = look_up(kernel, context);
+  const int result = *found ? 0 : choose_target(known, kernel, context, found);
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **found) {
+  const nt_driver *known;
+  handle context = NULL;
+  int result = get_driver(&known);
+  if (!result) result = current(known, kernel->name, tensors, kernel->parameter_count, &context);
+  if (!result) result = find_in(known, kernel, context, found);
+  if (result) return result;
+  const int device_id = tensors[0]->device_id;
+  if (device_id != NT_ANY && device_id != (*found)->ordinal)
+    return nt_refuse(NT_ERROR_DEVICE, "kernel `%s`: `%s` is on device %d, and device %d is the current one: make its device current", kernel->name, kernel->parameters[0].name, device_id, (*found)->ordinal);
+  return 0;
+}
+
+int nt_edition(const nt_loaded *loaded) { return loaded->target->edition; }
+
+static int function_of(nt_loaded *loaded, int variant, const nt_driver *known, handle *function) {
+  *function = atomic_load_explicit(&loaded->functions[variant], memory_order_acquire);
+  if (*function) return 0;
+  pthread_mutex_lock(&lock);
+  *function = atomic_load_explicit(&loaded->functions[variant], memory_order_relaxed);
+  const int result = *function ? 0 : load_variant(known, loaded, variant);
+  *function = atomic_load_explicit(&loaded->functions[variant], memory_order_relaxed);
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+int nt_run(nt_loaded *loaded, int variant, int64_t programs, void *stream, void **arguments) {
+  const nt_driver *known = atomic_load_explicit(&driver, memory_order_acquire);
+  const nt_image *image = &loaded->target->images[variant];
+  const char *name = loaded->kernel->name;
+  handle function;
+  int result;
+  if (programs > NT_MOST_PROGRAMS)
+    return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", name, (long long)programs, NT_MOST_PROGRAMS);
+  if ((result = function_of(loaded, variant, known, &function))) return result;
+  result = known->launch(function, (unsigned)programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
+  return result ? driver_failed(known, result, name, "it cannot be launched") : 0;
+}
+
+int nt_prepare(nt_kernel *kernel, int device) {
+  const nt_driver *known;
+  handle before = NULL, context = NULL;
+  int previous = 0;
+  nt_loaded *loaded = NULL;
+  int result = get_driver(&known);
+  if (result) return result;
+  if (known->is_hip) {
+    result = known->context_device(&previous);
+    if (!result) result = known->set_device(device);
+    context = (handle)(intptr_t)(device + 1);
+  } else {
+    result = known->context_current(&before);
+    if (!result) result = known->primary_retain(&context, device);
+    if (!result) result = known->context_set(context);
+  }
+  if (result) return driver_failed(known, result, kernel->name, "its device cannot be made current");
+  result = find_in(known, kernel, context, &loaded);
+  for (int i = 0; !result && i < loaded->target->count; i++) {
+    handle function;
+    result = function_of(loaded, i, known, &function);
+  }
+  if (known->is_hip) known->set_device(previous);
+  else known->context_set(before);
+  return result;
+}
+
+/* --- What a call gives. --- */
+
+static const struct {
+  uint8_t code, bits, bytes;
+  const char *name;
+} dtypes[] = {
+    {6, 8, 1, "bool"},   {0, 8, 1, "int8"},    {0, 16, 2, "int16"},  {0, 32, 4, "int32"},       {0, 64, 8, "int64"},
+    {1, 8, 1, "uint8"},  {1, 16, 2, "uint16"}, {1, 32, 4, "uint32"}, {1, 64, 8, "uint64"},      {10, 8, 1, "float8_e4m3"},
+    {12, 8, 1, "float8_e5m2"}, {2, 16, 2, "float16"}, {4, 16, 2, "bfloat16"}, {2, 32, 4, "float32"}, {2, 64, 8, "float64"},
+};
+
+/* Contiguous strides, where the caller gives none. */
+static void fill_strides(int rank, nt_tensor *tensor) {
+  if (tensor->strides) return;
+  int64_t step = 1;
+  for (int dim = rank - 1; dim >= 0; dim--) {
+    tensor->own_strides[dim] = step;
+    step = nt_mul(step, tensor->shape[dim]);
+  }
+  tensor->strides = tensor->own_strides;
+}
+
+int nt_from_ninetoothed(const nt_kernel *kernel, int place, const NineToothedTensor *given, nt_tensor *tensor) {
+  const nt_parameter *declared = &kernel->parameters[place];
+  if (declared->rank && !given->shape) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` has no shape", kernel->name, declared->name);
+  tensor->data = given->data;
+  /* Whoever has sizes without a sign has none that is negative: the same bytes say the same. */
+  tensor->shape = (const int64_t *)given->shape;
+  tensor->strides = given->strides;
+  tensor->rank = tensor->dtype = tensor->device_type = tensor->device_id = NT_ANY;
+  fill_strides(declared->rank, tensor);
+  return 0;
+}
+
+int nt_from_dlpack(const nt_kernel *kernel, int place, const DLTensor *given, nt_tensor *tensor) {
+  const nt_parameter *declared = &kernel->parameters[place];
+  const char *name = kernel->name;
+  if (!given) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` is null", name, declared->name);
+  if (given->ndim != declared->rank)
+    return nt_refuse(NT_ERROR_RANK, "kernel `%s`: `%s` has %d dimensions; it was declared with %d", name, declared->name, (int)given->ndim, declared->rank);
+  if (given->ndim && !given->shape) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` has no shape", name, declared->name);
+  tensor->data = given->data ? (const char *)given->data + given->byte_offset : NULL;
+  tensor->shape = given->shape;
+  tensor->strides = given->strides;
+  tensor->rank = given->ndim;
+  tensor->dtype = NT_ANY;
+  if (declared->dtype != NT_ANY) {
+    const int wanted = declared->dtype;
+    if (given->dtype.code != dtypes[wanted].code || given->dtype.bits != dtypes[wanted].bits || given->dtype.lanes != 1)
+      return nt_refuse(NT_ERROR_DTYPE, "kernel `%s`: `%s` has elements of DLPack's type (%d, %d, %d); it was declared with %s, (%d, %d, 1)", name, declared->name, given->dtype.code, given->dtype.bits, given->dtype.lanes, dtypes[wanted].name, dtypes[wanted].code, dtypes[wanted].bits);
+    tensor->dtype = wanted;
+  }
+  tensor->device_type = (int)given->device.device_type;
+  tensor->device_id = (int)given->device.device_id;
+  if (tensor->device_type != 2 && tensor->device_type != 10 && tensor->device_type != 13)
+    return nt_refuse(NT_ERROR_DEVICE, "kernel `%s`: `%s` is on a device of DLPack's type %d; kernels run on 2, CUDA, and 10, ROCm", name, declared->name, tensor->device_type);
+  fill_strides(declared->rank, tensor);
+  return 0;
+}
+
+static int check_one(const nt_kernel *kernel, const nt_parameter *declared, const nt_tensor *tensor) {
+  const char *name = kernel->name;
+  int is_empty = 0;
+  for (int dim = 0; dim < declared->rank; dim++) {
+    const int64_t size = tensor->shape[dim], stride = tensor->strides[dim];
+    const nt_size *wanted = &declared->sizes[dim];
+    if (size < 0 || size > NT_MOST_SIZE)
+      return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has size %lld in dimension %d", name, declared->name, (long long)size, dim);
+    if (size < wanted->least || size > wanted->most)
+      return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has size %lld in dimension %d; it was declared with %lld to %lld there", name, declared->name, (long long)size, dim, (long long)wanted->least, (long long)wanted->most);
+    if (wanted->is_power_of_two && (size & (size - 1)))
+      return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has size %lld in dimension %d; it was declared as a power of two there", name, declared->name, (long long)size, dim);
+    is_empty |= size == 0;
+    if (size > 1 && (stride > NT_MOST_SIZE || stride < -NT_MOST_SIZE))
+      return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has stride %lld in dimension %d", name, declared->name, (long long)stride, dim);
+  }
+  if (declared->dtype == NT_ANY) return 0;
+  if (!tensor->data && !is_empty) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` has elements and no address", name, declared->name);
+  /* Of elements that are as wide as a power of two. */
+  if ((uintptr_t)tensor->data & (dtypes[declared->dtype].bytes - 1u))
+    return nt_refuse(NT_ERROR_ALIGNMENT, "kernel `%s`: `%s` is at %p, which is no multiple of the size of %s", name, declared->name, tensor->data, dtypes[declared->dtype].name);
+  return 0;
+}
+
+int nt_check(const nt_kernel *kernel, const nt_tensor *const *tensors) {
+  for (int i = 0; i < kernel->parameter_count; i++) {
+    const int result = check_one(kernel, &kernel->parameters[i], tensors[i]);
+    if (result) return result;
+    if (tensors[i]->device_id != tensors[0]->device_id || tensors[i]->device_type != tensors[0]->device_type)
+      return nt_refuse(NT_ERROR_DEVICE, "kernel `%s`: `%s` and `%s` are on different devices", kernel->name, kernel->parameters[0].name, kernel->parameters[i].name);
+  }
+  return 0;
+}
+
+int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, void *value) {
+  if (!given->data) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: the number `%s` has no address", kernel->name, name);
+  memcpy(value, given->data, sizeof(double));
+  return 0;
+}

@@ -1,0 +1,260 @@
+"""What a variant assumes of a call: facts for its source, and the conditions under which they hold.
+
+What a call's numbers tell the JIT (`specialization.call_facts`) is here assumed, and asked at the
+launch: each fact has a condition that implies it. The levels are a chain, the strongest last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.ahead.selections import Bounds, taken
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts
+from ninetoothed.backends.triton.specialization.divisors import MOST
+from ninetoothed.backends.triton.specialization.selections import Selection
+from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, widened
+from ninetoothed.symbols.simplify import simplify
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition
+    from ninetoothed.language.dtypes import DType
+    from ninetoothed.tensors.access import Access
+    from ninetoothed.tensors.arrange import Parameter
+
+LARGEST_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a variant's source takes for granted.
+
+    Attributes:
+        name: in a word.
+        facts: what it is emitted with.
+        divisors: what sizes and strides are multiples of.
+        alignment: what each tensor's address is a multiple of, in bytes; 1 where nothing is assumed.
+        added: what must hold of a call beyond the weaker assumptions.
+    """
+
+    name: str
+    facts: CallFacts
+    divisors: Mapping[Symbol, int] = field(default_factory=dict)
+    alignment: int = 1
+    added: tuple[Condition, ...] = ()
+
+
+class Assumptions:
+    """The assumptions that variants of one kernel are made under.
+
+    Args:
+        kernel: it.
+        known: the values of its constexpr and meta symbols.
+        dtypes: the element types of the tensors that it touches.
+    """
+
+    def __init__(
+        self, kernel: Definition, known: Mapping[Symbol, int], dtypes: Mapping[str, DType]
+    ) -> None:
+        self._kernel, self._known, self._dtypes = kernel, known, dtypes
+        self._taken = taken(kernel)
+        self._ranges: dict[str, dict[Symbol, tuple[Symbol, Symbol]]] = {}
+        beyond: set[Selection] = set()
+        within: list[Condition] = []
+        for parameter in kernel.tensor_parameters:
+            own, conditions = self._selections(parameter)
+            beyond |= own
+            within += conditions
+        self._beyond, self._within = frozenset(beyond), within
+
+    def chain(self) -> list[Assumption]:
+        """From nothing to everything that is worth a variant."""
+        float8 = frozenset(n for n, d in self._dtypes.items() if d.is_floating() and d.bits == 8)
+        always, possible = self._conditions()
+        plain = CallFacts(
+            holding=always,
+            float8=float8,
+            wide=True,
+            is_long=True,
+            beyond=frozenset(self._taken),
+        )
+        narrow = replace(plain, wide=False, is_long=False, beyond=self._beyond)
+        units = self._unit_strides()
+        contiguous = replace(narrow, unit_strides=frozenset(units))
+        divisors = self._divisors(units)
+        full = replace(contiguous, holding=always | possible.keys())
+        return [
+            Assumption("plain", plain),
+            Assumption("narrow", narrow, added=(*self._narrow(), *self._within)),
+            Assumption("contiguous", contiguous, added=tuple(Within(unit, 1, 1) for unit in units)),
+            Assumption(
+                "aligned",
+                contiguous,
+                divisors,
+                MOST,
+                (
+                    *(Aligned(name, MOST) for name in self._dtypes),
+                    *(Within(symbol % by, 0, 0) for symbol, by in divisors.items()),
+                ),
+            ),
+            Assumption("full", full, divisors, MOST, tuple(dict.fromkeys(possible.values()))),
+        ]
+
+    def _expression(self, expression: object) -> Symbol:
+        """With what is known put in."""
+        return as_symbol(simplify(as_symbol(expression).substitute(self._known)))
+
+    def _within_of(
+        self,
+        expression: Symbol,
+        low: int | None,
+        high: int | None,
+        ranges: Mapping[Symbol, tuple[Symbol, Symbol]],
+    ) -> Within:
+        positions: tuple[Position, ...] = tuple(
+            (leaf, *ranges[leaf]) for leaf in expression.leaves() if leaf in ranges
+        )
+        return Within(expression, low, high, positions)
+
+    def _positions(
+        self, parameter: Parameter, access: Access
+    ) -> dict[Symbol, tuple[Symbol, Symbol]]:
+        """The values that each position takes; a lane goes on to the next power of two."""
+        middle = [size for level in parameter.middle_levels for size in level]
+        zero = constant(0)
+        counts = [
+            *zip(access.programs, self._kernel.grid, strict=True),
+            *zip(access.selections, middle, strict=True),
+            *((lane, widened(size)) for lane, size in zip(access.lanes, parameter.tile_shape)),
+        ]
+        return {leaf: (zero, maximum(self._expression(count) - 1, 0)) for leaf, count in counts}
+
+    def _selections(self, parameter: Parameter) -> tuple[set[Selection], list[Condition]]:
+        """The selections that may leave their level, and what must hold for the others to stay there."""
+        access = self._kernel.arrangement.accesses[parameter.name]
+        ranges = self._positions(parameter, access)
+        middle = [size for level in parameter.middle_levels for size in level]
+        bounded = {c.operands[0] for c in access.conditions if c.op == "<"}
+        beyond: set[Selection] = set()
+        conditions: list[Condition] = []
+        for place, leaf in enumerate(access.selections):
+            low, high = self._bounds((parameter.name, place))
+            touched = {index for index in access.indices if leaf in set(index.leaves())}
+            is_bounded = touched <= bounded
+            if low is None or interval(low)[0] < 0 or (high is None and not is_bounded):
+                beyond.add((parameter.name, place))
+                continue
+            if high is not None:
+                ranges[leaf] = (low, high)
+                room = self._expression(as_symbol(middle[place]) - 1 - high)
+                if not is_bounded and interval(room)[0] < 0:
+                    conditions.append(Within(room, 0, None))
+            else:
+                # Whatever it is, the conditions on the indices see to it: none of them is left out.
+                del ranges[leaf]
+        self._ranges[parameter.name] = ranges
+        return beyond, conditions
+
+    def _bounds(self, selection: Selection) -> Bounds:
+        low, high = self._taken.get(selection, (constant(0), None))
+        return (
+            None if low is None else self._expression(low),
+            None if high is None else self._expression(high),
+        )
+
+    def _conditions(self) -> tuple[frozenset[tuple[str, int]], dict[tuple[str, int], Condition]]:
+        """The conditions of accesses that always hold, and those that may, with what implies them."""
+        always: set[tuple[str, int]] = set()
+        possible: dict[tuple[str, int], Condition] = {}
+        for name, place, condition in self._all_conditions():
+            if condition.op == "const":
+                if condition.operands[0]:
+                    always.add((name, place))
+                continue
+            if condition.op not in ("<", ">="):
+                continue
+            left, right = condition.operands
+            excess, least = (right - left, 1) if condition.op == "<" else (left - right, 0)
+            ranges = self._ranges[name]
+            access = self._kernel.arrangement.accesses[name]
+            excess = self._expression(excess)
+            if any(p in set(excess.leaves()) and p not in ranges for p in access.selections):
+                continue
+            asked = self._within_of(excess, least, None, ranges)
+            known = {
+                leaf: (interval(low)[0], interval(high)[1]) for leaf, low, high in asked.positions
+            }
+            known |= {leaf: interval(leaf) for leaf in excess.leaves() if leaf not in known}
+            bounds = interval(excess, known)
+            if bounds[0] >= least:
+                always.add((name, place))
+            elif bounds[1] >= least and not self._is_constant(asked):
+                possible[name, place] = asked
+        return frozenset(always), possible
+
+    def _all_conditions(self) -> Iterator[tuple[str, int, Symbol]]:
+        for parameter in self._kernel.tensor_parameters:
+            access = self._kernel.arrangement.accesses[parameter.name]
+            for place, condition in enumerate(access.conditions):
+                yield parameter.name, place, self._expression(condition)
+
+    def _narrow(self) -> Iterator[Condition]:
+        """What must hold for every number to fit 32 bits."""
+        seen: set[Condition] = set()
+        for parameter in self._kernel.tensor_parameters:
+            access = self._kernel.arrangement.accesses[parameter.name]
+            ranges = self._positions(parameter, access)
+            for number in (*parameter.source.shape, *parameter.source.strides):
+                seen.add(self._fits(self._expression(number), {}))
+            for expression in (*access.indices, access.offset):
+                seen.add(self._fits(self._expression(expression), ranges))
+        seen |= {self._fits(self._expression(size), {}) for size in self._kernel.grid}
+        yield from sorted(
+            (asked for asked in seen if not self._is_certain(asked)),
+            key=lambda asked: (len(asked.positions), asked.expression.sort_key),  # type: ignore[union-attr]
+        )
+
+    def _fits(
+        self, expression: Symbol, ranges: Mapping[Symbol, tuple[Symbol, Symbol]]
+    ) -> Condition:
+        return self._within_of(expression, -LARGEST_INT32, LARGEST_INT32, ranges)
+
+    def _is_constant(self, asked: Within) -> bool:
+        """Whether a condition is of no call's numbers."""
+        known = {leaf for leaf, low, high in asked.positions if low.op == high.op == "const"}
+        return set(asked.expression.leaves()) <= known
+
+    def _is_certain(self, asked: Condition) -> bool:
+        return isinstance(asked, Within) and asked.expression.op == "const"
+
+    def _unit_strides(self) -> list[Symbol]:
+        """The strides of each tensor's last dimension, but where that is known to have one element."""
+        found = dict.fromkeys(
+            as_symbol(parameter.source.strides[-1])
+            for parameter in self._kernel.tensor_parameters
+            if parameter.source.ndim and parameter.name in self._dtypes
+        )
+        return [stride for stride in found if stride.op == "leaf"]
+
+    def _divisors(self, units: list[Symbol]) -> dict[Symbol, int]:
+        """What those numbers are multiples of that say where contiguous elements begin and end, so
+        that 16 bytes may be moved at once."""
+        found: dict[Symbol, int] = {}
+        for parameter in self._kernel.tensor_parameters:
+            if parameter.name not in self._dtypes or not parameter.source.ndim:
+                continue
+            step = max(MOST // self._dtypes[parameter.name].itemsize, 1)
+            access = self._kernel.arrangement.accesses[parameter.name]
+            numbers = [n for n in access.offset.leaves() if n.leaf.role == "stride"]
+            numbers += as_symbol(parameter.source.shape[-1]).leaves()
+            # Where dimensions were merged, their sizes say where a row of the tile ends.
+            for node in access.offset.walk():
+                if node.op in ("//", "%") and set(access.lanes) & set(node.leaves()):
+                    numbers += [n for n in node.leaves() if n.leaf.role == "size"]
+            for number in numbers:
+                if number not in units and number not in self._known:
+                    found[number] = max(found.get(number, 1), step)
+        return {number: by for number, by in found.items() if by > 1}

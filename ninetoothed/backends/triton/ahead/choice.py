@@ -1,0 +1,87 @@
+"""Values of the meta symbols, warps and stages for calls that nobody has made yet: by the estimate.
+
+Sizes that are not declared are taken to be large and alike. Where an arrangement refuses those, as one
+whose sizes depend on each other may, each meta symbol gets a value in the middle.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.planning import space
+from ninetoothed.backends.triton.planning.cost_features import Estimator
+from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.kernels.ahead import Fixed
+from ninetoothed.kernels.call import Argument, Call, Device
+from ninetoothed.language import dtypes
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.tuning.estimate import DeviceLimits
+from ninetoothed.tuning.space import Config
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition, Integers
+
+#: The size of an undeclared dimension, by the tensor's rank and counted from the last; before them 4.
+_SIZES = {1: (1 << 24,), 2: (4096, 4096), 3: (2048, 2048, 16), 4: (128, 2048, 16, 4)}
+_OTHER_SIZE = 4
+
+#: What a meta symbol is, as far as its bounds allow, where no estimate can be made.
+_MIDDLE = 64
+
+_NUM_STAGES = 3
+
+
+def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Config, float]:
+    """A configuration for calls of any size, and the seconds that a large one is estimated to take."""
+    call = _call(kernel, fixed)
+    try:
+        estimator = Estimator(kernel, call, limits)
+        (best, *_), _ = space.plainly_ranked(kernel, call, estimator)
+        return best, estimator.seconds(best)
+    except (ArrangementError, ArgumentError):
+        chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
+        warps = _first(kernel.num_warps) or space.usual_warps(kernel, call, chosen)
+        stages = _first(kernel.num_stages) or _NUM_STAGES
+        return Config(tuple(chosen.items()), warps, stages), math.inf
+
+
+def _first(given: Integers) -> int | None:
+    return given if isinstance(given, int) or given is None else given[0]
+
+
+def _middle(symbol: Symbol) -> int:
+    return min(max(_MIDDLE, symbol.lower_bound or 1), symbol.upper_bound or _MIDDLE)
+
+
+def _call(kernel: Definition, fixed: Fixed) -> Call:
+    """A large call: contiguous, aligned, undeclared sizes the same for tensors of one rank."""
+    arguments: dict[str, Argument] = {}
+    known: dict[Symbol, int] = {}
+    for parameter in kernel.tensor_parameters:
+        source = parameter.source
+        usual = _SIZES.get(source.ndim, ())
+        shape: list[int] = []
+        for place, size in enumerate(source.shape):
+            behind = source.ndim - 1 - place
+            default = usual[behind] if behind < len(usual) else _OTHER_SIZE
+            shape.append(_size(size, default, known, fixed, kernel))
+        strides = [1] * source.ndim
+        for place in reversed(range(source.ndim - 1)):
+            strides[place] = strides[place + 1] * shape[place + 1]
+        dtype = fixed.dtypes.get(parameter.name, dtypes.int8)
+        arguments[parameter.name] = Argument(tuple(shape), tuple(strides), dtype)
+    scalars = {p.name: fixed.dtypes[p.name] for p in kernel.parameters if p.kind == "scalar"}
+    return Call(arguments, scalars, fixed.constants, Device("cuda"))
+
+
+def _size(
+    size: object, default: int, known: dict[Symbol, int], fixed: Fixed, kernel: Definition
+) -> int:
+    symbol = as_symbol(size)
+    if symbol.op == "leaf":
+        leaf = symbol.leaf
+        given = fixed.constants.get(kernel.names.get(symbol, ""), default)
+        low, high = leaf.lower_bound or 0, leaf.upper_bound
+        return known.setdefault(symbol, min(max(given, low), high or given))
+    return int(symbol.evaluate(known))

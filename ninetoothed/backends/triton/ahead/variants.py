@@ -1,0 +1,229 @@
+"""A kernel's variants: for each assumption the source, what it is launched with, and how it compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions
+from ninetoothed.backends.triton.ahead.choice import choose
+from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
+from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
+from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler.compile import compile_source
+from ninetoothed.backends.triton.compiler.constants import constant_of
+from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
+from ninetoothed.backends.triton.printers.triton import emit
+from ninetoothed.backends.triton.specialization.tiles import check_tiles
+from ninetoothed.backends.triton.translation import generic
+from ninetoothed.errors import ArgumentError, DeviceError, Location
+from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, LaunchArgument, Variant
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.tuning.estimate import DeviceLimits
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition
+
+#: Text for the driver's own compiler serves later architectures, but where it asks for what only one
+#: has: so Triton does from this capability on.
+_FIRST_SPECIFIC = 90
+
+_FORMATS = {"cuda": "cubin", "hip": "hsaco"}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a variant is compiled from.
+
+    Attributes:
+        name: of the function.
+        source: the module's text.
+        signature, constants, divisors: as `compile_source` takes them.
+        num_warps, num_stages: likewise.
+        externs: functions that the source uses and does not define.
+    """
+
+    name: str
+    source: str
+    signature: tuple[tuple[str, str], ...]
+    constants: tuple[tuple[str, Any], ...]
+    divisors: tuple[tuple[str, int], ...]
+    num_warps: int
+    num_stages: int
+    externs: tuple[tuple[str, Any], ...]
+
+
+def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
+    """The kernel as it is best for a target, its variants not compiled yet.
+
+    Args:
+        target: what meta symbols, warps and stages are chosen for.
+
+    Raises:
+        ArgumentError: a size that decides a tile's shape is not declared, or a tile is too large.
+        DeviceError: the kernel takes what is not compiled ahead.
+    """
+    for parameter in kernel.tensor_parameters:
+        if parameter.source.jagged_dim is not None:
+            raise DeviceError(
+                f"kernel `{kernel.name}`: `{parameter.name}` is jagged; kernels of jagged tensors "
+                "are not compiled ahead. Call it from Python."
+            )
+    _check_known(kernel)
+    limits: DeviceLimits = limits_of(target)
+    config, seconds = choose(kernel, fixed, limits)
+    known: dict[Symbol, int] = {
+        symbol: config[kernel.names[symbol]] for symbol in kernel.meta_symbols
+    }
+    known |= {symbol: fixed.constants[kernel.names[symbol]] for symbol in kernel.symbols}
+    check_tiles(kernel, known)
+    tensors = {
+        p.name: fixed.dtypes[p.name] for p in kernel.tensor_parameters if p.name in fixed.dtypes
+    }
+    found: list[Variant] = []
+    added: tuple[Condition, ...] = ()
+    for assumption in Assumptions(kernel, known, tensors).chain():
+        variant = _variant(kernel, fixed, known, assumption, config.num_warps, config.num_stages)
+        added += variant.added
+        if found and found[-1].work == variant.work:
+            # What is assumed besides changes nothing; a stronger variant asks for it too.
+            continue
+        found.append(replace(variant, added=added))
+        added = ()
+    return Edition(known, config.num_warps, config.num_stages, tuple(reversed(found)), seconds)
+
+
+def _check_known(kernel: Definition) -> None:
+    """`ArgumentError` where a size must be known when the kernel is compiled, and is not declared."""
+    given = {*kernel.symbols, *kernel.meta_symbols}
+    for symbol in sorted(constexpr_symbols(kernel) - given, key=str):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{kernel.names[symbol]}` decides a tile's shape, or was declared as "
+            "a constant, so it must be known when the kernel is compiled ahead. Declare it, as in "
+            "Tensor(shape=(None, 4096)).",
+            Location(
+                kernel.application.__code__.co_filename, kernel.application.__code__.co_firstlineno
+            ),
+        )
+
+
+def _variant(
+    kernel: Definition,
+    fixed: Fixed,
+    known: Mapping[Symbol, int],
+    assumption: Assumption,
+    num_warps: int,
+    num_stages: int,
+) -> Variant:
+    facts = assumption.facts
+    is_split = not facts.wide and is_worth_it(kernel, facts, fixed.constants)
+    emitted = emit(generic(kernel, facts, peel=1) if is_split else generic(kernel, facts))
+    signature: list[tuple[str, str]] = []
+    constants: list[tuple[str, Any]] = []
+    divisors: list[tuple[str, int]] = []
+    arguments: list[LaunchArgument] = []
+    for parameter in emitted.parameters:
+        name = parameter.name
+        if parameter.is_constexpr:
+            signature.append((name, "constexpr"))
+            constants.append((name, constant_of(_value(fixed, known, parameter))))
+            continue
+        argument = _argument(parameter, fixed, known, facts.wide)
+        signature.append((name, argument.type))
+        arguments.append(argument)
+        by = 1
+        if parameter.kind == "pointer":
+            by = assumption.alignment
+        elif parameter.symbol is not None:
+            by = assumption.divisors.get(parameter.symbol, 1)
+        # An element's address is a multiple of its size: the runtime refuses any other.
+        if parameter.kind == "pointer":
+            by = max(by, fixed.dtypes[parameter.parameter or ""].itemsize)
+        if by > 1:
+            divisors.append((name, by))
+    work = Work(
+        kernel.name,
+        emitted.text,
+        tuple(signature),
+        tuple(constants),
+        tuple(divisors),
+        num_warps,
+        num_stages,
+        tuple(sorted(emitted.externs.items())),
+    )
+    return Variant(assumption.name, assumption.added, tuple(arguments), emitted.text, work)
+
+
+def _argument(
+    parameter: KernelParameter, fixed: Fixed, known: Mapping[Symbol, int], is_wide: bool
+) -> LaunchArgument:
+    if parameter.symbol is not None:
+        expression = as_symbol(parameter.symbol.substitute(known))
+        return LaunchArgument(parameter.name, "i64" if is_wide else "i32", None, expression)
+    dtype = fixed.dtypes[parameter.parameter or ""]
+    if parameter.kind == "pointer":
+        return LaunchArgument(parameter.name, f"*{dtype.signature}", parameter.parameter)
+    signature = "u1" if dtype.signature == "i1" else dtype.signature
+    return LaunchArgument(parameter.name, signature, parameter.parameter)
+
+
+def _value(fixed: Fixed, known: Mapping[Symbol, int], parameter: KernelParameter) -> Any:
+    if parameter.symbol is None:
+        return fixed.constants[parameter.parameter or ""]
+    return known[parameter.symbol]
+
+
+def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
+    """A variant, compiled for a target that need not be there.
+
+    Args:
+        with_text: whether the driver is to have text too, for architectures that come later.
+
+    Raises:
+        CompilationError: Triton refuses it.
+        DeviceError: it needs more than devices of the target have.
+    """
+    limits, wanted = limits_of(target), target_of(target)
+    compiled = compile_source(
+        work.source,
+        work.name,
+        dict(work.signature),
+        dict(work.constants),
+        dict(work.divisors),
+        wanted,
+        num_warps=work.num_warps,
+        num_stages=work.num_stages,
+        externs=dict(work.externs),
+        # Named in what is compiled: it must not depend on where that is done.
+        path=Path(f"{work.name}.py"),
+    )
+    metadata = compiled.metadata
+    if metadata.shared > limits.shared_memory_per_block:
+        raise DeviceError(
+            f"kernel `{work.name}` needs {metadata.shared} bytes of shared memory a program, and "
+            f"{target} has {limits.shared_memory_per_block}. Use smaller block sizes, or fewer "
+            f"stages than num_stages={work.num_stages}."
+        )
+    if getattr(metadata, "global_scratch_size", 0) or metadata.num_ctas != 1:
+        raise DeviceError(
+            f"kernel `{work.name}` needs memory of its own for each program, which nothing gives "
+            "it where there is no Python. Use smaller tiles."
+        )
+
+    def image(called: str, data: bytes) -> Image:
+        return Image(
+            called,
+            data,
+            metadata.name,
+            wanted.backend == "cuda" and int(wanted.arch) >= _FIRST_SPECIFIC,
+            metadata.num_warps * metadata.warp_size,
+            metadata.shared,
+            versions.SCRATCH_PARAMETERS,
+        )
+
+    found = [image(target, compiled.asm[_FORMATS[wanted.backend]])]
+    if with_text and wanted.backend == "cuda" and int(wanted.arch) < _FIRST_SPECIFIC:
+        found.append(image(f"ptx_{wanted.arch}", compiled.asm["ptx"].encode()))
+    return found

@@ -1,0 +1,140 @@
+"""A kernel compiled ahead of its calls, in the core's own terms: what is launched when, and with what.
+
+A backend gives `Variant`s of a kernel, the strongest first. Each assumes something of a call, and says
+what as conditions over sizes, strides and addresses; the last assumes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.language.dtypes import DType
+from ninetoothed.symbols.expr import Symbol
+
+#: A position and the least and the greatest value that it takes, inclusive.
+Position = tuple[Symbol, Symbol, Symbol]
+
+
+@dataclass(frozen=True)
+class Within:
+    """An integer lies between two bounds, inclusive, whatever values its positions have.
+
+    Attributes:
+        expression: over sizes, strides and positions.
+        low, high: the bounds; None where there is none.
+        positions: the positions in the expression.
+    """
+
+    expression: Symbol
+    low: int | None
+    high: int | None
+    positions: tuple[Position, ...] = ()
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A tensor's address is a multiple of so many bytes."""
+
+    parameter: str
+    bytes: int
+
+
+Condition = Within | Aligned
+
+
+@dataclass(frozen=True)
+class LaunchArgument:
+    """What a kernel is launched with in one place.
+
+    Attributes:
+        name: as the source calls it.
+        type: in Triton's spelling: ``"*fp16"``, ``"i32"``, ``"fp32"``.
+        parameter: the application's parameter, whose address or value it is; None where it is computed.
+        expression: what is computed of sizes and strides; None where it is a parameter.
+    """
+
+    name: str
+    type: str
+    parameter: str | None = None
+    expression: Symbol | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel for all calls that fulfil some conditions.
+
+    Attributes:
+        name: what it assumes, in a word.
+        added: what it assumes beyond the variants after it.
+        arguments: of a launch, in order.
+        source: what is compiled.
+        work: what the backend compiles it from; equal where nothing differs.
+    """
+
+    name: str
+    added: tuple[Condition, ...]
+    arguments: tuple[LaunchArgument, ...]
+    source: str
+    work: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Image:
+    """A variant, compiled for a target.
+
+    Attributes:
+        target: ``"sm_90"``, ``"gfx942"``, or ``"ptx_80"``, text that a driver compiles.
+        data: the bytes.
+        function: the name of the kernel within.
+        is_specific: whether only devices of just this target run it, and none of a later one.
+        threads: of a program.
+        shared_memory: bytes of a program.
+        num_scratch_arguments: addresses that are taken after the arguments, and are null.
+    """
+
+    target: str
+    data: bytes
+    function: str
+    is_specific: bool
+    threads: int
+    shared_memory: int
+    num_scratch_arguments: int
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What is fixed of all calls of a kernel that is compiled ahead.
+
+    Attributes:
+        dtypes: the element types of tensors and scalars by parameter.
+        constants: the values of constexpr parameters and symbols by name.
+    """
+
+    dtypes: Mapping[str, DType]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """A kernel with a configuration: its variants, for the targets that it was chosen for.
+
+    Attributes:
+        known: the values of the constexpr and meta symbols.
+        num_warps, num_stages: of its programs.
+        variants: the one that assumes most first, the one that assumes nothing last.
+        seconds: of a large call, by the estimate; infinite where none can be made.
+    """
+
+    known: Mapping[Symbol, int]
+    num_warps: int
+    num_stages: int
+    variants: tuple[Variant, ...]
+    seconds: float
+
+    @property
+    def interface(self) -> tuple[Any, ...]:
+        """What a launch depends on, besides its binaries."""
+        variants = [(each.name, each.added, each.arguments) for each in self.variants]
+        return tuple(self.known.items()), tuple(variants)

@@ -1,0 +1,108 @@
+"""What sizes must fulfil where tiles meet, as expressions: for who asks where there is no Python.
+
+`agreement` compares the numbers of a call and says where in the application they meet. Here are those of
+its comparisons that expressions can say: two tiles whose positions along a dimension are one sum of the
+same terms. Whatever is not among them `agreement` may still refuse; no call is refused that it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.kernels.limits import LANE, Limit
+from ninetoothed.kernels.meetings import Meeting, Side, meetings
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, maximum
+from ninetoothed.symbols.operators import next_power_of_2
+from ninetoothed.symbols.simplify import simplify
+from ninetoothed.tensors.requirements import Requirement
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.definition import Definition
+
+
+def meeting_requirements(
+    kernel: Definition, constants: Mapping[str, Any], known: Mapping[Symbol, int]
+) -> Iterator[Requirement]:
+    """What must hold where there is a program at all.
+
+    Args:
+        constants: the compile-time constants, which decide the branches that are taken.
+        known: the values of the constexpr and meta symbols.
+    """
+    for meeting in meetings(kernel, constants):
+        counts = [loop.count for loop in meeting.loops]
+        widths = [_width(kernel, side, known) for side in meeting.sides]
+        if None in counts or None in widths or (1 in widths and widths[0] != widths[1]):
+            continue
+        lasts = dict(zip(kernel.arrangement.programs, (as_symbol(n) - 1 for n in kernel.grid)))
+        lasts |= {loop.round: as_symbol(loop.count) - 1 for loop in meeting.loops}
+        for one, other in _alike(meeting):
+            for low, high in ((one, other), (other, one)):
+                # Of what is stored there may be more than there is room for.
+                if not low.is_by_size or (meeting.is_store and high is one):
+                    continue
+                reached = _reached(low, widths, lasts, known)
+                if reached is None and not low.is_tuned:
+                    continue
+                room: Expression = low.size - high.size
+                if not low.is_tuned and reached is not None:
+                    # No program comes to where the two differ.
+                    room = maximum(room, low.size - 1 - reached)
+                for count in counts:
+                    # Nothing meets in a loop without a round.
+                    room = maximum(room, 0 - as_symbol(count))
+                names = [side.use.parameter for side in meeting.sides]
+                text = (
+                    f"it meets `{names[1]}`, and they have not the same elements: {low.size} must be "
+                    f"no less than {high.size}"
+                )
+                yield Requirement(names[0], as_symbol(room), 0, None, text)
+
+
+def _alike(meeting: Meeting) -> Iterator[tuple[Limit, Limit]]:
+    """The limits of both sides on one position, where each side has one there."""
+    forms: list[dict[tuple[Any, Any], list[Limit]]] = [{}, {}]
+    for side, found in zip(meeting.sides, forms):
+        for limit in side.limits:
+            if not limit.is_of_tile:
+                found.setdefault((limit.factors, limit.shift), []).append(limit)
+    for form in sorted(forms[0].keys() & forms[1].keys(), key=str):
+        (one, *more), (other, *others) = forms[0][form], forms[1][form]
+        if not more and not others:
+            yield one, other
+
+
+def _width(kernel: Definition, side: Side, known: Mapping[Symbol, int]) -> int | None:
+    """The tile's size where they meet; None where it is not known."""
+    if side.dim is None:
+        return 1
+    shape = kernel.program.parameter(side.use.parameter).tile_shape
+    size = simplify(as_symbol(shape[side.dim]).substitute(known))
+    return size if isinstance(size, int) else None
+
+
+def _reached(
+    limit: Limit,
+    widths: list[int | None],
+    lasts: Mapping[Symbol, Symbol],
+    known: Mapping[Symbol, int],
+) -> Symbol | None:
+    """The last position that a program comes to, if it comes to all before it; None where that is not known."""
+    factors = [
+        (leaf, simplify(as_symbol(factor).substitute(known))) for leaf, factor in limit.factors
+    ]
+    if not all(isinstance(factor, int) and factor > 0 for _, factor in factors):
+        return None
+    lanes = [width for width in widths if width is not None]
+    lane = next_power_of_2(max(lanes)) if len(factors) == 1 else min(lanes)
+    reached: Symbol = constant(0)
+    for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
+        bound = simplify(reached + 1)
+        if not isinstance(bound, int) or factor > bound:
+            return None
+        last = constant(lane - 1) if leaf is LANE else lasts.get(leaf)
+        if last is None:
+            return None
+        reached = as_symbol(simplify(reached + last * factor))
+    return reached

@@ -1,0 +1,113 @@
+"""Each variant's source in Triton's interpreter, with what its guard lets through; see `test_variants`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from ninetoothed.aot import compiling
+from ninetoothed.aot.unit import Unit
+from ninetoothed.backends.triton.compiler.compile import load
+from ninetoothed.cache import write_source
+from ninetoothed.kernels.ahead import Edition
+from tests.aot.kernels import defined
+from tests.aot.reference import View as Numbers
+from tests.aot.reference import chosen as chosen_by
+from tests.aot.reference import environment
+from tests.aot.values import CASES, HOW, TOLERANCE, View, view
+
+#: Sizes small enough for the interpreter: odd ones, and ones that tiles divide.
+SIZES: dict[str, list[tuple[int, ...]]] = {
+    "add": [(2500,), (2048,)],
+    "silu": [(2500,), (2048,)],
+    "softmax": [(3,)],
+    "rms_norm": [(3,)],
+    "mm": [(137, 70, 261), (128, 128, 256)],
+    "addmm": [(137, 70, 261), (128, 128, 256)],
+    "bmm": [(2, 137, 70, 261), (1, 128, 64, 256)],
+    "conv2d": [(1, 5, 9, 11, 33)],
+    "rope": [(1, 3)],
+    "sdpa": [(1, 1, 2, 131), (1, 1, 1, 128)],
+}
+
+
+@functools.cache
+def unit_of(name: str) -> tuple[Unit, Edition]:
+    kernel, fixed = defined(name)
+    edition = compiling.backend().edition(kernel, fixed, "sm_90")
+    return Unit(name, kernel, fixed, (edition,), ()), edition
+
+
+def run(name: str, number: int, views: dict[str, Any]) -> None:
+    """One variant, whether or not a launch would choose it."""
+    unit, edition = unit_of(name)
+    variant = edition.variants[number]
+    numbers = {n: as_numbers(v) if isinstance(v, View) else v for n, v in views.items()}
+    values = environment(unit, edition, numbers)
+    path = write_source(name, variant.source)
+    function = load(variant.source, name, path, dict(variant.work.externs))
+    arguments: dict[str, Any] = dict(variant.work.constants)
+    for argument in variant.arguments:
+        if argument.expression is not None:
+            arguments[argument.name] = argument.expression.evaluate(values)
+        else:
+            given = views[argument.parameter or ""]
+            # From the view's first element on, as its address is.
+            is_view = isinstance(given, View)
+            arguments[argument.name] = (
+                torch.from_numpy(given.storage[given.offset :]) if is_view else given
+            )
+    function[(math.prod(unit.kernel.verified_grid(values)),)](**arguments)
+
+
+def as_numbers(given: View) -> Numbers:
+    """What a launch sees of a view. Its memory is taken to begin at a multiple of 16."""
+    address = 0x1000 + given.offset * given.storage.itemsize
+    return Numbers(given.values.shape, given.strides, address)
+
+
+def check(name: str) -> None:
+    unit, edition = unit_of(name)
+    make, _ = CASES[name]
+    ran: set[str] = set()
+    for place, size in enumerate(SIZES[name]):
+        for how in HOW if place == 0 else HOW[:2]:
+            arguments, expected = make(*size)
+            views: dict[str, Any] = {}
+            given = iter(arguments)
+            for parameter in unit.parameters:
+                if parameter.kind == "constexpr":
+                    continue
+                each = next(given)
+                values = np.zeros(expected.shape, np.float16) if each is None else each
+                is_number = isinstance(each, float)
+                views[parameter.name] = each if is_number else view(values, how, each is None)
+            numbers = {n: as_numbers(v) if isinstance(v, View) else v for n, v in views.items()}
+            strongest = chosen_by(edition, environment(unit, edition, numbers), numbers)
+            # All weaker variants are right too.
+            for number in range(strongest, len(edition.variants)):
+                for each in views.values():
+                    if isinstance(each, View) and each.is_output:
+                        each.storage.view(np.uint16)[:] = 0x7E7E
+                run(name, number, views)
+                ran.add(edition.variants[number].name)
+                output = next(v for v in views.values() if isinstance(v, View) and v.is_output)
+                compare(output, expected, f"{size} {how} {edition.variants[number].name}")
+    assert ran >= {"plain", "narrow", "contiguous"}, ran
+
+
+def compare(output: View, expected: np.ndarray, where: str) -> None:
+    found = output.storage[output.places()].astype(np.float64)
+    error = np.abs(found - expected).max() / np.abs(expected).max()
+    assert error <= TOLERANCE, (where, error)
+    others = np.ones(output.storage.size, bool)
+    others[output.places()] = False
+    assert (output.storage.view(np.uint16)[others] == 0x7E7E).all(), where
+
+
+for _name in SIZES:
+    globals()[f"case_{_name}"] = functools.partial(check, _name)

@@ -1,0 +1,102 @@
+/* A driver with no device behind it, CUDA's or (with -DHIP) HIP's: it keeps what a launch gave it.
+
+   Its functions have the names that the runtime looks for. A test says how many bytes each argument has
+   (recorded_sizes) and finds the last launch in `recorded`, of this thread. */
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HIP
+#define NAME(cuda, hip) hip
+#else
+#define NAME(cuda, hip) cuda
+#endif
+
+#define MOST_ARGUMENTS 64
+
+typedef struct {
+  uint64_t launches, grid, block, shared, stream, image, context;
+  uint8_t arguments[MOST_ARGUMENTS][8];
+} recording;
+
+_Thread_local recording recorded;
+_Thread_local unsigned recorded_sizes[MOST_ARGUMENTS];
+_Thread_local void *recorded_context;
+
+atomic_int modules_loaded, launches, contexts_retained;
+atomic_int fake_major = 9, fake_minor = 0, fake_devices = 2, fake_failure = 0;
+/* The image that alone can be loaded, by its first bytes; any where it is empty. */
+char fake_image[64] = "";
+
+recording *last_recording(void) { return &recorded; }
+unsigned *argument_sizes(void) { return recorded_sizes; }
+void set_context(void *context) { recorded_context = context; }
+
+int NAME(cuInit, hipInit)(unsigned flags) { (void)flags; return 0; }
+int NAME(cuDeviceGetCount, hipGetDeviceCount)(int *count) { *count = fake_devices; return 0; }
+int NAME(cuGetErrorString, hipDrvGetErrorString)(int code, const char **text) {
+  *text = "the recording driver's error";
+  return code == 0;
+}
+int NAME(cuCtxGetCurrent, unused_0)(void **context) { *context = recorded_context; return 0; }
+int NAME(cuCtxSetCurrent, unused_1)(void *context) { recorded_context = context; return 0; }
+int NAME(cuCtxGetDevice, hipGetDevice)(int *device) {
+  *device = recorded_context ? (int)((uintptr_t)recorded_context & 0xff) : 0;
+  return 0;
+}
+int NAME(unused_2, hipSetDevice)(int device) {
+  recorded_context = (void *)(uintptr_t)(0x1000 + device);
+  return 0;
+}
+int NAME(cuDevicePrimaryCtxRetain, unused_3)(void **context, int device) {
+  contexts_retained++;
+  *context = (void *)(uintptr_t)(0x1000 + device);
+  return 0;
+}
+int NAME(cuDeviceGetAttribute, unused_4)(int *value, int attribute, int device) {
+  (void)device;
+  *value = attribute == 75 ? fake_major : fake_minor;
+  return 0;
+}
+int NAME(cuPointerGetAttribute, unused_5)(void *value, int attribute, uint64_t pointer) {
+  (void)attribute;
+  /* Memory at addresses past this one is the second device's. */
+  *(int *)value = pointer >> 40 == 0xbb;
+  return 0;
+}
+int NAME(cuModuleLoadData, hipModuleLoadData)(void **module, const void *image) {
+  if (fake_failure) return fake_failure;
+  if (fake_image[0] && memcmp(image, fake_image, strlen(fake_image))) return 209;
+  modules_loaded++;
+  *module = (void *)(uintptr_t)image;
+  return 0;
+}
+int NAME(cuModuleGetFunction, hipModuleGetFunction)(void **function, void *module, const char *name) {
+  (void)name;
+  *function = module;
+  return 0;
+}
+int NAME(cuFuncSetAttribute, unused_6)(void *function, int attribute, int value) {
+  (void)function; (void)attribute; (void)value;
+  return 0;
+}
+int NAME(cuLaunchKernel, hipModuleLaunchKernel)(
+    void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
+    unsigned shared, void *stream, void **arguments, void **extra) {
+  (void)y; (void)z; (void)by; (void)bz; (void)extra;
+  launches++;
+  recorded.launches++;
+  recorded.grid = x;
+  recorded.block = bx;
+  recorded.shared = shared;
+  recorded.stream = (uint64_t)(uintptr_t)stream;
+  recorded.image = (uint64_t)(uintptr_t)function;
+  recorded.context = (uint64_t)(uintptr_t)recorded_context;
+  for (int i = 0; i < MOST_ARGUMENTS && recorded_sizes[i]; i++) {
+    memset(recorded.arguments[i], 0, 8);
+    memcpy(recorded.arguments[i], arguments[i], recorded_sizes[i]);
+  }
+  return 0;
+}

@@ -1,0 +1,100 @@
+"""What a variant assumes holds of every call that its guard lets through: facts found from numbers say so."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="needs Triton")
+
+from ninetoothed.aot.unit import Unit  # noqa: E402
+from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions  # noqa: E402
+from ninetoothed.backends.triton.ahead.variants import edition_of  # noqa: E402
+from ninetoothed.backends.triton.specialization.call_facts import facts_of  # noqa: E402
+from ninetoothed.errors import ArrangementError  # noqa: E402
+from ninetoothed.symbols.expr import Symbol  # noqa: E402
+from tests.aot import calls  # noqa: E402
+from tests.aot.kernels import PREMAKES, defined  # noqa: E402
+from tests.aot.reference import chosen, environment  # noqa: E402
+
+#: Random calls of each kernel; NINETOOTHED_AOT_CALLS asks for more.
+COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "100"))
+
+
+#: What is asked of a call here, and what depends on element types alone.
+COMPARED = {"holding", "unit_strides", "beyond", "wide", "is_long", "float8"}
+
+
+def breaches(
+    assumption: Assumption, unit: Unit, values: Mapping[Symbol, int], given: Mapping[str, Any]
+) -> list[str]:
+    """What a variant takes for granted and a call's numbers deny."""
+    kernel, assumed = unit.kernel, assumption.facts
+    known = facts_of(kernel, values, kernel.verified_grid(values))
+    found = [f"condition {each} fails" for each in assumed.holding - known.holding]
+    found += [f"{stride} is not 1" for stride in assumed.unit_strides if values[stride] != 1]
+    found += [f"{each} leaves its level" for each in known.beyond - assumed.beyond]
+    if known.wide and not assumed.wide:
+        found.append("a number needs 64 bits")
+    # Of a jagged tensor's sequences, which are refused.
+    assert not known.is_long
+    found += [
+        f"{symbol} is no multiple of {by}"
+        for symbol, by in assumption.divisors.items()
+        if values[symbol] % by
+    ]
+    found += [
+        f"{parameter.name} is not aligned"
+        for parameter in kernel.tensor_parameters
+        if given[parameter.name].address % assumption.alignment
+    ]
+    others = {entry.name for entry in fields(assumed)} - COMPARED
+    found += [f"nothing here compares {name}" for name in others if getattr(assumed, name)]
+    return found
+
+
+@pytest.mark.parametrize("name", PREMAKES)
+def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
+    kernel, fixed = defined(name)
+    edition = edition_of(kernel, fixed, "sm_90")
+    unit = Unit(name, kernel, fixed, (edition,), ())
+    tensors = {p.name: fixed.dtypes[p.name] for p in kernel.tensor_parameters}
+    assumptions = {each.name: each for each in Assumptions(kernel, edition.known, tensors).chain()}
+    source, asked = random.Random(name), 0
+    for _ in range(COUNT):
+        given = calls.random_call(name, unit, source)
+        values = environment(unit, edition, given)
+        try:
+            if 0 in kernel.verified_grid(values):
+                continue
+        except ArrangementError:
+            continue
+        variant = edition.variants[chosen(edition, values, given)]
+        assert breaches(assumptions[variant.name], unit, values, given) == [], given
+        asked += 1
+    assert asked > COUNT // 3
+
+
+def test_a_call_that_a_guard_refuses_would_have_broken_what_it_assumes() -> None:
+    """The comparison above can fail."""
+    kernel, fixed = defined("mm")
+    edition = edition_of(kernel, fixed, "sm_90")
+    unit = Unit("mm", kernel, fixed, (edition,), ())
+    strongest = Assumptions(kernel, edition.known, dict(fixed.dtypes)).chain()[-1]
+    source = random.Random(0)
+    refused = 0
+    for _ in range(100):
+        given = calls.random_call("mm", unit, source)
+        values = environment(unit, edition, given)
+        try:
+            kernel.verified_grid(values)
+        except ArrangementError:
+            continue
+        if edition.variants[chosen(edition, values, given)].name != "full":
+            refused += bool(breaches(strongest, unit, values, given))
+    assert refused > 30

@@ -1,0 +1,289 @@
+"""What a call may not be: each with its code, and a message that names the argument."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="needs Triton")
+
+from tests.aot import calls  # noqa: E402
+from tests.aot.making import (  # noqa: E402
+    Loaded,
+    built,
+    driver,
+    environment,
+    library,
+    needs_cc,
+    run,
+)
+from tests.aot.reference import View  # noqa: E402
+
+pytestmark = needs_cc
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("refusals")
+
+
+@pytest.fixture(scope="module")
+def mm(folder: Path) -> Loaded:
+    return Loaded(library(built("mm", folder / "mm")), driver(folder / "driver"))
+
+
+def view(*shape: int, **changes: Any) -> View:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return View(shape, tuple(reversed(strides)), **changes)
+
+
+def call(mm: Loaded, **changes: Any) -> int:
+    """A product of (64, 32) and (32, 48), with something else for some arguments."""
+    given = {"input": view(64, 32), "other": view(32, 48), "output": view(64, 48), **changes}
+    passed = [value and ctypes.byref(value.dlpack()) for value in given.values()]
+    return mm.library.mm_launch(None, *passed)
+
+
+#: What is wrong, the code, and what the message has.
+WRONG: list[tuple[str, Callable[[], dict[str, Any]], int, str]] = [
+    ("a null tensor", lambda: {"other": None}, -4, "`other` is null"),
+    (
+        "a null address",
+        lambda: {"other": view(32, 48, address=0)},
+        -4,
+        "`other` has elements and no",
+    ),
+    ("a rank", lambda: {"output": view(64, 48, 1)}, -5, "`output` has 3 dimensions; .* with 2"),
+    (
+        "a type",
+        lambda: {"input": view(64, 32, dtype="float32")},
+        -6,
+        r"`input` .* float16, \(2, 16, 1\)",
+    ),
+    (
+        "a negative size",
+        lambda: {"input": View((-1, 32), (32, 1))},
+        -7,
+        "`input` has size -1 in dim",
+    ),
+    ("a huge size", lambda: {"input": View((2**61, 32), (32, 1))}, -7, "`input` has size 23"),
+    ("a huge stride", lambda: {"input": View((64, 32), (2**61, 1))}, -7, "`input` has stride 23"),
+    (
+        "the host's memory",
+        lambda: {"input": view(64, 32, device=(1, 0))},
+        -8,
+        "device of DLPack's type 1",
+    ),
+    (
+        "another device",
+        lambda: {"other": view(32, 48, device=(2, 1))},
+        -8,
+        "`input` and `other` are on",
+    ),
+    (
+        "an address",
+        lambda: {"input": view(64, 32, address=0x1001)},
+        -13,
+        "0x1001, .* size of float16",
+    ),
+    (
+        "the arrangement",
+        lambda: {"output": view(4096, 48)},
+        -10,
+        "outermost shapes must be the same",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "text"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG]
+)
+def test_a_wrong_argument_has_its_code_and_is_named(
+    mm: Loaded, changes: Callable[[], dict[str, Any]], code: int, text: str
+) -> None:
+    before = mm.last().launches
+    assert call(mm) == 0, mm.message()
+    assert call(mm, **changes()) == code
+    assert mm.last().launches == before + 1
+    assert re.search(text, mm.message()), mm.message()
+    assert re.search("kernel `mm`", mm.message())
+    # The words for a code are its own.
+    assert mm.library.nt_error_string(code) != mm.library.nt_error_string(0)
+
+
+def test_a_view_between_two_elements_vectors_runs(mm: Loaded) -> None:
+    """It is aligned to its elements and to nothing more: the variant for it is another one."""
+    assert call(mm) == 0
+    assert mm.last().label().endswith(("full>", "aligned>"))
+    assert call(mm, input=view(64, 32, address=0x1002)) == 0
+    assert mm.last().label() == "<sm_90 mm contiguous>"
+
+
+def test_all_tensors_on_a_device_that_is_not_current(mm: Loaded) -> None:
+    arguments = {
+        n: view(*s, device=(2, 1))
+        for n, s in {"input": (64, 32), "other": (32, 48), "output": (64, 48)}.items()
+    }
+    assert call(mm) == 0
+    assert call(mm, **arguments) == -8
+    assert "make its device current" in mm.message()
+
+
+def test_a_declared_size_is_exact(folder: Path) -> None:
+    made = built("softmax", folder / "softmax")
+    c = Loaded(library(made), driver(folder / "driver"))
+    launch = c.library.softmax_launch
+    assert launch(None, *(ctypes.byref(view(5, 781).dlpack()) for _ in range(2))) == 0
+    assert launch(None, *(ctypes.byref(view(5, 780).dlpack()) for _ in range(2))) == -7
+    assert "`input` has size 780 in dimension 1; it was declared with 781 to 781" in c.message()
+
+
+def test_a_constant_that_was_compiled_in_is_compared(folder: Path) -> None:
+    made = built("sdpa", folder / "sdpa")
+    c = Loaded(library(made), driver(folder / "driver"))
+    tensors = [view(1, 2, 64, 64).published() for _ in range(4)]
+    scale = calls.by_address(ctypes.c_double(0.125))
+
+    def launch(is_causal: Any) -> int:
+        return c.library.launch_sdpa(None, *tensors[:3], scale, is_causal, tensors[3])
+
+    assert launch(calls.by_address(ctypes.c_int64(1))) == 0, c.message()
+    # Whoever gives none means the one there is.
+    assert launch(type(scale)(None, None, None)) == 0
+    assert launch(calls.by_address(ctypes.c_int64(0))) == -9
+    assert "`is_causal` was compiled in as True" in c.message()
+
+
+def test_more_programs_than_a_device_takes(folder: Path) -> None:
+    made = built("silu", folder / "silu")
+    c = Loaded(library(made), driver(folder / "driver"))
+    long = [ctypes.byref(View((2**50,), (1,)).dlpack()) for _ in range(2)]
+    assert c.library.silu_launch(None, *long) == -11
+    assert f"{2**40} programs" in c.message()
+
+
+def test_configuration_arguments_that_nothing_was_built_for(folder: Path) -> None:
+    from ninetoothed import float16, float32
+
+    configs = [
+        ((dtype, size), {}, {"num_warps": 4})
+        for dtype in (float16, float32)
+        for size in (512, 1024)
+    ]
+    made = built("silu", folder / "several", configs)
+    c = Loaded(library(made), driver(folder / "driver"))
+    text = (made.folder / "ninetoothed_runtime.h").read_text()
+    names = text[text.index("NINETOOTHED_BOOL") : text.index("} NineToothedDataType")].split(",")
+    numbers = {name.strip(): place for place, name in enumerate(names) if name.strip()}
+    half, single = numbers["NINETOOTHED_FLOAT16"], numbers["NINETOOTHED_FLOAT32"]
+
+    def launch(dtype: int, size: int) -> int:
+        tensors = [view(5000).published() for _ in range(2)]
+        return c.library.launch_silu(None, *tensors, dtype, size)
+
+    for dtype in (half, single):
+        for size in (512, 1024):
+            assert launch(dtype, size) == 0
+            assert c.last().grid == -(-5000 // size)
+    assert launch(half, 256) == -12
+    assert f"was not built for dtype={half}, BLOCK_SIZE=256" in c.message()
+
+
+#: A process of its own: no driver is there, and none was loaded before.
+_ALONE = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.nt_error_message.restype = ctypes.c_char_p
+print(library.mm_prepare(0), library.nt_error_message().decode(), library.nt_abi_version())
+"""
+
+
+def test_where_there_is_no_driver(mm: Loaded, folder: Path) -> None:
+    path = folder / "mm" / "libmm.so"
+    said = run(sys.executable, "-c", _ALONE, path, env=environment(None))
+    assert said.startswith("-1 neither libcuda.so.1 nor libamdhip64.so can be loaded")
+    assert said.split()[-1] == "1"
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"fake_devices": 0}, "-2 libcuda.so.1 finds no device"),
+        ({"fake_major": 7, "fake_minor": 5}, "-3 kernel `mm` was not compiled for device 0, of compute capability 7.5"),
+        ({"fake_failure": 35}, "35 kernel `mm`: it cannot be loaded: the recording driver's error"),
+        # 8.6 runs what 8.0 does, 9.0 alone what was compiled for it, and what is newer the text.
+        ({"fake_major": 8, "fake_minor": 6}, "0 <sm_80 mm full>"),
+        ({"fake_major": 9, "fake_minor": 0}, "0 <sm_90 mm contiguous>"),
+        ({"fake_major": 12, "fake_minor": 0}, "0 <ptx_80 mm full>"),
+    ],
+)  # fmt: skip
+def test_what_the_driver_says(
+    variables: dict[str, int], said: str, mm: Loaded, folder: Path
+) -> None:
+    script = f"""
+import ctypes, sys
+sys.path.insert(0, {str(Path.cwd())!r})
+from tests.aot.test_refusals import Loaded, call, view
+from pathlib import Path
+c = Loaded(Path(sys.argv[1]), Path({str(folder / "driver")!r}))
+for name, value in {variables!r}.items():
+    ctypes.c_int.in_dll(c.driver, name).value = value
+# Two tiles of 64 by 128 by 32, and none of 128 by 256 by 64 is whole.
+address = 0x1000 if {variables.get("fake_major", 9)} != 9 else 0x1002
+arguments = {{"input": (64, 32), "other": (32, 128), "output": (64, 128)}}
+result = call(c, **{{n: view(*s, address=address) for n, s in arguments.items()}})
+print(result, c.last().label() if result == 0 else c.message())
+"""
+    printed = run(sys.executable, "-c", script, folder / "mm" / "libmm.so")
+    assert printed.startswith(said), printed
+
+
+#: On HIP a binary is tried: which of them a device runs, its driver knows.
+_ON_HIP = """
+import ctypes, sys
+driver = ctypes.CDLL(sys.argv[2] + "/libamdhip64.so", mode=ctypes.RTLD_GLOBAL)
+(ctypes.c_char * 64).in_dll(driver, "fake_image").value = sys.argv[3].encode()
+library = ctypes.CDLL(sys.argv[1])
+library.nt_error_message.restype = ctypes.c_char_p
+from tests.aot.reference import View
+def half(*shape):
+    return ctypes.byref(View(shape, (shape[1], 1), device=(10, 0)).dlpack())
+print(library.mm_launch(None, half(64, 32), half(32, 128), half(64, 128)), end=" ")
+from tests.aot.making import Recording
+driver.last_recording.restype = ctypes.POINTER(Recording)
+last = driver.last_recording().contents
+print(last.label() if last.launches else library.nt_error_message().decode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ("<gfx942", "0 <gfx942 mm "),
+        ("<gfx90a", "0 <gfx90a mm "),
+        ("<gfx1100", "-3 kernel `mm` was not compiled for device 0"),
+    ],
+)
+def test_a_device_of_amd_runs_its_binaries(runs: str, said: str, folder: Path) -> None:
+    where = folder / "hip"
+    if not where.exists():
+        library(built("mm", where, targets=("sm_90", "gfx90a", "gfx942")))
+    stub = driver(folder / "driver-hip", True)
+    arguments = (where / "libmm.so", stub, runs)
+    printed = run(
+        sys.executable,
+        "-c",
+        _ON_HIP,
+        *arguments,
+        env={**environment(None), "PYTHONPATH": str(Path.cwd())},
+    )
+    assert printed.startswith(said), printed
