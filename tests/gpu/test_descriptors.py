@@ -45,7 +45,7 @@ def product_kernel(blocks=(64, 128, 64), num_warps=4, num_stages=3):
 
 def moved(kernel) -> set[str]:
     """What the kernel's last source moves by descriptor."""
-    last = last_emitted(kernel.definition)
+    last = last_emitted(kernel)
     return {p.parameter for p in last.parameters if p.kind == "descriptor"}
 
 

@@ -58,7 +58,7 @@ BLOCKS = [(64, 128), (64, 64), (64, 32)]
 
 def has_rings(kernel) -> bool:
     """Whether the kernel's last source is the translation."""
-    last = last_emitted(kernel.definition)
+    last = last_emitted(kernel)
     return "_ring = " in last.text
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ninetoothed.backends.triton.printers.triton import Emitted
-from ninetoothed.kernels.definition import Definition
+from ninetoothed.launch.kernel import Kernel
 
 
-def last_emitted(kernel: Definition) -> Emitted:
+def last_emitted(kernel: Kernel) -> Emitted:
     """The source that was emitted last for one of the kernel's calls."""
-    *_, last = (answer for answer in kernel.answers.values() if isinstance(answer, Emitted))
+    known = kernel.specializations
+    *_, definition = (known.plain, *known._known.values())
+    *_, last = (answer for answer in definition.answers.values() if isinstance(answer, Emitted))
     return last
