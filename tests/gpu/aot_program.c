@@ -263,6 +263,8 @@ static void past_32_bits(int add, handle stream) {
     views[i] = (DLTensor){.data = (void *)(uintptr_t)memory[i], .device = {2, 0}, .ndim = 1, .dtype = {2, 16, 1}, .shape = &count};
     given[i] = &views[i];
   }
+  /* What is filled is filled on another stream, for which this one does not wait. */
+  need(cuStreamSynchronize(NULL), "filling");
   need(kernels[add].launch(stream, given, NULL), "add past 2^31");
   need(cuStreamSynchronize(stream), "synchronizing");
   uint16_t *now = malloc(CHUNK * 2);

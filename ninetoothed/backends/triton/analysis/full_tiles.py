@@ -27,6 +27,7 @@ def conditions(
         bytes_at_once(kernel, parameter, call, environment, adjacent)
         < bytes_at_once(kernel, parameter, call, environment, adjacent, is_masked=False)
         for parameter in kernel.tensor_parameters
+        if parameter.name in kernel.optimized.tiled
     )
     if not ends_early:
         return frozenset()
@@ -41,6 +42,7 @@ def excesses(kernel: Definition) -> tuple[tuple[tuple[str, int], Symbol], ...]:
     return tuple(
         ((name, number), excess)
         for name, access in kernel.arrangement.accesses.items()
+        if name in kernel.optimized.tiled
         for number, condition in enumerate(access.conditions)
         if (excess := full_iterations.greatest_excess(condition, kernel)) is not None
     )
