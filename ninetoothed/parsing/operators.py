@@ -261,12 +261,14 @@ class OperatorFrame(ExpressionFrame):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Known) and one.object is None and not isinstance(other, Runtime):
                 return False
-        return None
+        return False if _is_tuple_and_none(left, right) else None
 
     def _equal(self, left: Value, right: Value, node: ast.Compare) -> Value | None:
         """``left == right`` where that is no comparison of two numbers of the running kernel."""
         if isinstance(left, Symbolic) and same(left, right):
             return Known(True)
+        if _is_tuple_and_none(left, right):
+            return Known(False)
         if isinstance(left, Group) and isinstance(right, Group):
             if len(left.items) != len(right.items):
                 return Known(False)
@@ -319,3 +321,15 @@ def is_symbolic(value: Value) -> bool:
 def symbol_of(value: Value) -> Any:
     """The integer or symbol of such a value."""
     return value.symbol if isinstance(value, Symbolic) else literal(cast(Known, value).object)
+
+
+def _is_tuple_and_none(left: Value, right: Value) -> bool:
+    """Whether one is a tuple and the other is known to be something else."""
+    return any(
+        isinstance(one, Group)
+        and (
+            isinstance(other, Symbolic)
+            or (isinstance(other, Known) and not isinstance(other.object, tuple | list))
+        )
+        for one, other in ((left, right), (right, left))
+    )

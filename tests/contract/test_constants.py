@@ -289,3 +289,16 @@ def test_only_what_the_taken_branch_stores_counts_as_stored():
             before = x._version, y._version
             kernel(x, y, flag)
             assert (x._version, y._version) == (before[0] + flag, before[1] + (not flag))
+
+
+def test_a_tuple_equals_nothing_but_a_tuple():
+    def application(x, y, kind):
+        if kind == 2 or kind == "squared" or kind is None:
+            y = x * x
+        else:
+            y = x * kind[0]  # noqa: F841
+
+    kernel = made(application)
+    torch.testing.assert_close(result_of(kernel, (3, 1)), VALUES * 3)
+    # What was decided is no comparison of the running kernel.
+    assert "==" not in str(kernel.specializations.of({"kind": (3, 1)}).program)
