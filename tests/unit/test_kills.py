@@ -5,6 +5,7 @@ The whole of it, 50 kills among 8 processes that compile on one cold cache: ``py
 
 from __future__ import annotations
 
+import linecache
 import os
 import random
 import signal
@@ -122,7 +123,9 @@ def _interrupted(kernel, x, out, after: int) -> bool:
         if f"{os.sep}ninetoothed{os.sep}" not in frame.f_code.co_filename:
             return None
         if event == "line":
-            left -= 1
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            # Python itself interrupts nobody between the end of a `with` and the freeing of its lock.
+            left -= not line.lstrip().startswith("with ")
             if left == 0:
                 sys.settrace(None)
                 raise KeyboardInterrupt
