@@ -53,7 +53,7 @@ def scale_gradients(gradient, input, mean, inverse, sums):
 
     for i in range(gradient.shape[0]):
         normal = (precise(input[i]) - mean[i][:, None]) * inverse[i][:, None]
-        total += ntl.sum(precise(gradient[i]) * normal, axis=0)
+        total += ntl.cast(ntl.sum(precise(gradient[i]) * normal, axis=0), ntl.float32)
 
     sums = total[None, :]
 
@@ -62,7 +62,7 @@ def shift_gradients(gradient, sums):
     total = ntl.zeros((gradient.dtype.shape[1],), dtype=ntl.float32)
 
     for i in range(gradient.shape[0]):
-        total += ntl.sum(precise(gradient[i]), axis=0)
+        total += ntl.cast(ntl.sum(precise(gradient[i]), axis=0), ntl.float32)
 
     sums = total[None, :]
 

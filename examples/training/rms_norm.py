@@ -47,7 +47,7 @@ def scale_gradients(gradient, input, inverse, sums):
 
     for i in range(gradient.shape[0]):
         normal = precise(input[i]) * inverse[i][:, None]
-        total += ntl.sum(precise(gradient[i]) * normal, axis=0)
+        total += ntl.cast(ntl.sum(precise(gradient[i]) * normal, axis=0), ntl.float32)
 
     sums = total[None, :]
 

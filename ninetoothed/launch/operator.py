@@ -67,7 +67,7 @@ class Operator:
         self.__doc__ = kernel.__doc__
         # Where a framework is loaded already, its compilers may see the first call.
         for frontend in plugins.MANAGER.frontends():
-            if frontend.operator is not None and frontend.name in sys.modules:
+            if frontend.operator is not None and sys.modules.get(frontend.name):
                 self._function(frontend)
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
     """Elements come first in a tile, and those are reversed."""
     value = with_rank(arguments.known(0))
     dim = arguments.constant("dim", 1)
-    if value.shape is None or dim is ...:
+    if not value.shape or dim is ...:
         return captured(arguments, Marked(value.shape), [0])
     if dim is None:
         # Of Triton's releases some know no default.

@@ -129,4 +129,4 @@ def test_every_example_in_the_interpreter(options, monkeypatch):
     from tests.examples.test_interpreter import test_every_example
 
     monkeypatch.setenv("NINETOOTHED_OPTIONS", options)
-    test_every_example("specialised")
+    test_every_example("specialised", "examples", 200)

@@ -395,7 +395,7 @@ def test_an_index_that_is_padding_names_no_element():
 
     assert excluded(application) == (
         "store x.source[excluded(z, mask(z, (0, 1)), 'nowhere'), 0] = "
-        "x.source[excluded(z + 1, mask(z, (0, 1)), 'nowhere'), 2]"
+        "excluded(x.source[excluded(z + 1, mask(z, (0, 1)), 'nowhere'), 2], mask(z, (0, 1)), 'nowhere')"
     )
 
 
