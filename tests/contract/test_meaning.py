@@ -448,3 +448,25 @@ def test_it_is_refused_where_it_stands(application, message, way):
             pytest.importorskip("triton")
             kernel.compile(x, 3, y, target=("cuda", 90))
     assert __file__ in str(raised.value)
+
+
+def test_a_loops_own_variable_ends_with_it():
+    """Two loops may each have one of a name, of different shapes."""
+
+    def application(x, y):
+        total = ntl.zeros((1,), dtype=ntl.float32)
+        for i in range(x.shape[0]):
+            part = x[i] * 2
+            total += ntl.sum(part)
+        for i in range(x.shape[0]):
+            part = ntl.sum(x[i])
+            total += part
+        y = total  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4,)).tile((-1,)), y.tile((1,))), application, (Tensor(1), Tensor(1))
+    )
+    x, y = torch.randn(11), torch.full((1,), float("nan"))
+    kernel(x, y)
+
+    torch.testing.assert_close(y, 3 * x.sum()[None])

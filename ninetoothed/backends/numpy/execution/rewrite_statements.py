@@ -124,7 +124,12 @@ class Rewriter(CallRewriter):
             )
         node.body = [*first, *self._keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [*self._hold(before, node), node, *self._keep(before, node)]
+        return [
+            *self._hold(before, node),
+            node,
+            *self._keep(before, node),
+            *self._end(before, node),
+        ]
 
     def _is_unrolled(self, iterated: ast.expr) -> bool:
         """Whether a loop's rounds are known when a kernel is compiled: it is no loop then."""
@@ -141,7 +146,12 @@ class Rewriter(CallRewriter):
         node.test = _lasting_in(self.visit(node.test), before)
         node.body = [*self._keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [*self._hold(before, node), node, *self._keep(before, node)]
+        return [
+            *self._hold(before, node),
+            node,
+            *self._keep(before, node),
+            *self._end(before, node),
+        ]
 
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)
@@ -179,6 +189,27 @@ class Rewriter(CallRewriter):
                 place,
             )
             for name, held in before.items()
+        ]
+
+    def _end(self, before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
+        """Statements by which what a loop alone assigns ends with it: a later loop may begin anew."""
+        return [
+            placed_at(
+                ast.If(
+                    test=ast.BoolOp(
+                        ast.And(),
+                        [
+                            ast.Compare(name_of(held), [ast.Is()], [ast.Constant(None)]),
+                            ast.Compare(ast.Constant(name), [ast.In()], [hook_call("__locals__")]),
+                        ],
+                    ),
+                    body=[ast.Delete([name_of(name, ast.Del())])],
+                    orelse=[],
+                ),
+                place,
+            )
+            for name, held in before.items()
+            if name not in self.parameters
         ]
 
     def _held(self, name: str, held: str) -> ast.expr:
