@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition
 
 
@@ -53,13 +52,7 @@ def _layer(
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = iter(ctx.saved_tensor())
             kept = [next(saved) if each is None else each[0] for each in ctx.kept]
-            found = derivative(*gradients, *kept)
-            count = len(found) if isinstance(found, (tuple, list)) else 1
-            if count != len(definition.tensors):
-                raise ArgumentError(
-                    f"operator {definition.name!r}: `backward` gave {count} gradients, and there are "
-                    f"{len(definition.tensors)} tensors among the inputs"
-                )
-            return found
+            found = definition.checked_gradients(derivative(*gradients, *kept))
+            return found if len(found) > 1 else found[0]
 
     return Layer

@@ -15,6 +15,7 @@ from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.limits import LANE, Limit, Loop
 from ninetoothed.kernels.meetings import Meeting, Side, meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.call import Call
@@ -138,7 +139,10 @@ class _Numbers:
         is_lane_alone = len(factors) == 1
         reached = 0
         is_gapless = True
-        last = {**self._last, LANE: (_lane_count(max(lanes)) if is_lane_alone else min(lanes)) - 1}
+        last = {
+            **self._last,
+            LANE: (next_power_of_2(max(lanes)) if is_lane_alone else min(lanes)) - 1,
+        }
         for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
             end = last[leaf]
             if end is None or factor < 0:
@@ -146,10 +150,6 @@ class _Numbers:
             is_gapless = is_gapless and factor <= reached + 1
             reached += factor * end
         return low <= reached and (is_gapless or reached < high)
-
-
-def _lane_count(size: int) -> int:
-    return 1 << max(size - 1, 0).bit_length()
 
 
 def _mismatch(

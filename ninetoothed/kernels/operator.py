@@ -93,6 +93,20 @@ class OperatorDefinition:
         """The tensors among the inputs."""
         return tuple(entry for entry in self.inputs if entry.kind == "tensor")
 
+    def checked_gradients(self, found: Any) -> tuple[Any, ...]:
+        """What `backward` gave, one for each of the `tensors`.
+
+        Raises:
+            ArgumentError: there are more or fewer.
+        """
+        gradients = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        if len(gradients) != len(self.tensors):
+            raise ArgumentError(
+                f"operator {self.name!r}: `backward` gave {len(gradients)} gradients, and there are "
+                f"{len(self.tensors)} tensors among the inputs"
+            )
+        return gradients
+
     def shape_text(self, output: Output, shape: str) -> str:
         """An output's shape as Python over the inputs' names.
 
