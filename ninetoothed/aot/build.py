@@ -39,6 +39,13 @@ class Built:
     files: tuple[str, ...]
     units: tuple[Unit, ...]
 
+    def __repr__(self) -> str:
+        num_binaries = sum(len(b.images) for unit in self.units for b in unit.binaries)
+        return (
+            f"<{self.name}: {len(self.files)} files in {self.folder}, "
+            f"of {len(self.units)} kernels {num_binaries} binaries>"
+        )
+
     @property
     def source_path(self) -> Path:
         """The C source with the functions."""

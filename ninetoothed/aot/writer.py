@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from ninetoothed.aot import c_expressions
+from ninetoothed.aot.interfaces import Interfaces, quoted
 from ninetoothed.aot.names import c_names
-from ninetoothed.aot.signatures import CONSTANTS, NUMBERS, Signature
+from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Binaries, Unit
 from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
 from ninetoothed.kernels.meeting_requirements import meeting_requirements
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import product, simplify
-from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.requirements import Requirement, requirements
 
 #: The C type of a kernel's integer argument.
@@ -22,11 +21,6 @@ _INTEGERS = {"i32": "int32_t", "i64": "int64_t"}
 _FORMATS = {"sm": ("NT_CUBIN", "cubin"), "pt": ("NT_PTX", "ptx"), "gf": ("NT_HSACO", "hsaco")}
 
 _WIDTH = 100
-
-
-def quoted(text: str) -> str:
-    """A string of C."""
-    return json.dumps(text)
 
 
 def format_of(target: str) -> tuple[str, str]:
@@ -75,9 +69,16 @@ class Source:
         ]
         for place, edition in enumerate(unit.editions):
             lines += self._edition(place, edition)
+        lines += self._of_device(
+            "decide", "const call_numbers *n, nt_decision *decided", "n, decided"
+        )
+        lines += self._of_device(
+            "launch",
+            "const nt_decision *decided, void *stream, const call_numbers *n",
+            "decided, stream, n",
+        )
         lines += self._run()
-        lines += self._published()
-        lines += self._dlpack()
+        lines += Interfaces(unit, self._signature, self._names).lines()
         lines += [
             f"int {unit.name}_prepare(int device) {{ return nt_prepare(&the_kernel, device); }}",
             "",
@@ -189,15 +190,37 @@ class Source:
         chosen = [f"{kernel.names[s]}={v}" for s, v in edition.known.items() if s.meta]
         if chosen:
             yield f"/* With {', '.join(chosen)}. */"
-        yield (f"static int run_{place}(nt_loaded *loaded, void *stream, const call_numbers *n) {{")
+        yield f"static int decide_{place}(const call_numbers *n, nt_decision *decided) {{"
         yield from self._arrangement(edition)
         count = product(tuple(maximum(size, 0) for size in kernel.grid))
-        yield f"  const int64_t programs = {self._value(count, edition)};"
-        yield "  if (programs <= 0) return 0;"
+        yield f"  decided->programs = {self._value(count, edition)};"
+        yield "  if (decided->programs <= 0) return 0;"
         yield from self._meetings(edition)
         yield from self._guards(edition)
+        *others, _ = edition.variants
+        strongest = [f"is_{variant.name} ? {number} : " for number, variant in enumerate(others)]
+        yield f"  decided->variant = {''.join(strongest)}{len(others)};"
+        yield "  return 0;"
+        yield "}"
+        yield ""
+        yield f"static int launch_{place}(const nt_decision *decided, void *stream, const call_numbers *n) {{"
+        yield "  switch (decided->variant) {"
         for number, variant in enumerate(edition.variants):
-            yield from self._launch(number, variant, is_last=number == len(edition.variants) - 1)
+            is_last = number == len(edition.variants) - 1
+            yield "    default: {" if is_last else f"    case {number}: {{"
+            yield from self._launch(variant)
+            yield "    }"
+        yield "  }"
+        yield "}"
+        yield ""
+
+    def _of_device(self, function: str, parameters: str, arguments: str) -> Iterator[str]:
+        """A function of the edition that the device runs."""
+        yield f"static int {function}({parameters}) {{"
+        last = len(self._unit.editions) - 1
+        for place in range(last):
+            yield f"  if (nt_edition(decided->loaded) == {place}) return {function}_{place}({arguments});"
+        yield f"  return {function}_{last}({arguments});"
         yield "}"
         yield ""
 
@@ -257,10 +280,8 @@ class Source:
             number += 1
         return name
 
-    def _launch(self, number: int, variant: Variant, is_last: bool) -> Iterator[str]:
-        indent = "  " if is_last else "    "
-        if not is_last:
-            yield f"  if (is_{variant.name}) {{"
+    def _launch(self, variant: Variant) -> Iterator[str]:
+        indent = " " * 6
         pointers: list[str] = []
         for place, argument in enumerate(variant.arguments):
             if argument.parameter is not None:
@@ -279,9 +300,7 @@ class Source:
         yield f"{indent}void *arguments[] = {{"
         yield from _filled(pointers, indent + "    ")
         yield f"{indent}}};"
-        yield f"{indent}return nt_run(loaded, {number}, programs, stream, arguments);"
-        if not is_last:
-            yield "  }"
+        yield f"{indent}return nt_run(decided, stream, arguments);"
 
     def _computed(self, place: int, argument: LaunchArgument) -> str:
         type_ = _INTEGERS[argument.type]
@@ -291,22 +310,45 @@ class Source:
         return f"{type_} argument_{place} = {cast}{value};"
 
     def _run(self) -> Iterator[str]:
-        """From checked tensors to the edition that this device runs."""
+        """From tensors to a launch; what a thread's last call was asked is not asked again."""
+        given = []
+        for place, parameter in enumerate(self._tensors):
+            given.append(f"nt_place(tensors[{place}])")
+            for dim in range(parameter.source.ndim):
+                given += [f"tensors[{place}]->{what}[{dim}]" for what in ("shape", "strides")]
+        yield "/* The last call of this thread that was right: what it was given, and what was decided. */"
+        yield "static _Thread_local struct {"
+        yield f"  int64_t given[{len(given)}];"
+        yield "  nt_decision decided;"
+        yield "} last;"
+        yield ""
         yield "static int run(void *stream, const nt_tensor *const *tensors, call_numbers *n) {"
+        yield "  const int64_t given[] = {"
+        yield from _filled(given, " " * 6)
+        yield "  };"
+        yield "  const int is_known = memcmp(given, last.given, sizeof given) == 0;"
         yield "  nt_loaded *loaded;"
-        yield "  int result = nt_check(&the_kernel, tensors);"
-        yield "  if (result) return result;"
+        yield "  int result;"
+        yield "  if (!is_known && (result = nt_check(&the_kernel, tensors))) return result;"
         for place, parameter in enumerate(self._tensors):
             yield f"  n->{self._names[parameter.name]} = tensors[{place}]->data;"
         for symbol, (place, what, dim) in self._sizes.items():
             name = self._names[self._unit.kernel.names[symbol]]
             yield f"  n->{name} = tensors[{place}]->{what}[{dim}];"
-        yield from self._shared()
+        shared = list(self._shared())
+        if shared:
+            yield "  if (!is_known) {"
+            yield from (f"  {line}" for line in shared)
+            yield "  }"
         yield "  if ((result = nt_find(&the_kernel, tensors, &loaded))) return result;"
-        editions = self._unit.editions
-        for place in range(len(editions) - 1):
-            yield f"  if (nt_edition(loaded) == {place}) return run_{place}(loaded, stream, n);"
-        yield f"  return run_{len(editions) - 1}(loaded, stream, n);"
+        yield "  if (!is_known || last.decided.loaded != loaded) {"
+        yield "    nt_decision decided = {loaded, 0, 0};"
+        yield "    if ((result = decide(n, &decided))) return result;"
+        yield "    memcpy(last.given, given, sizeof given);"
+        yield "    last.decided = decided;"
+        yield "  }"
+        yield "  if (last.decided.programs <= 0) return 0;"
+        yield "  return launch(&last.decided, stream, n);"
         yield "}"
         yield ""
 
@@ -332,79 +374,6 @@ class Source:
                         f"{quoted(str(symbol))}, (long long){value});"
                     )
 
-    def _published(self) -> Iterator[str]:
-        signature = self._signature
-        yield f"{signature.published(self._unit.name)} {{"
-        yield from self._tensor_variables()
-        for place, parameter in enumerate(self._tensors):
-            yield from _or_return(
-                f"nt_from_ninetoothed(&the_kernel, {place}, &{self._names[parameter.name]}, "
-                f"&own[{place}])"
-            )
-        for parameter in signature.given_by_value:
-            yield from self._number(parameter)
-        yield "  return run(stream, tensors, &numbers);"
-        yield "}"
-        yield ""
-
-    def _number(self, parameter: Parameter) -> Iterator[str]:
-        """A scalar, or a constant that is compared with the one that was compiled in."""
-        name = self._names[parameter.name]
-        called = quoted(parameter.name)
-        if parameter.kind == "constexpr":
-            value = self._unit.fixed.constants[parameter.name]
-            type_ = CONSTANTS.get(type(value))
-            if type_ is None:
-                yield f"  (void){name};"
-                return
-            literal = repr(float(value)) if type_ == "double" else c_expressions.literal(value)
-            yield f"  if ({name}.data) {{"
-            yield f"    {type_} value;"
-            yield from _or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
-            yield f"    if (value != {literal})"
-            yield (
-                f'      return nt_refuse(NT_ERROR_CONSTANT, "%s", '
-                f"{quoted(f'kernel `{self._unit.kernel.name}`: `{parameter.name}` was compiled in as {value!r}')});"
-            )
-            yield "  }"
-            return
-        number = NUMBERS[self._signature.dtype(parameter).name]
-        yield "  {"
-        yield f"    {number.published} value;"
-        yield from _or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
-        yield from self._keep(parameter, "value", "    ")
-        yield "  }"
-
-    def _keep(self, parameter: Parameter, value: str, indent: str) -> Iterator[str]:
-        """A scalar as the kernel takes it."""
-        number = NUMBERS[self._signature.dtype(parameter).name]
-        if number.misfit:
-            text = f"kernel `{self._unit.kernel.name}`: `{parameter.name}` does not fit {self._signature.dtype(parameter)}"
-            yield f"{indent}if ({number.misfit.format(value)})"
-            yield f'{indent}  return nt_refuse(NT_ERROR_NUMBER, "%s", {quoted(text)});'
-        yield f"{indent}numbers.{self._names[parameter.name]} = {number.conversion.format(value)};"
-
-    def _dlpack(self) -> Iterator[str]:
-        yield f"{self._signature.dlpack(self._unit.name)} {{"
-        yield from self._tensor_variables()
-        for place, parameter in enumerate(self._tensors):
-            yield from _or_return(
-                f"nt_from_dlpack(&the_kernel, {place}, {self._names[parameter.name]}, &own[{place}])"
-            )
-        for parameter in self._signature.scalars:
-            yield from self._keep(parameter, self._names[parameter.name], "  ")
-        yield "  return run(stream, tensors, &numbers);"
-        yield "}"
-        yield ""
-
-    def _tensor_variables(self) -> Iterator[str]:
-        count = len(self._tensors)
-        addresses = ", ".join(f"&own[{place}]" for place in range(count))
-        yield f"  nt_tensor own[{count}];"
-        yield f"  const nt_tensor *const tensors[] = {{{addresses}}};"
-        yield "  call_numbers numbers;"
-        yield "  int result;"
-
     def _constants(self) -> dict[Symbol, int]:
         kernel = self._unit.kernel
         return {s: self._unit.fixed.constants[kernel.names[s]] for s in kernel.symbols}
@@ -417,10 +386,6 @@ class Source:
 
     def _address_of(self, parameter: str) -> str:
         return f"n->{self._names[parameter]}"
-
-
-def _or_return(call: str, indent: str = "  ") -> Iterator[str]:
-    yield f"{indent}if ((result = {call})) return result;"
 
 
 def _statement(start: str, tests: Sequence[str]) -> Iterator[str]:

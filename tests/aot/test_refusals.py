@@ -114,6 +114,7 @@ def test_a_wrong_argument_has_its_code_and_is_named(
     assert call(mm) == 0, mm.message()
     assert call(mm, **changes()) == code
     assert mm.last().launches == before + 1
+    assert call(mm, **changes()) == code, "what was refused is refused again"
     assert re.search(text, mm.message()), mm.message()
     assert re.search("kernel `mm`", mm.message())
     # The words for a code are its own.

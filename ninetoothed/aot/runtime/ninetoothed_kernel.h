@@ -15,6 +15,8 @@
 #define NT_MOST_SIZE ((int64_t)1 << 60)
 #define NT_MOST_PROGRAMS 2147483647
 #define NT_MOST_RANK 16
+/* No guard asks for more of an address. */
+#define NT_MOST_ALIGNMENT 256
 #define NT_ANY (-1)
 
 /* --- What a kernel is. --- */
@@ -53,6 +55,13 @@ typedef struct {
 
 typedef struct nt_loaded nt_loaded;
 
+/* How a call is launched. */
+typedef struct {
+  nt_loaded *loaded;
+  int64_t programs;
+  int variant;
+} nt_decision;
+
 typedef struct {
   const char *name, *function;
   int parameter_count, target_count;
@@ -83,7 +92,7 @@ int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor
 /* The kernel in the current context, loaded by the first call there. */
 int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **found);
 int nt_edition(const nt_loaded *loaded);
-int nt_run(nt_loaded *loaded, int variant, int64_t programs, void *stream, void **arguments);
+int nt_run(const nt_decision *decided, void *stream, void **arguments);
 int nt_prepare(nt_kernel *kernel, int device);
 
 /* Keeps a message for nt_error_message; gives `result`. */
@@ -197,6 +206,13 @@ NT_INLINE int nt_is_within(nt_range a, int64_t low, int64_t high) {
 /* Whether 32 bits hold a number and its negative. */
 NT_INLINE int nt_is_narrow(int64_t a) { return a >= -INT32_MAX && a <= INT32_MAX; }
 NT_INLINE int nt_is_aligned(const void *address, uintptr_t bytes) { return ((uintptr_t)address & (bytes - 1)) == 0; }
+
+/* What is asked of a tensor besides its sizes and strides: never 0. */
+NT_INLINE int64_t nt_place(const nt_tensor *tensor) {
+  const uintptr_t address = (uintptr_t)tensor->data;
+  return (int64_t)1 << 62 | (int64_t)(tensor->device_type & 0xffff) << 40 | (int64_t)(tensor->device_id & 0xffff) << 16 |
+         (address == 0) << 8 | (int64_t)(address & (NT_MOST_ALIGNMENT - 1));
+}
 
 /* --- Narrow floats. --- */
 

@@ -309,16 +309,16 @@ static int function_of(nt_loaded *loaded, int variant, const nt_driver *known, h
   return result;
 }
 
-int nt_run(nt_loaded *loaded, int variant, int64_t programs, void *stream, void **arguments) {
+int nt_run(const nt_decision *decided, void *stream, void **arguments) {
   const nt_driver *known = atomic_load_explicit(&driver, memory_order_acquire);
-  const nt_image *image = &loaded->target->images[variant];
-  const char *name = loaded->kernel->name;
+  const nt_image *image = &decided->loaded->target->images[decided->variant];
+  const char *name = decided->loaded->kernel->name;
   handle function;
   int result;
-  if (programs > NT_MOST_PROGRAMS)
-    return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", name, (long long)programs, NT_MOST_PROGRAMS);
-  if ((result = function_of(loaded, variant, known, &function))) return result;
-  result = known->launch(function, (unsigned)programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
+  if (decided->programs > NT_MOST_PROGRAMS)
+    return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", name, (long long)decided->programs, NT_MOST_PROGRAMS);
+  if ((result = function_of(decided->loaded, decided->variant, known, &function))) return result;
+  result = known->launch(function, (unsigned)decided->programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
   return result ? driver_failed(known, result, name, "it cannot be launched") : 0;
 }
 
