@@ -35,7 +35,7 @@ types: $(STAMP)  ## mypy over the package
 	@echo "== mypy"
 	@$(BIN)/mypy
 
-pytest: $(STAMP)  ## the tests alone; ARGS="tests/unit -k tensor" narrows them
+pytest: $(STAMP)  ## the tests alone; ARGS="tests/tensors -k shape" narrows them
 	@echo "== pytest ($(JOBS) workers)"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --durations=15 $(ARGS)
 

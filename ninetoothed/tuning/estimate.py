@@ -4,7 +4,7 @@ It ranks configurations before any is compiled. A multiprocessor's tensor cores,
 instruction issue and second-level cache each bound what it gets done; the latency of one program's
 steps bounds it where few programs are resident; the programs come in waves; memory bounds them all.
 The constants were fitted to some five thousand measurements on an H200, a third of which are in
-`tests/unit/rankings.json`. What is ranked right is ranked right on average; the last few per cent
+`tests/tuning/rankings.json`. What is ranked right is ranked right on average; the last few per cent
 between two configurations are the search's to find.
 """
 

@@ -29,7 +29,7 @@ from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.frontends.torch import FRONTEND  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
-from tests.unit.machines import H200  # noqa: E402
+from tests.tuning.machines import H200  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("it tries options itself")
 

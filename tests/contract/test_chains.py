@@ -11,7 +11,7 @@ import torch
 
 import ninetoothed
 from ninetoothed import Tensor
-from tests.unit.gather import random_chain
+from tests.tensors.gather import random_chain
 
 CHAINS = 200
 GROUP = 50

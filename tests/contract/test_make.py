@@ -14,7 +14,7 @@ import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
 from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError, PluginError
 from tests.contract.kernels import B, arange, empty, tiles, vectors
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 
 def add(x, y, out):

@@ -1,7 +1,7 @@
 """LANGUAGE.md, "Meta-operations": one test a row, and one a sentence around the table.
 
-The property test of random chains is ``tests/unit/test_metaops_property.py``; each error has its
-test in ``tests/unit/test_metaops.py``.
+The property test of random chains is ``tests/tensors/test_metaops_property.py``; each error has its
+test in ``tests/tensors/test_metaops.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The cases of the corpus: a kernel, a call and a configuration each.
 
-Those of `tests/unit/rankings.json` with each set of options that was measured, the same calls with
+Those of `tests/tuning/rankings.json` with each set of options that was measured, the same calls with
 the other options that are right for them, and the cases of `cases_by_hand`.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from tests.corpus.package import Call, Config, Kernel, call_of, config_of, scalar_types, tensor
 from tests.golden.kernels import TEN
 
-MEASURED = Path(__file__).parents[1] / "unit" / "rankings.json"
+MEASURED = Path(__file__).parents[1] / "tuning" / "rankings.json"
 
 #: Of each set of options so many of the measured configurations, the first and the last among them.
 _OF_EACH = 3

@@ -23,7 +23,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 __all__ = [
     "Call", "Config", "DEFAULTS", "DEVICES", "Kernel", "NineToothedError", "Specialized",

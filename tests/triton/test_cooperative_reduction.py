@@ -24,7 +24,7 @@ from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.cooperative_reduction_cases import KERNELS, SHARED, WHOLE  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.test_split_k import convolution, half, product  # noqa: E402
-from tests.unit.machines import H200  # noqa: E402
+from tests.tuning.machines import H200  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 

@@ -15,7 +15,7 @@ from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.language import dtypes
 from ninetoothed.tuning.estimate import Product
 from ninetoothed.tuning.space import Config
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 
 def tensor(*shape: int, dtype=dtypes.float16, aligned: bool = True) -> Argument:

@@ -25,7 +25,7 @@ from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.results import Results, entries
 from ninetoothed.tuning.search import Budget
 from ninetoothed.tuning.space import Config
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 pytestmark = pytest.mark.fixes_options("its tests fix what is tried")
 

@@ -16,7 +16,7 @@ from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.errors import ArrangementError
 from ninetoothed.language import dtypes
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 pytestmark = pytest.mark.fixes_options("what is tried is counted")
 

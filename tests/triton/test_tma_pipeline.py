@@ -22,7 +22,7 @@ from ninetoothed.backends.triton.specialization.target import Target  # noqa: E4
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
-from tests.unit.machines import H200  # noqa: E402
+from tests.tuning.machines import H200  # noqa: E402
 
 pytestmark = [
     pytest.mark.fixes_options("each of its tests says which options it is about"),

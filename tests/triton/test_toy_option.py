@@ -21,7 +21,7 @@ from ninetoothed.tuning.estimate import CostFeatures
 from ninetoothed.tuning.space import Config
 from tests.corpus.package import call_of, tensor
 from tests.golden.kernels import TEN
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 

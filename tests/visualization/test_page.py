@@ -28,8 +28,8 @@ from ninetoothed.visualization import visualize_arrangement, visualize_kernel
 from ninetoothed.visualization.javascript import javascript
 from ninetoothed.visualization.model import Model, View
 from ninetoothed.visualization.sizes import Links
-from tests.unit.gather import random_chain
-from tests.unit.test_metaops_property import symbols_for_some_numbers
+from tests.tensors.gather import random_chain
+from tests.tensors.test_metaops_property import symbols_for_some_numbers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(page_module.__file__).parent

@@ -7,7 +7,7 @@ the programs that run together share both, so that more of what they read is in 
 cache. This is the grouped order of Triton's matrix multiplication tutorial.
 
 On an H200 a product of 2048 × 14336 × 4096 takes 7% longer in plain order, in the median of 16
-configurations, and one of 1024 rows the same (2026-11-21, `tests/unit/rankings.json`).
+configurations, and one of 1024 rows the same (2026-11-21, `tests/tuning/rankings.json`).
 """
 
 from __future__ import annotations

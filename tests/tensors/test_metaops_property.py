@@ -10,7 +10,7 @@ import pytest
 
 from ninetoothed import Symbol, Tensor
 from ninetoothed.tensors.access import access_of
-from tests.unit.gather import random_chain
+from tests.tensors.gather import random_chain
 
 CHAINS = 2000
 GROUP = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.numpy_language.cases import Table, case, for_types, needs_triton
+from tests.numpy.language.cases import Table, case, for_types, needs_triton
 
 _INTEGERS = "i8 i16 i32 i64 u8 u16 u32 u64"
 

@@ -9,7 +9,7 @@ import pytest
 
 import ninetoothed.language as ntl
 from ninetoothed.language import dtypes
-from tests.unit.applications import M, expected, parsed, program_of
+from tests.parsing.applications import M, expected, parsed, program_of
 
 FACTOR = 3
 SHAPE = (4, 8)

@@ -14,7 +14,7 @@ from ninetoothed.tuning.estimate import (
     estimate,
     resident_programs,
 )
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 
 def product(size: int, m: int, n: int, k: int, warps: int, stages: int) -> CostFeatures:

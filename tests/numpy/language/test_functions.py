@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.numpy_language.cases import Table, case, for_types, needs_triton
+from tests.numpy.language.cases import Table, case, for_types, needs_triton
 
 _CREATION = [
     case("tl.arange(0, 16)"),

@@ -1,7 +1,7 @@
 """What may be done with a parameter: loads and stores, levels, offsets, the source."""
 
 import ninetoothed.language as ntl
-from tests.unit.applications import expected, parsed
+from tests.parsing.applications import expected, parsed
 
 
 def test_reading_loads_and_assigning_stores():
@@ -243,7 +243,7 @@ def test_tiles_in_a_tuple_can_be_looped_over():
 
 def test_starred_parameters_take_the_rest():
     from ninetoothed.parsing import parse
-    from tests.unit.applications import body_of, parameter
+    from tests.parsing.applications import body_of, parameter
 
     def application(x, *rest):
         for tile in rest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.numpy_language.cases import Table, case, needs_triton
+from tests.numpy.language.cases import Table, case, needs_triton
 
 _WHOLE = "p + tl.arange(0, 16)"
 _SPREAD = "p + (tl.arange(0, 16) * 5) % 16"

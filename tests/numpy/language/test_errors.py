@@ -10,7 +10,7 @@ from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile
 from ninetoothed.errors import CompilationError, NineToothedError, OutOfBoundsError
 from ninetoothed.language import dtypes
-from tests.unit.numpy_language.cases import FlatMemory, random_array
+from tests.numpy.language.cases import FlatMemory, random_array
 
 
 def _tile(spec: str) -> Tile:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from tests.unit.numpy_language.cases import Table, case, needs_triton
+from tests.numpy.language.cases import Table, case, needs_triton
 
 _SEEDS = (0, 1, 42, -5, 2**31 - 1, 2**40 + 17)
 

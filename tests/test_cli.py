@@ -16,7 +16,7 @@ from ninetoothed.errors import DeviceError
 from ninetoothed.plugins import Listing, PluginManager
 from ninetoothed.plugins.hookspecs import CONTRACT_VERSION
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 MM = REPOSITORY / "examples" / "mm.py"
 
 KERNEL = """

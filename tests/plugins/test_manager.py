@@ -377,14 +377,13 @@ def _install(tmp_path, monkeypatch, name, module_source):
 
 def test_an_installed_plugin_is_found_through_its_entry_point(tmp_path, monkeypatch):
     source = (
-        "from tests.unit.test_plugins import frontend, hookimpl\n"
+        "from tests.plugins.test_manager import frontend, hookimpl\n"
         "NINETOOTHED_CONTRACT = 1\n"
         "@hookimpl\n"
         "def ninetoothed_frontends():\n"
         "    return [frontend('installed_toy')]\n"
     )
-    _install(tmp_path, monkeypatch, "installed_toy", source.replace("tests.unit.", ""))
-    monkeypatch.setitem(sys.modules, "test_plugins", sys.modules[__name__])
+    _install(tmp_path, monkeypatch, "installed_toy", source)
     manager = PluginManager(built_in={})
     assert manager.frontend_named("installed_toy").name == "installed_toy"
     assert ("installed_toy", "1.5") in {(each.origin, each.version) for each in manager.listing()}

@@ -7,7 +7,7 @@ import types
 import pytest
 
 import ninetoothed.language as ntl
-from tests.unit.applications import body_of, expected, parsed, program_of
+from tests.parsing.applications import body_of, expected, parsed, program_of
 
 # Inlining.
 

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("triton", reason="needs Triton, which compiles for a device that is not there")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 STRANGER = 65534
 
 pytestmark = pytest.mark.skipif(

@@ -9,7 +9,7 @@ import ninetoothed.language as ntl
 from ninetoothed.backends.numpy.values.tile import Tile, lasting
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
-from tests.unit.numpy_language.cases import random_array
+from tests.numpy.language.cases import random_array
 
 #: 3 of 4 rows and 5 of 8 columns are real.
 _ROWS = np.arange(4)[:, None] < 3

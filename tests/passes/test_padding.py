@@ -5,7 +5,7 @@ import pytest
 import ninetoothed.language as ntl
 from ninetoothed.passes import exclude_padding, forward_stores
 from ninetoothed.program.verify import verify
-from tests.unit.applications import N, body_of, expected, program_of
+from tests.parsing.applications import N, body_of, expected, program_of
 
 FULL = "mask(x, (0, 1))"
 

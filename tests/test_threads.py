@@ -13,7 +13,7 @@ import pytest
 
 from ninetoothed import threads
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[1]
 
 _KERNEL = """
 import faulthandler, os, signal, sys, threading, time

@@ -52,7 +52,7 @@ def test_importing_creates_nothing(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", "import ninetoothed.cache, ninetoothed.tuning"],
         env={**os.environ, "HOME": str(tmp_path), "NINETOOTHED_CACHE_DIR": ""},
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[1],
         check=True,
     )
     assert not list(tmp_path.iterdir())
@@ -210,7 +210,7 @@ def test_a_digest_is_the_same_in_every_process() -> None:
         subprocess.run(
             [sys.executable, "-c", script],
             env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[1],
             capture_output=True,
             text=True,
             check=True,
@@ -268,7 +268,7 @@ def test_without_a_home_a_temporary_directory_serves_and_a_warning_says_so(tmp_p
     done = subprocess.run(
         [sys.executable, "-c", script],
         env=environment,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
     )

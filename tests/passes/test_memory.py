@@ -6,7 +6,7 @@ import ninetoothed.language as ntl
 from ninetoothed import passes
 from ninetoothed.passes import forward_stores, hoist_loads, order_memory, remove_dead, reuse_loads
 from ninetoothed.program.verify import verify
-from tests.unit.applications import body_of, expected, program_of
+from tests.parsing.applications import body_of, expected, program_of
 
 
 def after(application, *run):

@@ -24,7 +24,7 @@ from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.search import Search
 from ninetoothed.tuning.space import Config, Space, effort
 from tests.golden.kernels import TEN
-from tests.unit.machines import H200
+from tests.tuning.machines import H200
 
 MEASURED = json.loads((Path(__file__).parent / "rankings.json").read_text(encoding="utf-8"))
 TASKS = {task["name"]: task for task in MEASURED["tasks"]}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.import_graph import circles, edges_of, graph_of, without
+from tests.house.import_graph import circles, edges_of, graph_of, without
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIGURATION = REPOSITORY / "pyproject.toml"

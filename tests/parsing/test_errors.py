@@ -7,7 +7,7 @@ import pytest
 import ninetoothed.language as ntl
 from ninetoothed.errors import ApplicationError, UnresolvedNameError
 from ninetoothed.tensors.tensor import Tensor
-from tests.unit.applications import program_of
+from tests.parsing.applications import program_of
 
 whole = Tensor(2, name="whole")
 scale_factor = 2.0

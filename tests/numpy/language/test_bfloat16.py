@@ -9,7 +9,7 @@ import pytest
 import ninetoothed.language as ntl
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.language import dtypes
-from tests.unit.numpy_language.cases import random_array
+from tests.numpy.language.cases import random_array
 
 
 def _tile(spec: str, seed: str) -> Tile:

@@ -1,6 +1,6 @@
 """Processes that are ended at any moment, and calls that are interrupted: what comes after is right.
 
-The whole of it, 50 kills among 8 processes that compile on one cold cache: ``python -m tests.unit.test_kills``.
+The whole of it, 50 kills among 8 processes that compile on one cold cache: ``python -m tests.test_kills``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 from ninetoothed import Tensor, make
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 #: Puts and gets entries whose content follows from their names; says what is torn or lost.
 ENTRIES = """
