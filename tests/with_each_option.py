@@ -32,7 +32,10 @@ _VALUES = {
 _ON_CUDA = "tests/gpu tests/contract --ignore=tests/contract/test_on_interpreter.py".split()
 _WITHOUT = "tests/agreement tests/contract tests/triton".split()
 _WITHOUT += ["tests/examples/test_interpreter.py", "tests/examples/test_offline.py"]
-_WITHOUT += [f"--ignore=tests/triton/test_{name}.py" for name in ("driver", "library", "binaries")]
+_WITHOUT += [
+    f"--ignore=tests/triton/{name}.py"
+    for name in ("runtime/test_driver", "test_library", "compiler/test_binaries")
+]
 
 #: A worker has two tests at a time, so that all of them test the same value: what it has in common
 #: with those before is compiled by then.

@@ -17,7 +17,7 @@ from ninetoothed.cache import Cache
 from ninetoothed.errors import CompilationError
 from ninetoothed.tuning.space import Config
 from tests.golden.kernels import TEN
-from tests.triton.test_planning import product
+from tests.triton.planning.test_planner import product
 
 HOPPER = Target("cuda", 90, 32)
 KERNEL = TEN["mm"]

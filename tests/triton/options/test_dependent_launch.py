@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.printers.triton import WAIT, emit  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import generic  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
-from tests.triton.test_descriptors import BLOCKS  # noqa: E402
+from tests.triton.options.test_descriptors import BLOCKS  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 

@@ -7,8 +7,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from tests.triton import division_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
+from tests.triton.printers import division_cases  # noqa: E402
 
 CASES = [name for name in vars(division_cases) if name.startswith("case_")]
 

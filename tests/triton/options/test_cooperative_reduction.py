@@ -21,9 +21,9 @@ from ninetoothed.backends.triton.specialization.target import Target  # noqa: E4
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
-from tests.triton.cooperative_reduction_cases import KERNELS, SHARED, WHOLE  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
-from tests.triton.test_split_k import convolution, half, product  # noqa: E402
+from tests.triton.options.cases.cooperative_reduction import KERNELS, SHARED, WHOLE  # noqa: E402
+from tests.triton.options.test_split_k import convolution, half, product  # noqa: E402
 from tests.tuning.machines import H200  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
@@ -204,12 +204,15 @@ def test_offsets_past_32_bits_are_compiled():
 )
 def test_one_that_has_waited_in_vain_leaves_its_share_to_the_last(options):
     """In the interpreter one program runs after the other."""
-    assert failures("tests.triton.cooperative_reduction_cases", options) == {}
+    assert failures("tests.triton.options.cases.cooperative_reduction", options) == {}
 
 
 @pytest.mark.parametrize("value", [1, 2])
 def test_the_ten_kernels_give_the_same(value):
-    assert failures("tests.triton.split_k_cases", f"split_k=5,cooperative_reduction={value}") == {}
+    assert (
+        failures("tests.triton.options.cases.split_k", f"split_k=5,cooperative_reduction={value}")
+        == {}
+    )
 
 
 # Who does what, whenever they come.

@@ -352,7 +352,7 @@ def test_no_framework_is_needed_or_imported() -> None:
     """
     finished = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
     )

@@ -227,4 +227,4 @@ def test_a_result_that_is_read_too_is_no_box():
 
 
 def test_results_in_the_interpreter():
-    assert not failures("tests.triton.descriptors_cases", "descriptors=1")
+    assert not failures("tests.triton.options.cases.descriptors", "descriptors=1")

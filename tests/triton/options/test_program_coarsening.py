@@ -29,7 +29,7 @@ from ninetoothed.program.verify import verify  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import ROOT, failures  # noqa: E402
-from tests.triton.program_coarsening_cases import KERNELS, ROPE, rows  # noqa: E402
+from tests.triton.options.cases.program_coarsening import KERNELS, ROPE, rows  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -278,7 +278,10 @@ def test_tiny_tiles_are_moved_in_wide_accesses():
 
 @pytest.mark.parametrize("count", [1, 2, 16, 64])
 def test_every_element_is_right(count):
-    assert failures("tests.triton.program_coarsening_cases", f"program_coarsening={count}") == {}
+    assert (
+        failures("tests.triton.options.cases.program_coarsening", f"program_coarsening={count}")
+        == {}
+    )
 
 
 def test_every_example_is_right():

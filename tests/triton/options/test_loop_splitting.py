@@ -13,8 +13,8 @@ from examples import mm, sdpa  # noqa: E402
 from ninetoothed.backends.triton.planning import choices  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
-from tests.triton import loop_splitting_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
+from tests.triton.options.cases import loop_splitting as cases  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -114,7 +114,7 @@ def test_splitting_a_product_is_tried_where_its_depth_does_not_divide():
 
 
 def test_the_sides_of_a_comparison_have_lanes_of_their_own():
-    kernel = loop_splitting_cases.of_one_tile_kernel
+    kernel = cases.of_one_tile_kernel
     call = kernel.call_of(torch.empty(64, 64), torch.empty(64, 64), WIDTH=8)
 
     assert ">=" in specialize(kernel.definition, call, None).emitted.text
@@ -141,6 +141,6 @@ def test_both_parts_compile(target, is_causal, monkeypatch):
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_results(value):
-    found = failures("tests.triton.loop_splitting_cases", f"loop_splitting={value}")
+    found = failures("tests.triton.options.cases.loop_splitting", f"loop_splitting={value}")
 
     assert not found, "\n".join(f"{case}: {error}" for case, error in found.items())

@@ -120,4 +120,4 @@ def test_the_loads_come_before_the_product_in_machine_code(monkeypatch):
 
 @pytest.mark.parametrize("options", ["register_prefetch=1", "register_prefetch=1,split_k=3"])
 def test_the_sums_are_the_same(options):
-    assert failures("tests.triton.split_k_cases", options) == {}
+    assert failures("tests.triton.options.cases.split_k", options) == {}

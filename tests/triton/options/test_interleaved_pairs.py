@@ -11,8 +11,8 @@ pytest.importorskip("triton", reason="needs Triton")
 
 from examples import rope  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
-from tests.triton.interleaved_pairs_cases import KERNELS  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
+from tests.triton.options.cases.interleaved_pairs import KERNELS  # noqa: E402
 
 
 def source(name, input=None, size=8):
@@ -97,4 +97,4 @@ def test_truth_values_are_pairs_too():
 
 
 def test_results_are_right():
-    assert failures("tests.triton.interleaved_pairs_cases") == {}
+    assert failures("tests.triton.options.cases.interleaved_pairs") == {}

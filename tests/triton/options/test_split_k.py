@@ -15,7 +15,7 @@ from ninetoothed.backends.triton.translation import environment_of, specialize  
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
-from tests.triton.split_k_cases import CUT, KERNELS, WHOLE  # noqa: E402
+from tests.triton.options.cases.split_k import CUT, KERNELS, WHOLE  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -127,7 +127,7 @@ def test_parts_are_compiled(name, monkeypatch):
 
 @pytest.mark.parametrize("parts", [2, 5])
 def test_the_parts_together_give_the_same(parts):
-    assert failures("tests.triton.split_k_cases", f"split_k={parts}") == {}
+    assert failures("tests.triton.options.cases.split_k", f"split_k={parts}") == {}
 
 
 def test_parts_and_descriptors_do_not_go_together(monkeypatch):

@@ -13,8 +13,8 @@ from ninetoothed.backends.triton.options import folded_gather  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
-from tests.triton.folded_gather_cases import SWAPPED  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
+from tests.triton.options.cases.folded_gather import SWAPPED  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -111,4 +111,4 @@ def test_eight_elements_are_written_to_shared_memory_at_once(monkeypatch):
 
 @pytest.mark.parametrize("options", ["register_prefetch=1", "register_prefetch=1,split_k=2"])
 def test_the_sums_are_the_same(options):
-    assert failures("tests.triton.folded_gather_cases", options) == {}
+    assert failures("tests.triton.options.cases.folded_gather", options) == {}

@@ -11,7 +11,7 @@ from examples import rms_norm, rope, rope_in_place, softmax  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 from tests.examples.references import rope_reference  # noqa: E402
-from tests.triton import interleaved_pairs_cases, program_coarsening_cases  # noqa: E402
+from tests.triton.options.cases import interleaved_pairs, program_coarsening  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
 
@@ -35,7 +35,7 @@ def remade(module):
 @pytest.mark.parametrize("interleaved", [True, False])
 @pytest.mark.parametrize("shape", [(2, 33, 47, 64), (1, 5, 7, 90), (3, 1, 1, 2)], ids=str)
 def test_one_head_a_program(shape, interleaved) -> None:
-    kernel = program_coarsening_cases.rope_of(interleaved)
+    kernel = program_coarsening.rope_of(interleaved)
     tensor, sin, cos = make(*shape), *(make(shape[1], shape[3] // 2) for _ in range(2))
     expected = rope_reference(tensor.double(), sin.double(), cos.double(), interleaved)
     kernel(tensor, sin, cos)
@@ -68,12 +68,12 @@ def test_short_rows(shape) -> None:
     assert_matches(output, expected, shape[1])
 
 
-@pytest.mark.parametrize("name", interleaved_pairs_cases.KERNELS)
+@pytest.mark.parametrize("name", interleaved_pairs.KERNELS)
 @pytest.mark.parametrize(("count", "size"), [(1, 1), (61, 5), (64, 8), (4099, 16)])
 def test_tiles_that_take_turns(name, count, size) -> None:
-    application = getattr(interleaved_pairs_cases, name)
-    kernel = interleaved_pairs_cases.kernel_of(application)
+    application = getattr(interleaved_pairs, name)
+    kernel = interleaved_pairs.kernel_of(application)
     input = torch.randint(-9, 9, (count,)).float()
     output = torch.full((count,), -1.0, device="cuda")
     kernel(input.cuda(), output, BLOCK_SIZE=size)
-    assert torch.equal(output.cpu(), interleaved_pairs_cases.expected(name, input, size))
+    assert torch.equal(output.cpu(), interleaved_pairs.expected(name, input, size))

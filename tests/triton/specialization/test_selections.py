@@ -11,8 +11,8 @@ from examples import mm  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.errors import OutOfBoundsError  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
-from tests.triton import selections_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
+from tests.triton.specialization import selections_cases  # noqa: E402
 
 CASES = [name for name in vars(selections_cases) if name.startswith("case_")]
 

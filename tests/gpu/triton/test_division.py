@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.triton import division_cases  # noqa: E402
+from tests.triton.printers import division_cases  # noqa: E402
 
 
 @pytest.mark.parametrize("case", [c for c in vars(division_cases) if c.startswith("case_")])

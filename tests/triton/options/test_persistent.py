@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.translation import environment_of, specialize  
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
-from tests.triton.test_descriptors import BLOCKS, HOPPER, compiled  # noqa: E402
+from tests.triton.options.test_descriptors import BLOCKS, HOPPER, compiled  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -121,7 +121,7 @@ def test_the_machine_code_is_one_pipeline(name, monkeypatch):
 
 
 def test_results_in_the_interpreter():
-    assert not failures("tests.triton.descriptors_cases", "descriptors=1,persistent=1")
+    assert not failures("tests.triton.options.cases.descriptors", "descriptors=1,persistent=1")
 
 
 @pytest.mark.parametrize("options", ["descriptors=1", "descriptors=1,persistent=1"])

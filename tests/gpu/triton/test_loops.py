@@ -6,13 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.triton import loop_splitting_cases, partial_reduction_sinking_cases  # noqa: E402
+from tests.triton.options.cases import loop_splitting, partial_reduction_sinking  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
 
 CASES = [
     pytest.param(module, case, id=f"{module.__name__.rpartition('.')[2]}-{case}")
-    for module in (loop_splitting_cases, partial_reduction_sinking_cases)
+    for module in (loop_splitting, partial_reduction_sinking)
     for case in vars(module)
     if case.startswith("case_")
 ]

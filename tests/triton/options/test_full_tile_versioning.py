@@ -17,8 +17,8 @@ from ninetoothed.backends.triton.specialization.target import Target  # noqa: E4
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.language import dtypes  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
-from tests.triton import full_tiles_cases  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
+from tests.triton.options.cases import full_tile_versioning as cases  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -78,4 +78,4 @@ def test_what_a_loop_or_a_whole_row_does_is_not_written_twice() -> None:
 
 @pytest.mark.parametrize("options", ["program_coarsening=1", "program_coarsening=4"])
 def test_cases(options: str) -> None:
-    assert failures(full_tiles_cases.__name__, options) == {}
+    assert failures(cases.__name__, options) == {}

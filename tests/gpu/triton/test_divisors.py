@@ -12,7 +12,7 @@ import ninetoothed  # noqa: E402
 from examples import mm, softmax  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
-from tests.triton import full_tiles_cases  # noqa: E402
+from tests.triton.options.cases import full_tile_versioning as cases  # noqa: E402
 
 #: Elements before a view's first, and beyond its rows' ends.
 OFFSETS = (0, 1, 2, 4, 8)
@@ -53,8 +53,8 @@ def test_products(inner: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> 
         assert_matches(output, left.double() @ right.double(), inner)
 
 
-@pytest.mark.parametrize("case", [c for c in vars(full_tiles_cases) if c.startswith("case_")])
+@pytest.mark.parametrize("case", [c for c in vars(cases) if c.startswith("case_")])
 def test_programs_within_which_no_tensor_ends(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    monkeypatch.setattr(full_tiles_cases, "DEVICE", "cuda")
-    getattr(full_tiles_cases, case)()
+    monkeypatch.setattr(cases, "DEVICE", "cuda")
+    getattr(cases, case)()

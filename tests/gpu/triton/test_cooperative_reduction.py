@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from tests.triton import cooperative_reduction_cases  # noqa: E402
+from tests.triton.options.cases import cooperative_reduction as cases  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("its tests fix those that they are about")
 
@@ -20,17 +20,17 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 @pytest.mark.parametrize("value", [1, 2])
 @pytest.mark.parametrize("shape", [(64, 700, 80), (33, 1000, 17), (1, 4096, 300)], ids=str)
-@pytest.mark.parametrize("name", cooperative_reduction_cases.SHARED)
+@pytest.mark.parametrize("name", cases.SHARED)
 def test_all_that_is_shared_is_stored_once(name, shape, value, parts, monkeypatch) -> None:
     monkeypatch.setenv("NINETOOTHED_OPTIONS", f"{parts},cooperative_reduction={value}")
-    cooperative_reduction_cases.KERNELS[name].forget_launches()
+    cases.KERNELS[name].forget_launches()
     for seed in range(3):
-        cooperative_reduction_cases.run(name, shape, "cuda", seed)
+        cases.run(name, shape, "cuda", seed)
 
 
-@pytest.mark.parametrize("name", cooperative_reduction_cases.SHARED)
+@pytest.mark.parametrize("name", cases.SHARED)
 def test_the_last_alone_gives_the_same_bits(name, parts, monkeypatch) -> None:
-    kernel = cooperative_reduction_cases.KERNELS[name]
+    kernel = cases.KERNELS[name]
     x, y = (torch.randn(shape, device="cuda").half() for shape in ((100, 3000), (3000, 90)))
     found = []
     for value in (0, 1, 2):

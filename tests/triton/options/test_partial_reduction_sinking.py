@@ -15,7 +15,7 @@ from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from ninetoothed.backends.triton.translation import generic  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
-from tests.triton.partial_reduction_sinking_cases import KERNELS  # noqa: E402
+from tests.triton.options.cases.partial_reduction_sinking import KERNELS  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
@@ -85,7 +85,7 @@ def test_other_matrix_units(target, monkeypatch):
 @pytest.mark.parametrize("value", [0, 1])
 def test_results(value):
     found = failures(
-        "tests.triton.partial_reduction_sinking_cases", f"partial_reduction_sinking={value}"
+        "tests.triton.options.cases.partial_reduction_sinking", f"partial_reduction_sinking={value}"
     )
 
     assert not found, "\n".join(f"{case}: {error}" for case, error in found.items())
