@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tests.examples.cases import EXAMPLES, Maker
+from tests.examples.cases import EXAMPLES, Example, Maker
 from tests.examples.compare import assert_matches, poisoned_memory
 from tests.examples.more_cases import MORE
 
@@ -25,6 +25,17 @@ def check(name: str, parameters: tuple[Any, ...], maker: Maker) -> None:
 
     after = [value for value in arguments if isinstance(value, torch.Tensor)]
     assert all(map(torch.equal, before, after)), "an input was written to"
+    compare(example, parameters, actual, expected, maker.dtype)
+
+
+def compare(
+    example: Example,
+    parameters: tuple[Any, ...],
+    actual: tuple[torch.Tensor, ...],
+    expected: tuple[torch.Tensor, ...],
+    dtype: torch.dtype,
+) -> None:
+    """Compare an example's results with its reference."""
     assert len(actual) == len(expected)
 
     for result, reference in zip(actual, expected, strict=True):
@@ -33,7 +44,7 @@ def check(name: str, parameters: tuple[Any, ...], maker: Maker) -> None:
             assert torch.equal(result, reference)
             continue
 
-        assert result.dtype == maker.dtype
+        assert result.dtype == dtype
         assert_matches(
             result, reference, example.reduction(*parameters), example.rounds_intermediates
         )

@@ -1,10 +1,10 @@
 """Calls whose sizes do not agree and every example at odd sizes, for compute-sanitizer to watch.
 
-``PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck python -m tests.gpu.sanitize``, and
-so for racecheck, synccheck and initcheck. Without PyTorch's cache each tensor is an allocation of its
-own and of its own size, so that an access beyond its end is one beyond the allocation. Each kind prints
-one line: how many calls ran, and how many were refused with an error of the package's own.
-``--device cpu`` runs the same calls in NumPy.
+`sanitize_all` runs it under every tool; ``compute-sanitizer --tool memcheck python -m tests.gpu.sanitize``
+under one. Without PyTorch's cache each tensor is an allocation of its own and of its own size, so that an
+access beyond its end is one beyond the allocation. Tensors are made and compared on the host: what is
+watched are our kernels alone. Each call prints one line; one that is refused with an error of the
+package's own is told as such. ``--device cpu`` runs the same calls in NumPy.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ import ninetoothed  # noqa: E402
 from examples import addmm, bmm, conv2d, layer_norm, mm, rope, sdpa  # noqa: E402
 from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
-from tests.examples.cases import EXAMPLES  # noqa: E402
+from tests.examples.cases import EXAMPLES, Example  # noqa: E402
+from tests.examples.checking import compare  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
+from tests.examples.more_cases import MORE  # noqa: E402
 
 BLOCK = Symbol("BLOCK", constexpr=True)
 
@@ -36,10 +38,10 @@ SIZES = (1, 3, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129)
 
 
 class Draw:
-    """Random sizes, and tensors of them that are filled: nothing uninitialised is read."""
+    """One call's random sizes, and tensors of them that are filled: nothing uninitialised is read."""
 
-    def __init__(self, device: str) -> None:
-        self._random = random.Random(0)
+    def __init__(self, device: str, number: int) -> None:
+        self._random = random.Random(number)
         self._device = device
 
     def size(self) -> int:
@@ -58,14 +60,14 @@ class Draw:
         return _in_zeros(kernel) if self.is_heads() else kernel
 
     def tensor(self, *shape: int) -> torch.Tensor:
-        return torch.full(shape, 0.5, device=self._device)
+        return torch.full(shape, 0.5).to(self._device)
 
     def indices(self, *shape: int) -> torch.Tensor:
         """Within some tensor, or far from any."""
         ranges = (4, 200, 2**20, 2**31)
         span = self._random.choice(ranges)
         values = [self._random.randint(-span, span - 1) for _ in range(torch.Size(shape).numel())]
-        return torch.tensor(values, dtype=torch.int32, device=self._device).reshape(shape)
+        return torch.tensor(values, dtype=torch.int32).reshape(shape).to(self._device)
 
 
 @functools.cache
@@ -158,14 +160,18 @@ def _rows(table, index, output):
     table.source[index, 0] = output
 
 
-def _gathers(draw: Draw) -> None:
+@functools.cache
+def _gathering(application: Callable[..., None]) -> Any:
     def arrangement(table: Any, index: Any, output: Any) -> tuple[Any, ...]:
         # Of the table only the source is used: any tile of each program's will do.
         tile = table[:1, :1].tile((1, 1)).squeeze(1).expand(index.tile((BLOCK,)).shape)
         return tile, index.tile((BLOCK,)), output.tile((BLOCK,))
 
-    application = _elements if draw.is_heads() else _rows
-    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1), Tensor(1)))
+    return ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1), Tensor(1)))
+
+
+def _gathers(draw: Draw) -> None:
+    kernel = _gathering(_elements if draw.is_heads() else _rows)
     length = draw.size()
     table = draw.tensor(draw.size(), draw.size())
     kernel(table, draw.indices(length), draw.tensor(draw.near(length)), BLOCK=32)
@@ -183,27 +189,26 @@ KINDS: dict[str, Callable[[Draw], None]] = {
 }
 
 
-def disagreeing(device: str, count: int) -> None:
-    """``count`` calls of all kinds together whose sizes mostly do not agree."""
-    for place, (name, call) in enumerate(KINDS.items()):
-        draw, ran, refused = Draw(device), 0, 0
-        for _ in range(place, count, len(KINDS)):
-            try:
-                call(draw)
-                ran += 1
-            except NineToothedError:
-                refused += 1
-        _finish(device)
-        print(f"{name}: {ran} calls ran, {refused} were refused", flush=True)
+def disagree(device: str, number: int) -> str:
+    """One call whose sizes mostly do not agree; what came of it."""
+    name = list(KINDS)[number % len(KINDS)]
+    try:
+        KINDS[name](Draw(device, number))
+    except NineToothedError:
+        return f"{name}: refused"
+    _finish(device)
+    return f"{name}: ran"
 
 
-def examples(device: str) -> None:
-    """Every example at the odd sizes of its table."""
-    for example in EXAMPLES:
-        for parameters in example.small.values():
-            example.actual(example.arguments(Maker(torch.float32, device), parameters))
-        _finish(device)
-        print(f"{example.name}: {len(example.small)} sizes ran", flush=True)
+def check_example(device: str, example: Example, label: str) -> str:
+    """One example at one of the odd sizes of its table, compared on the host."""
+    parameters = example.small[label]
+    arguments = example.arguments(Maker(torch.float32), parameters)
+    expected = example.expected(arguments)
+    moved = [each.to(device) if isinstance(each, torch.Tensor) else each for each in arguments]
+    actual = tuple(result.cpu() for result in example.actual(tuple(moved)))
+    compare(example, parameters, actual, expected, torch.float32)
+    return f"example {example.name}, {label}: right"
 
 
 def _finish(device: str) -> None:
@@ -211,10 +216,23 @@ def _finish(device: str) -> None:
         torch.cuda.synchronize()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Runs one share of all, a line each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--share", default="0/1", help="which of how many processes this is: 0/4")
     given = parser.parse_args()
-    disagreeing(given.device, given.calls)
-    examples(given.device)
+    share, shares = map(int, given.share.split("/"))
+    torch.set_num_threads(1)
+    # Whole rounds of all kinds, so that shares cost alike.
+    calls = [number for number in range(given.calls) if number // len(KINDS) % shares == share]
+    examples = [(example, label) for example in (*EXAMPLES, *MORE) for label in example.small]
+    for number in calls:
+        print(disagree(given.device, number), flush=True)
+    for example, label in examples[share::shares]:
+        print(check_example(given.device, example, label), flush=True)
+
+
+if __name__ == "__main__":
+    main()
