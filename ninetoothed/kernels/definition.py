@@ -144,12 +144,14 @@ class Definition(Declaration):
     Attributes:
         program: what one program does.
         is_optimized: whether the passes have run over the program.
-        answers: of `analysis`.
+        answers: of `analysis`, to questions about the kernel alone.
+        further_answers: to those that have arguments.
     """
 
     program: Program = field(kw_only=True)
     is_optimized: bool = False
     answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    further_answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @threads.cached_property
     def optimized(self) -> Program:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
+from ninetoothed.bounded import keep
 from ninetoothed.errors import caller_location
 from ninetoothed.launch.arguments import described, is_stored, may_be_stored, stored_places
 
@@ -80,9 +81,7 @@ class SlowPath:
             if entry is None:
                 entry = self._new_entry(definition, given, values, bound)
                 self._warn_once(definition, bound)
-                while len(self.plans) >= MOST_PLANS:
-                    self.plans.pop(next(iter(self.plans)), None)
-                self.plans[key] = entry
+                keep(self.plans, key, entry, MOST_PLANS)
         run, stream, index, stored, *_ = entry
         if stored is not None:
             stored([bound[name] for name in self._may_be_stored])

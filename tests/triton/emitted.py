@@ -10,5 +10,7 @@ def last_emitted(kernel: Kernel) -> Emitted:
     """The source that was emitted last for one of the kernel's calls."""
     known = kernel.specializations
     *_, definition = (known.plain, *known._known.values())
-    *_, last = (answer for answer in definition.answers.values() if isinstance(answer, Emitted))
+    *_, last = (
+        answer for answer in definition.further_answers.values() if isinstance(answer, Emitted)
+    )
     return last

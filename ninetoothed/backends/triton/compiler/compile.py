@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import cache, threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.private_cache import private_cache
+from ninetoothed.bounded import keep
 from ninetoothed.errors import CompilationError, Location
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ def compile_source(
         raise _refused(error, kernel_name, source, path, target) from error
 
 
+#: So many sources stay loaded; one that is needed again is executed again.
+_MOST_LOADED = 512
+
 _loading = threads.lock()
 _loaded: dict[tuple[object, ...], Any] = {}
 
@@ -107,8 +111,14 @@ def load(source: str, kernel_name: str, path: Path, externs: Mapping[str, object
     key = (str(path), kernel_name, source, *sorted((name, id(it)) for name, it in externs.items()))
     with _loading:
         if key not in _loaded:
-            _loaded[key] = _execute(source, kernel_name, path, externs)
+            function = _execute(source, kernel_name, path, externs)
+            keep(_loaded, key, function, _MOST_LOADED, _forget_lines)
         return _loaded[key]
+
+
+def _forget_lines(key: tuple[object, ...]) -> None:
+    """The file is still there for tracebacks."""
+    linecache.cache.pop(str(key[0]), None)
 
 
 def _execute(source: str, kernel_name: str, path: Path, externs: Mapping[str, object]) -> Any:

@@ -29,6 +29,7 @@ from ninetoothed.backends.triton.translation import (
     source_of,
     specialize,
 )
+from ninetoothed.bounded import keep
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 from ninetoothed.kernels.agreement import check_meetings
@@ -48,6 +49,9 @@ _PATIENCE = 60.0
 
 #: About how many milliseconds a configuration is measured that has no rival.
 _LONG = 20.0
+
+#: So many choices and loaded binaries a kernel remembers, each.
+_MOST_KNOWN = 1024
 
 #: What all searches of this process share.
 _BUDGET = Budget()
@@ -196,9 +200,11 @@ class Planner:
         key = self._results_key
         if key not in known or not self._applies(known[key]):
             space = choosing.space_of(self._kernel, self._call, self._limits)
-            known[key], _ = first_working(self._kernel.name, space, self._candidate)
+            config, _ = first_working(self._kernel.name, space, self._candidate)
+            keep(known, key, config, _MOST_KNOWN)
             if results.finished is None:
-                results.finish("none", known[key])
+                results.finish("none", config)
+            return config
         return known[key]
 
     def _applies(self, config: Config) -> bool:
@@ -219,7 +225,7 @@ class Planner:
                 self._compiled(specialized, target, config, is_kept), self._index
             )
             if is_kept:
-                known[key] = launchable
+                keep(known, key, launchable, _MOST_KNOWN)
         return _Candidate(specialized, launchable, self._runner(specialized, launchable))
 
     def _compiled(

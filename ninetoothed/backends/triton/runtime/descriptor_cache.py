@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ninetoothed.bounded import keep
+
 #: So many addresses' descriptors a plan remembers for one parameter.
 _REMEMBERED = 1024
 
@@ -14,9 +16,6 @@ def remembering(make: Callable[[int], Any]) -> tuple[dict[int, Any], Callable[[i
     known: dict[int, Any] = {}
 
     def remember(address: int) -> Any:
-        while len(known) >= _REMEMBERED:
-            known.pop(next(iter(known)), None)
-        made = known[address] = make(address)
-        return made
+        return keep(known, address, make(address), _REMEMBERED)
 
     return known, remember

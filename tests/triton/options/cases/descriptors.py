@@ -52,7 +52,7 @@ ignoring = ninetoothed.make(mm.arrangement, constant, tuple(Tensor(2) for _ in r
 def uses(kernel: ninetoothed.Kernel, *names: str) -> None:
     """The kernel's last source moves exactly these by descriptor; where persistent, in a loop."""
     last = last_emitted(kernel)
-    kernel.definition.answers.clear()
+    kernel.definition.further_answers.clear()
     found = {p.parameter for p in last.parameters if p.kind == "descriptor"}
     assert found == set(names), found
     if "persistent=1" in os.environ["NINETOOTHED_OPTIONS"]:
