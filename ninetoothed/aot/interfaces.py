@@ -37,7 +37,7 @@ class Interfaces:
         yield f"{self._signature.published(self._unit.name)} {{"
         yield from self._tensor_variables()
         for place, parameter in enumerate(self._signature.tensors):
-            yield from _or_return(
+            yield from or_return(
                 f"nt_from_ninetoothed(&the_kernel, {place}, &{self._names[parameter.name]}, "
                 f"&own[{place}])"
             )
@@ -60,7 +60,7 @@ class Interfaces:
             literal = repr(float(value)) if type_ == "double" else c_expressions.literal(value)
             yield f"  if ({name}.data) {{"
             yield f"    {type_} value;"
-            yield from _or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
+            yield from or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
             yield f"    if (value != {literal})"
             yield (
                 f'      return nt_refuse(NT_ERROR_CONSTANT, "%s", '
@@ -71,7 +71,7 @@ class Interfaces:
         number = NUMBERS[self._signature.dtype(parameter).name]
         yield "  {"
         yield f"    {number.published} value;"
-        yield from _or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
+        yield from or_return(f"nt_number(&the_kernel, {called}, &{name}, &value)", "    ")
         yield from self._keep(parameter, "value", "    ")
         yield "  }"
 
@@ -88,7 +88,7 @@ class Interfaces:
         yield f"{self._signature.dlpack(self._unit.name)} {{"
         yield from self._tensor_variables()
         for place, parameter in enumerate(self._signature.tensors):
-            yield from _or_return(
+            yield from or_return(
                 f"nt_from_dlpack(&the_kernel, {place}, {self._names[parameter.name]}, &own[{place}])"
             )
         for parameter in self._signature.scalars:
@@ -106,5 +106,5 @@ class Interfaces:
         yield "  int result;"
 
 
-def _or_return(call: str, indent: str = "  ") -> Iterator[str]:
+def or_return(call: str, indent: str = "  ") -> Iterator[str]:
     yield f"{indent}if ((result = {call})) return result;"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ninetoothed.aot import c_expressions
-from ninetoothed.aot.interfaces import Interfaces, quoted
+from ninetoothed.aot.interfaces import Interfaces, or_return, quoted
 from ninetoothed.aot.names import c_names
 from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Binaries, Unit
-from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
+from ninetoothed.kernels.ahead import Edition, LaunchArgument, TensorMap, Variant, Within
 from ninetoothed.kernels.meeting_requirements import meeting_requirements
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import product, simplify
@@ -108,10 +108,19 @@ class Source:
                     yield f"NT_EMBED({name}, {quoted(suffix_of(binaries.target, variant.name))});"
         yield ""
         for binaries in self._unit.binaries:
+            images = list(zip(self._variants(binaries), binaries.images, strict=True))
+            for variant, image in images:
+                if image.tensor_maps:
+                    name = self._image_name(binaries, variant)
+                    yield f"static const nt_tensor_map {name}_maps[] = {{"
+                    yield from map(_tensor_map, image.tensor_maps)
+                    yield "};"
             yield f"static const nt_image {binaries.target}_images[] = {{"
-            for variant, image in zip(self._variants(binaries), binaries.images, strict=True):
+            for variant, image in images:
                 name = self._image_name(binaries, variant)
-                yield f"    {{{name}, {image.threads}, {image.shared_memory}}},"
+                maps = f"{name}_maps" if image.tensor_maps else "NULL"
+                persistent = int(image.is_persistent)
+                yield f"    {{{name}, {image.threads}, {image.shared_memory}, {maps}, {persistent}}},"
             yield "};"
         yield ""
         yield "static const nt_target targets[] = {"
@@ -184,6 +193,28 @@ class Source:
             yield f"  int64_t {self._names[self._unit.kernel.names[symbol]]};"
         yield "} call_numbers;"
         yield ""
+        yield "/* The last call of this thread that was right: what it was given, and what was decided. */"
+        yield "static _Thread_local struct {"
+        yield f"  int64_t given[{len(self._given())}];"
+        yield "  nt_decision decided;"
+        if self._most_descriptors():
+            yield f"  nt_descriptor descriptors[{self._most_descriptors()}];"
+        yield "} last;"
+        yield ""
+
+    def _given(self) -> list[str]:
+        """All that is asked of a call's tensors."""
+        given = []
+        for place, parameter in enumerate(self._tensors):
+            given.append(f"nt_place(tensors[{place}])")
+            for dim in range(parameter.source.ndim):
+                given += [f"tensors[{place}]->{what}[{dim}]" for what in ("shape", "strides")]
+        return given
+
+    def _most_descriptors(self) -> int:
+        """That a launch takes."""
+        variants = [variant for edition in self._unit.editions for variant in edition.variants]
+        return max(sum(a.described is not None for a in each.arguments) for each in variants)
 
     def _edition(self, place: int, edition: Edition) -> Iterator[str]:
         kernel = self._unit.kernel
@@ -283,7 +314,15 @@ class Source:
     def _launch(self, variant: Variant) -> Iterator[str]:
         indent = " " * 6
         pointers: list[str] = []
+        described = 0
+        if any(argument.described is not None for argument in variant.arguments):
+            yield f"{indent}int result;"
         for place, argument in enumerate(variant.arguments):
+            if argument.described is not None:
+                yield from self._descriptor(described, argument)
+                pointers.append(f"last.descriptors[{described}].map")
+                described += 1
+                continue
             if argument.parameter is not None:
                 pointers.append(f"(void *)&n->{self._names[argument.parameter]}")
                 continue
@@ -302,6 +341,20 @@ class Source:
         yield f"{indent}}};"
         yield f"{indent}return nt_run(decided, stream, arguments);"
 
+    def _descriptor(self, number: int, argument: LaunchArgument) -> Iterator[str]:
+        """Makes a descriptor of sizes and strides, where there is none of this address."""
+        assert argument.described is not None and argument.parameter is not None
+        for what, values in (
+            ("shape", argument.described.shape),
+            ("strides", argument.described.strides),
+        ):
+            numbers = ", ".join(map(self._value_of, values))
+            yield f"      const int64_t {what}_{number}[] = {{{numbers}}};"
+        given = f"{self._address_of(argument.parameter)}, shape_{number}, strides_{number}"
+        yield from or_return(
+            f"nt_describe(decided, {number}, {given}, &last.descriptors[{number}])", " " * 6
+        )
+
     def _computed(self, place: int, argument: LaunchArgument) -> str:
         type_ = _INTEGERS[argument.type]
         assert argument.expression is not None
@@ -311,20 +364,9 @@ class Source:
 
     def _run(self) -> Iterator[str]:
         """From tensors to a launch; what a thread's last call was asked is not asked again."""
-        given = []
-        for place, parameter in enumerate(self._tensors):
-            given.append(f"nt_place(tensors[{place}])")
-            for dim in range(parameter.source.ndim):
-                given += [f"tensors[{place}]->{what}[{dim}]" for what in ("shape", "strides")]
-        yield "/* The last call of this thread that was right: what it was given, and what was decided. */"
-        yield "static _Thread_local struct {"
-        yield f"  int64_t given[{len(given)}];"
-        yield "  nt_decision decided;"
-        yield "} last;"
-        yield ""
         yield "static int run(void *stream, const nt_tensor *const *tensors, call_numbers *n) {"
         yield "  const int64_t given[] = {"
-        yield from _filled(given, " " * 6)
+        yield from _filled(self._given(), " " * 6)
         yield "  };"
         yield "  const int is_known = memcmp(given, last.given, sizeof given) == 0;"
         yield "  nt_loaded *loaded;"
@@ -346,6 +388,8 @@ class Source:
         yield "    if ((result = decide(n, &decided))) return result;"
         yield "    memcpy(last.given, given, sizeof given);"
         yield "    last.decided = decided;"
+        if self._most_descriptors():
+            yield "    memset(last.descriptors, 0, sizeof last.descriptors);"
         yield "  }"
         yield "  if (last.decided.programs <= 0) return 0;"
         yield "  return launch(&last.decided, stream, n);"
@@ -404,6 +448,12 @@ def _filled(items: Iterable[str], indent: str) -> Iterator[str]:
             line = indent
         line += f"{item}, "
     yield line.rstrip()
+
+
+def _tensor_map(map_: TensorMap) -> str:
+    extents = ", ".join(map(str, map_.extents))
+    numbers = f"{map_.dtype}, {map_.itemsize}, {map_.swizzle}, {len(map_.extents)}"
+    return f"    {{{numbers}, {{{extents}}}}},"
 
 
 def _bytes(data: bytes) -> Iterator[str]:

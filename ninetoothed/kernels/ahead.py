@@ -45,20 +45,34 @@ Condition = Within | Aligned
 
 
 @dataclass(frozen=True)
+class Described:
+    """What the copy engine is told of a tensor besides its address, in elements.
+
+    Attributes:
+        shape, strides: in the order of the box's dimensions, the contiguous one last.
+    """
+
+    shape: tuple[Symbol, ...]
+    strides: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True)
 class LaunchArgument:
     """What a kernel is launched with in one place.
 
     Attributes:
         name: as the source calls it.
-        type: in Triton's spelling: ``"*fp16"``, ``"i32"``, ``"fp32"``.
+        type: in Triton's spelling: ``"*fp16"``, ``"i32"``, ``"fp32"``, ``"tensordesc<fp16[64,64]>"``.
         parameter: the application's parameter, whose address or value it is; None where it is computed.
         expression: what is computed of sizes and strides; None where it is a parameter.
+        described: of what the parameter's descriptor is made; None where it is no descriptor.
     """
 
     name: str
     type: str
     parameter: str | None = None
     expression: Symbol | None = None
+    described: Described | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,23 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """How a compiled kernel wants a descriptor: the driver's numbers for what a box is.
+
+    Attributes:
+        dtype: of CUtensorMapDataType.
+        itemsize: bytes of an element.
+        swizzle: of CUtensorMapSwizzle.
+        extents: of the box, the contiguous dimension last.
+    """
+
+    dtype: int
+    itemsize: int
+    swizzle: int
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Image:
     """A variant, compiled for a target.
 
@@ -92,6 +123,8 @@ class Image:
         threads: of a program.
         shared_memory: bytes of a program.
         num_scratch_arguments: addresses that are taken after the arguments, and are null.
+        tensor_maps: of the descriptors among the arguments, in order.
+        is_persistent: whether there need be no more programs than the device holds at a time.
     """
 
     target: str
@@ -101,6 +134,8 @@ class Image:
     threads: int
     shared_memory: int
     num_scratch_arguments: int
+    tensor_maps: tuple[TensorMap, ...] = ()
+    is_persistent: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,21 @@
 
 /* --- What a kernel is. --- */
 
+#define NT_MOST_BOX 5
+
+/* How a variant wants a tensor descriptor: the driver's numbers of the element type and of the swizzle,
+   the bytes of an element, the sizes of the box, its contiguous dimension last. */
+typedef struct {
+  int dtype, itemsize, swizzle, rank;
+  uint32_t extents[NT_MOST_BOX];
+} nt_tensor_map;
+
 /* A variant, compiled for a target. */
 typedef struct {
   const unsigned char *data;
   unsigned threads, shared_memory;
+  const nt_tensor_map *maps; /* of its descriptors, in order */
+  int is_persistent; /* whether there need be no more programs than the device holds at a time */
 } nt_image;
 
 typedef enum { NT_CUBIN, NT_PTX, NT_HSACO } nt_format;
@@ -70,6 +81,12 @@ typedef struct {
   _Atomic(nt_loaded *) loaded; /* by context */
 } nt_kernel;
 
+/* A descriptor and the address that it was made of: the driver's CUtensorMap, which is aligned so. */
+typedef struct {
+  _Alignas(64) unsigned char map[128];
+  const void *address;
+} nt_descriptor;
+
 /* --- A call. --- */
 
 /* A tensor as both interfaces have it. */
@@ -92,6 +109,8 @@ int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor
 /* The kernel in the current context, loaded by the first call there. */
 int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **found);
 int nt_edition(const nt_loaded *loaded);
+/* Sizes and strides in elements; what was made of the same address for the same decision is kept. */
+int nt_describe(const nt_decision *decided, int place, const void *address, const int64_t *shape, const int64_t *strides, nt_descriptor *made);
 int nt_run(const nt_decision *decided, void *stream, void **arguments);
 int nt_prepare(nt_kernel *kernel, int device);
 

@@ -49,10 +49,13 @@ typedef struct {
   int (*module_function)(handle *, handle, const char *);
   int (*function_attribute)(handle, int, int);
   int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+  int (*resident)(int *, handle, int, size_t);
+  int (*describe)(void *, int, uint32_t, const void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int);
 } nt_driver;
 
 /* Of cuda.h. */
-enum { DEVICE_CAPABILITY_MAJOR = 75, DEVICE_CAPABILITY_MINOR = 76, POINTER_DEVICE_ORDINAL = 9 };
+enum { DEVICE_MULTIPROCESSORS = 16, DEVICE_CAPABILITY_MAJOR = 75, DEVICE_CAPABILITY_MINOR = 76, POINTER_DEVICE_ORDINAL = 9 };
+enum { TENSOR_MAP_NO_INTERLEAVE = 0, TENSOR_MAP_PROMOTE_128_BYTES = 2, TENSOR_MAP_FILL_ZERO = 0 };
 enum { FUNCTION_MOST_SHARED_MEMORY = 8, STATIC_SHARED_MEMORY_LIMIT = 48 * 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,9 +65,10 @@ static _Atomic(const nt_driver *) driver;
 typedef struct {
   const char *name;
   size_t place;
+  int is_optional; /* of later drivers alone */
 } nt_symbol;
 
-#define SYMBOL(name, member) {name, offsetof(nt_driver, member)}
+#define SYMBOL(name, member) {name, offsetof(nt_driver, member), 0}
 
 static const nt_symbol cuda_symbols[] = {
     SYMBOL("cuInit", init), SYMBOL("cuDeviceGetCount", device_count), SYMBOL("cuGetErrorString", error_string),
@@ -72,14 +76,16 @@ static const nt_symbol cuda_symbols[] = {
     SYMBOL("cuCtxGetDevice", context_device), SYMBOL("cuDevicePrimaryCtxRetain", primary_retain),
     SYMBOL("cuDeviceGetAttribute", device_attribute), SYMBOL("cuPointerGetAttribute", pointer_attribute),
     SYMBOL("cuModuleLoadData", module_load), SYMBOL("cuModuleGetFunction", module_function),
-    SYMBOL("cuFuncSetAttribute", function_attribute), SYMBOL("cuLaunchKernel", launch), {NULL, 0},
+    SYMBOL("cuFuncSetAttribute", function_attribute), SYMBOL("cuLaunchKernel", launch),
+    SYMBOL("cuOccupancyMaxActiveBlocksPerMultiprocessor", resident),
+    {"cuTensorMapEncodeTiled", offsetof(nt_driver, describe), 1}, {NULL, 0, 0},
 };
 
 static const nt_symbol hip_symbols[] = {
     SYMBOL("hipInit", init), SYMBOL("hipGetDeviceCount", device_count), SYMBOL("hipDrvGetErrorString", error_string),
     SYMBOL("hipGetDevice", context_device), SYMBOL("hipSetDevice", set_device),
     SYMBOL("hipModuleLoadData", module_load), SYMBOL("hipModuleGetFunction", module_function),
-    SYMBOL("hipModuleLaunchKernel", launch), {NULL, 0},
+    SYMBOL("hipModuleLaunchKernel", launch), {NULL, 0, 0},
 };
 
 static int open_driver(const char *library, const nt_symbol *symbols, nt_driver *into) {
@@ -87,6 +93,7 @@ static int open_driver(const char *library, const nt_symbol *symbols, nt_driver 
   if (!opened) return NT_ERROR_NO_DRIVER;
   for (; symbols->name; symbols++) {
     handle found = dlsym(opened, symbols->name);
+    if (!found && symbols->is_optional) continue;
     if (!found) return nt_refuse(NT_ERROR_SYMBOL, "%s has no %s", library, symbols->name);
     memcpy((char *)into + symbols->place, &found, sizeof found);
   }
@@ -169,7 +176,10 @@ struct nt_loaded {
   int ordinal;
   const nt_target *target;
   nt_loaded *next;
-  _Atomic(handle) functions[]; /* by variant; null until it is wanted */
+  struct {
+    _Atomic(handle) function; /* null until it is wanted */
+    int64_t most_programs; /* that are launched */
+  } variants[];
 };
 
 /* The current context; where there is none, the primary one of the tensors' device becomes current. */
@@ -218,7 +228,16 @@ static int load_variant(const nt_driver *known, nt_loaded *loaded, int variant) 
     result = known->function_attribute(function, FUNCTION_MOST_SHARED_MEMORY, (int)image->shared_memory);
     if (result) return driver_failed(known, result, name, "its shared memory is more than the device has");
   }
-  atomic_store_explicit(&loaded->functions[variant], function, memory_order_release);
+  int64_t most_programs = NT_MOST_PROGRAMS;
+  if (image->is_persistent) {
+    int count = 0, each = 0;
+    result = known->device_attribute(&count, DEVICE_MULTIPROCESSORS, loaded->ordinal);
+    if (!result) result = known->resident(&each, function, (int)image->threads, image->shared_memory);
+    if (result) return driver_failed(known, result, name, "the device does not tell how many programs it holds");
+    most_programs = nt_max((int64_t)count * each, 1);
+  }
+  loaded->variants[variant].most_programs = most_programs;
+  atomic_store_explicit(&loaded->variants[variant].function, function, memory_order_release);
   return 0;
 }
 
@@ -229,13 +248,13 @@ static nt_loaded *look_up(nt_kernel *kernel, handle context) {
 }
 
 static nt_loaded *new_loaded(nt_kernel *kernel, handle context, int ordinal, const nt_target *target) {
-  nt_loaded *made = calloc(1, sizeof *made + (size_t)target->count * sizeof made->functions[0]);
+  nt_loaded *made = calloc(1, sizeof *made + (size_t)target->count * sizeof made->variants[0]);
   if (!made) return NULL;
   made->kernel = kernel;
   made->context = context;
   made->ordinal = ordinal;
   made->target = target;
-  for (int i = 0; i < target->count; i++) atomic_init(&made->functions[i], NULL);
+  for (int i = 0; i < target->count; i++) atomic_init(&made->variants[i].function, NULL);
   return made;
 }
 
@@ -299,14 +318,35 @@ int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **foun
 int nt_edition(const nt_loaded *loaded) { return loaded->target->edition; }
 
 static int function_of(nt_loaded *loaded, int variant, const nt_driver *known, handle *function) {
-  *function = atomic_load_explicit(&loaded->functions[variant], memory_order_acquire);
+  *function = atomic_load_explicit(&loaded->variants[variant].function, memory_order_acquire);
   if (*function) return 0;
   pthread_mutex_lock(&lock);
-  *function = atomic_load_explicit(&loaded->functions[variant], memory_order_relaxed);
+  *function = atomic_load_explicit(&loaded->variants[variant].function, memory_order_relaxed);
   const int result = *function ? 0 : load_variant(known, loaded, variant);
-  *function = atomic_load_explicit(&loaded->functions[variant], memory_order_relaxed);
+  *function = atomic_load_explicit(&loaded->variants[variant].function, memory_order_relaxed);
   pthread_mutex_unlock(&lock);
   return result;
+}
+
+int nt_describe(const nt_decision *decided, int place, const void *address, const int64_t *shape, const int64_t *strides, nt_descriptor *made) {
+  if (made->address == address) return 0;
+  const nt_tensor_map *map = &decided->loaded->target->images[decided->variant].maps[place];
+  const nt_driver *known = atomic_load_explicit(&driver, memory_order_acquire);
+  const char *name = decided->loaded->kernel->name;
+  uint64_t sizes[NT_MOST_BOX], steps[NT_MOST_BOX];
+  uint32_t extents[NT_MOST_BOX], each[NT_MOST_BOX];
+  if (!known->describe) return nt_refuse(NT_ERROR_SYMBOL, "kernel `%s`: the driver has no cuTensorMapEncodeTiled: a newer one is needed", name);
+  for (int i = 0; i < map->rank; i++) { /* The driver begins with the contiguous dimension. */
+    const int from = map->rank - 1 - i;
+    sizes[i] = (uint64_t)shape[from];
+    extents[i] = map->extents[from];
+    each[i] = 1;
+    if (from) steps[i] = (uint64_t)strides[from - 1] * (uint64_t)map->itemsize;
+  }
+  const int result = known->describe(made->map, map->dtype, (uint32_t)map->rank, address, sizes, steps, extents, each, TENSOR_MAP_NO_INTERLEAVE, map->swizzle, TENSOR_MAP_PROMOTE_128_BYTES, TENSOR_MAP_FILL_ZERO);
+  if (result) return driver_failed(known, result, name, "a tensor descriptor cannot be made");
+  made->address = address;
+  return 0;
 }
 
 int nt_run(const nt_decision *decided, void *stream, void **arguments) {
@@ -318,7 +358,8 @@ int nt_run(const nt_decision *decided, void *stream, void **arguments) {
   if (decided->programs > NT_MOST_PROGRAMS)
     return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", name, (long long)decided->programs, NT_MOST_PROGRAMS);
   if ((result = function_of(decided->loaded, decided->variant, known, &function))) return result;
-  result = known->launch(function, (unsigned)decided->programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
+  const int64_t programs = nt_min(decided->programs, decided->loaded->variants[decided->variant].most_programs);
+  result = known->launch(function, (unsigned)programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
   return result ? driver_failed(known, result, name, "it cannot be launched") : 0;
 }
 

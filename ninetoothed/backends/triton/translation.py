@@ -106,7 +106,7 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         described,
         reduction_form.workspace_bytes(kernel, environment, result.parts),
         result.is_persistent,
-        _most_registers(emitted, kernel, environment),
+        most_registers_of(emitted, kernel, environment),
     )
 
 
@@ -131,18 +131,26 @@ def decided(plain: Lowered, case: Case, values: Mapping[str, int]) -> Lowered:
     return result
 
 
-def generic(kernel: Definition, facts: CallFacts = UNKNOWN, **values: int) -> Lowered:
-    """The kernel with no call to look at.
+def generic(
+    kernel: Definition,
+    facts: CallFacts = UNKNOWN,
+    case: Case | None = None,
+    **values: int,
+) -> Lowered:
+    """The kernel for all calls of which some facts are known.
 
     Args:
-        facts: what is known of all its calls.
-        values: of options that ask for nothing of a call.
+        facts: they.
+        case: one of the calls, for options that ask for one.
+        values: of options, by name.
     """
+    known = {option.name for option in options.OPTIONS}
+    assert values.keys() <= known, f"no options: {values.keys() - known}"
     result = Lowered(kernel, facts)
-    for option in options.OPTIONS:
+    for option in sorted(options.OPTIONS, key=lambda option: option.phase):
         value = values.get(option.name, option.default)
         if value != option.off and (option.is_generic or option.name in values):
-            result = option.apply(result, None, value)  # type: ignore[arg-type]
+            result = option.apply(result, case, value)  # type: ignore[arg-type]
     return result
 
 
@@ -157,7 +165,7 @@ def _emitted(kernel: Definition, result: Lowered) -> Emitted:
     return emit(result)
 
 
-def _most_registers(
+def most_registers_of(
     emitted: Emitted, kernel: Definition, environment: Mapping[Symbol, int]
 ) -> int | None:
     """The most that a thread is given; None where the compiler decides."""

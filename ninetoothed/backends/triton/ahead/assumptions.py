@@ -38,6 +38,7 @@ class Assumption:
         divisors: what sizes and strides are multiples of.
         alignment: what each tensor's address is a multiple of, in bytes; 1 where nothing is assumed.
         added: what must hold of a call beyond the weaker assumptions.
+        options: the backend's that are chosen beyond the usual ones, with their values.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Assumption:
     divisors: Mapping[Symbol, int] = field(default_factory=dict)
     alignment: int = 1
     added: tuple[Condition, ...] = ()
+    options: tuple[tuple[str, int], ...] = ()
 
 
 class Assumptions:

@@ -1,4 +1,4 @@
-"""Values of the meta symbols, warps and stages for calls that nobody has made yet: by the estimate.
+"""Values of the meta symbols, warps, stages and options for calls that nobody has made yet: by the estimate.
 
 Sizes that are not declared are taken to be large and alike. Where an arrangement refuses those, as one
 whose sizes depend on each other may, each meta symbol gets a value in the middle.
@@ -7,6 +7,7 @@ whose sizes depend on each other may, each meta symbol gets a value in the middl
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.planning import space
@@ -31,14 +32,30 @@ _MIDDLE = 64
 
 _NUM_STAGES = 3
 
+#: The options that a call's conditions can answer for; and those that are left out without harm.
+_SERVED = {
+    "descriptors",
+    "eviction_policy",
+    "loop_splitting",
+    "partial_reduction_sinking",
+    "persistent",
+    "swizzle",
+    "tma_pipeline",
+}
+_LEFT_OUT = {"dependent_launch"}
+
 
 def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Config, float]:
     """A configuration for calls of any size, and the seconds that a large one is estimated to take."""
-    call = _call(kernel, fixed)
+    call = large_call(kernel, fixed)
     try:
         estimator = Estimator(kernel, call, limits)
-        (best, *_), _ = space.plainly_ranked(kernel, call, estimator)
-        return best, estimator.seconds(best)
+        (plain, *_), _ = space.plainly_ranked(kernel, call, estimator)
+        costs = space.space_of(kernel, call, limits).costs
+        served = [c for c in costs if {name for name, _ in c.options} <= _SERVED | _LEFT_OUT]
+        best = min(served, key=costs.__getitem__, default=plain)
+        options = tuple((n, v) for n, v in best.options if n in _SERVED)
+        return replace(best, options=options), estimator.seconds(best)
     except (ArrangementError, ArgumentError):
         chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
         warps = _first(kernel.num_warps) or space.usual_warps(kernel, call, chosen)
@@ -54,7 +71,7 @@ def _middle(symbol: Symbol) -> int:
     return min(max(_MIDDLE, symbol.lower_bound or 1), symbol.upper_bound or _MIDDLE)
 
 
-def _call(kernel: Definition, fixed: Fixed) -> Call:
+def large_call(kernel: Definition, fixed: Fixed) -> Call:
     """A large call: contiguous, aligned, undeclared sizes the same for tensors of one rank."""
     arguments: dict[str, Argument] = {}
     known: dict[Symbol, int] = {}

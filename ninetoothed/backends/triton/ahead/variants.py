@@ -8,20 +8,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions
-from ninetoothed.backends.triton.ahead.choice import choose
+from ninetoothed.backends.triton.ahead.choice import choose, large_call
+from ninetoothed.backends.triton.ahead.described import lowered, with_descriptors
 from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
+from ninetoothed.backends.triton.analysis import boxes
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.compiler.constants import constant_of
+from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
 from ninetoothed.backends.triton.printers.triton import emit
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
-from ninetoothed.backends.triton.translation import generic
+from ninetoothed.backends.triton.translation import environment_of, most_registers_of
 from ninetoothed.errors import ArgumentError, DeviceError, Location
-from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, LaunchArgument, Variant
+from ninetoothed.kernels.ahead import (
+    Condition,
+    Described,
+    Edition,
+    Fixed,
+    Image,
+    LaunchArgument,
+    TensorMap,
+    Variant,
+)
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
+from ninetoothed.tuning.space import Config
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
@@ -43,6 +57,8 @@ class Work:
         signature, constants, divisors: as `compile_source` takes them.
         num_warps, num_stages: likewise.
         externs: functions that the source uses and does not define.
+        most_registers: that a thread may have; None where the compiler decides.
+        is_persistent: whether there need be no more programs than the device holds at a time.
     """
 
     name: str
@@ -53,6 +69,8 @@ class Work:
     num_warps: int
     num_stages: int
     externs: tuple[tuple[str, Any], ...]
+    most_registers: int | None = None
+    is_persistent: bool = False
 
 
 def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
@@ -84,8 +102,13 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
     }
     found: list[Variant] = []
     added: tuple[Condition, ...] = ()
-    for assumption in Assumptions(kernel, known, tensors).chain():
-        variant = _variant(kernel, fixed, known, assumption, config.num_warps, config.num_stages)
+    levels, case = Assumptions(kernel, known, tensors).chain(), None
+    if "descriptors" in dict(config.options):
+        call = large_call(kernel, fixed)
+        case = Case(kernel, call, environment_of(kernel, call, config), limits)
+        levels = with_descriptors(levels, case, config, known)
+    for assumption in levels:
+        variant = _variant(kernel, fixed, known, assumption, case, config)
         added += variant.added
         if found and found[-1].work == variant.work:
             # What is assumed besides changes nothing; a stronger variant asks for it too.
@@ -114,12 +137,14 @@ def _variant(
     fixed: Fixed,
     known: Mapping[Symbol, int],
     assumption: Assumption,
-    num_warps: int,
-    num_stages: int,
+    case: Case | None,
+    config: Config,
 ) -> Variant:
     facts = assumption.facts
-    is_split = not facts.wide and is_worth_it(kernel, facts, fixed.constants)
-    emitted = emit(generic(kernel, facts, peel=1) if is_split else generic(kernel, facts))
+    if not assumption.options and not facts.wide and is_worth_it(kernel, facts, fixed.constants):
+        assumption = replace(assumption, options=(("loop_splitting", 1),))
+    result = lowered(kernel, assumption, case)
+    emitted = emit(result)
     signature: list[tuple[str, str]] = []
     constants: list[tuple[str, Any]] = []
     divisors: list[tuple[str, int]] = []
@@ -129,6 +154,12 @@ def _variant(
         if parameter.is_constexpr:
             signature.append((name, "constexpr"))
             constants.append((name, constant_of(_value(fixed, known, parameter))))
+            continue
+        if parameter.kind == "descriptor":
+            assert case is not None
+            of_descriptor = _descriptor(parameter, case, result)
+            signature.append((name, of_descriptor[0].type))
+            arguments += of_descriptor
             continue
         argument = _argument(parameter, fixed, known, facts.wide)
         signature.append((name, argument.type))
@@ -149,9 +180,11 @@ def _variant(
         tuple(signature),
         tuple(constants),
         tuple(divisors),
-        num_warps,
-        num_stages,
+        config.num_warps,
+        config.num_stages,
         tuple(sorted(emitted.externs.items())),
+        most_registers_of(emitted, kernel, known),
+        result.is_persistent,
     )
     return Variant(assumption.name, assumption.added, tuple(arguments), emitted.text, work)
 
@@ -167,6 +200,28 @@ def _argument(
         return LaunchArgument(parameter.name, f"*{dtype.signature}", parameter.parameter)
     signature = "u1" if dtype.signature == "i1" else dtype.signature
     return LaunchArgument(parameter.name, signature, parameter.parameter)
+
+
+def _descriptor(
+    parameter: KernelParameter, case: Case, result: Lowered
+) -> tuple[LaunchArgument, ...]:
+    """A descriptor, and the sizes and strides that the launch has after it."""
+    of = parameter.parameter or ""
+    box, argument = result.box(of), case.call.arguments[of]
+    assert box is not None
+    tensor = case.kernel.program.parameter(of)
+    type_ = boxes.describe(tensor, box, argument, case.environment).signature(
+        argument.dtype, result.tma_pipeline is not None
+    )
+    described = Described(
+        tuple(as_symbol(tensor.source.shape[dim]) for dim in box.dims),
+        tuple(as_symbol(tensor.source.strides[dim]) for dim in box.dims),
+    )
+    return (
+        LaunchArgument(parameter.name, type_, of, described=described),
+        *(LaunchArgument(parameter.name, "i32", None, size) for size in described.shape),
+        *(LaunchArgument(parameter.name, "i64", None, stride) for stride in described.strides),
+    )
 
 
 def _value(fixed: Fixed, known: Mapping[Symbol, int], parameter: KernelParameter) -> Any:
@@ -186,6 +241,7 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
         DeviceError: it needs more than devices of the target have.
     """
     limits, wanted = limits_of(target), target_of(target)
+    further = {} if work.most_registers is None else {"maxnreg": work.most_registers}
     compiled = compile_source(
         work.source,
         work.name,
@@ -198,6 +254,7 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
         externs=dict(work.externs),
         # Named in what is compiled: it must not depend on where that is done.
         path=Path(f"{work.name}.py"),
+        **further,
     )
     metadata = compiled.metadata
     if metadata.shared > limits.shared_memory_per_block:
@@ -221,6 +278,8 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
             metadata.num_warps * metadata.warp_size,
             metadata.shared,
             versions.SCRATCH_PARAMETERS,
+            tuple(TensorMap(*each) for each in versions.tensor_maps(metadata)),
+            work.is_persistent,
         )
 
     found = [image(target, compiled.asm[_FORMATS[wanted.backend]])]

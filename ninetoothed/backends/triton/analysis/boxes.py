@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 #: are multiples of and that a box has at least along its last dimension, bytes of a stride.
 _MOST_DIMENSIONS = 5
 _WIDEST_BOX = 256
-_GRANULE = 16
-_LARGEST_STRIDE = 2**40
+GRANULE = 16
+LARGEST_STRIDE = 2**40
 
 _LARGEST_INT32 = 2**31 - 1
 
@@ -89,7 +89,7 @@ def describe(
     parameter: Parameter, box: Box, argument: Argument, environment: Mapping[Symbol, int]
 ) -> Description:
     """The description for a call's argument."""
-    granule = _GRANULE // argument.dtype.itemsize
+    granule = GRANULE // argument.dtype.itemsize
     *outer, inner = _extents(parameter, box.lanes, environment)
     extents = (*outer, inner // 2 if box.is_halved else inner)
     strides = tuple(
@@ -203,7 +203,7 @@ def _box(
 ) -> Box | None:
     dims = range(len(lanes))
     last = [d for d in dims if argument.strides[d] == 1 and lanes[d] is not None]
-    if not last or len(lanes) > _MOST_DIMENSIONS or argument.alignment < _GRANULE:
+    if not last or len(lanes) > _MOST_DIMENSIONS or argument.alignment < GRANULE:
         return None
     ordered = (*(d for d in dims if d != last[-1]), last[-1])
     box = Box(ordered, tuple(lanes[d] for d in ordered))
@@ -213,17 +213,17 @@ def _box(
         argument.dtype.bits in _OPERAND_BITS
         and all(1 <= length <= _LARGEST_INT32 for length in described.shape)
         and all(
-            0 < stride * size < _LARGEST_STRIDE and stride * size % _GRANULE == 0
+            0 < stride * size < LARGEST_STRIDE and stride * size % GRANULE == 0
             for stride in described.strides[:-1]
         )
         and all(extent <= _WIDEST_BOX for extent in described.extents)
-        and described.extents[-1] * size >= _GRANULE
-        and _is_multiple(access.indices[last[-1]], access.lanes, environment, _GRANULE // size)
+        and described.extents[-1] * size >= GRANULE
+        and is_multiple(access.indices[last[-1]], access.lanes, environment, GRANULE // size)
     )
     return box if fits else None
 
 
-def _is_multiple(
+def is_multiple(
     index: Symbol, lanes: Sequence[Symbol], environment: Mapping[Symbol, int], divisor: int
 ) -> bool:
     """Whether an index is a multiple of ``divisor`` where the lanes are 0, in every program."""
@@ -233,7 +233,7 @@ def _is_multiple(
         return bool(index.operands[0] % divisor == 0)
     if index.op == "leaf":
         return index in environment and environment[index] % divisor == 0
-    parts = [_is_multiple(o, lanes, environment, divisor) for o in index.operands]
+    parts = [is_multiple(o, lanes, environment, divisor) for o in index.operands]
     return all(parts) if index.op in ("+", "-") else index.op == "*" and any(parts)
 
 

@@ -276,6 +276,16 @@ def descriptor_types(type_: str) -> list[str]:
     return [_DESCRIPTOR, *["i32"] * rank, *["i64"] * rank]
 
 
+def tensor_maps(metadata: Any) -> list[tuple[int, int, int, tuple[int, ...]]]:
+    """What a compiled kernel wants of each of its descriptors: the driver's number of the element type,
+    the bytes of an element, the driver's number of the swizzle, the sizes of the box."""
+    known = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST
+    return [
+        (known[each["elem_type"]], each["elem_size"], each["swizzle"], tuple(each["block_size"]))
+        for each in getattr(metadata, "tensordesc_meta", None) or ()
+    ]
+
+
 def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
     """``make(address, shape, strides)``: the descriptor that a compiled kernel takes.
 
