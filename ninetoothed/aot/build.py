@@ -19,9 +19,6 @@ from ninetoothed.kernels.definition import Specializations
 from ninetoothed.kernels.making import specializations_of
 from ninetoothed.kernels.naming import default_name
 
-#: What every folder has: C sources of this package.
-RUNTIME = Path(__file__).parent / "runtime"
-
 
 @dataclass(frozen=True)
 class Built:
@@ -159,9 +156,7 @@ def _written(
     folder = directory() / "ahead" / name if output_dir is None else Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     units = tuple(unit for _, unit in chosen)
-    files: dict[str, str | bytes] = {
-        path.name: path.read_bytes() for path in sorted(RUNTIME.iterdir()) if path.is_file()
-    }
+    files: dict[str, str | bytes] = {path.name: path.read_bytes() for path in packaging.RUNTIME}
     sources = []
     for unit in units:
         files[f"{unit.name}.h"] = header(unit.name, unit, (), __version__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ninetoothed.aot.c_text import quoted
 from ninetoothed.aot.choices import Choice
 from ninetoothed.aot.signatures import Signature
 from ninetoothed.aot.unit import Unit
-from ninetoothed.aot.writer import quoted
 
 
 def header(name: str, unit: Unit, choices: tuple[str, ...], version: str) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 from ninetoothed.aot import c_expressions
+from ninetoothed.aot.c_text import or_return, quoted
 from ninetoothed.aot.signatures import CONSTANTS, NUMBERS, Signature
 from ninetoothed.aot.unit import Unit
 from ninetoothed.tensors.arrange import Parameter
-
-
-def quoted(text: str) -> str:
-    """A string of C."""
-    return json.dumps(text)
 
 
 class Interfaces:
@@ -104,7 +99,3 @@ class Interfaces:
         yield f"  const nt_tensor *const tensors[] = {{{addresses}}};"
         yield "  call_numbers numbers;"
         yield "  int result;"
-
-
-def or_return(call: str, indent: str = "  ") -> Iterator[str]:
-    yield f"{indent}if ((result = {call})) return result;"

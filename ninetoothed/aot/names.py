@@ -18,7 +18,7 @@ _KEYWORDS = frozenset(
 
 #: The generated functions' own.
 _OWN = frozenset(
-    "stream result own tensors numbers n loaded programs arguments scratch value kernel".split()
+    "stream result own tensors numbers n loaded given last decided arguments scratch value kernel".split()
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ninetoothed.aot.packaging import RUNTIME_SOURCES
 from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Unit
 
@@ -156,7 +157,7 @@ def files(
     ]
     library = _LIBRARY.replace("DECLARATIONS", "\n".join(declarations))
     library = library.replace("FUNCTIONS", "\n".join(functions))
-    listed = ", ".join(f'"{source}"' for source in [*sources, "ninetoothed_runtime.c"])
+    listed = ", ".join(f'"{source}"' for source in [*sources, *RUNTIME_SOURCES])
     return {
         "rust/Cargo.toml": _CARGO.format(
             name=name, crate=f"{name.replace('_', '-')}-kernels", version=version

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ninetoothed.aot import c_expressions
-from ninetoothed.aot.interfaces import Interfaces, or_return, quoted
+from ninetoothed.aot.c_text import byte_array, filled, or_return, quoted, statement, tensor_map
+from ninetoothed.aot.interfaces import Interfaces
 from ninetoothed.aot.names import c_names
 from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Binaries, Unit
-from ninetoothed.kernels.ahead import Edition, LaunchArgument, TensorMap, Variant, Within
+from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
 from ninetoothed.kernels.meeting_requirements import meeting_requirements
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import product, simplify
@@ -19,8 +20,6 @@ from ninetoothed.tensors.requirements import Requirement, requirements
 _INTEGERS = {"i32": "int32_t", "i64": "int64_t"}
 
 _FORMATS = {"sm": ("NT_CUBIN", "cubin"), "pt": ("NT_PTX", "ptx"), "gf": ("NT_HSACO", "hsaco")}
-
-_WIDTH = 100
 
 
 def format_of(target: str) -> tuple[str, str]:
@@ -103,7 +102,7 @@ class Source:
                 name = self._image_name(binaries, variant)
                 if self._is_portable:
                     yield f"static const unsigned char {name}[] ="
-                    yield from _bytes(image.data)
+                    yield from byte_array(image.data)
                 else:
                     yield f"NT_EMBED({name}, {quoted(suffix_of(binaries.target, variant.name))});"
         yield ""
@@ -113,7 +112,7 @@ class Source:
                 if image.tensor_maps:
                     name = self._image_name(binaries, variant)
                     yield f"static const nt_tensor_map {name}_maps[] = {{"
-                    yield from map(_tensor_map, image.tensor_maps)
+                    yield from map(tensor_map, image.tensor_maps)
                     yield "};"
             yield f"static const nt_image {binaries.target}_images[] = {{"
             for variant, image in images:
@@ -300,7 +299,7 @@ class Source:
             name = f"is_{variant.name}"
             if weaker:
                 tests.insert(0, weaker)
-            yield from _statement(f"  const int {name} = ", tests or ["1"])
+            yield from statement(f"  const int {name} = ", tests or ["1"])
             weaker = name
 
     def _fresh(self, position: Symbol, taken: Iterable[str]) -> str:
@@ -337,7 +336,7 @@ class Source:
             yield f"{indent}void *scratch = NULL;"
             pointers += ["&scratch"] * count
         yield f"{indent}void *arguments[] = {{"
-        yield from _filled(pointers, indent + "    ")
+        yield from filled(pointers, indent + "    ")
         yield f"{indent}}};"
         yield f"{indent}return nt_run(decided, stream, arguments);"
 
@@ -366,7 +365,7 @@ class Source:
         """From tensors to a launch; what a thread's last call was asked is not asked again."""
         yield "static int run(void *stream, const nt_tensor *const *tensors, call_numbers *n) {"
         yield "  const int64_t given[] = {"
-        yield from _filled(self._given(), " " * 6)
+        yield from filled(self._given(), " " * 6)
         yield "  };"
         yield "  const int is_known = memcmp(given, last.given, sizeof given) == 0;"
         yield "  nt_loaded *loaded;"
@@ -430,35 +429,3 @@ class Source:
 
     def _address_of(self, parameter: str) -> str:
         return f"n->{self._names[parameter]}"
-
-
-def _statement(start: str, tests: Sequence[str]) -> Iterator[str]:
-    """An assignment of a conjunction, a line for each part."""
-    for place, test in enumerate(tests):
-        begin = start if place == 0 else " " * 6 + "&& "
-        end = ";" if place == len(tests) - 1 else ""
-        yield f"{begin}{test}{end}"
-
-
-def _filled(items: Iterable[str], indent: str) -> Iterator[str]:
-    line = indent
-    for item in items:
-        if len(line) + len(item) > _WIDTH and line.strip():
-            yield line.rstrip()
-            line = indent
-        line += f"{item}, "
-    yield line.rstrip()
-
-
-def _tensor_map(map_: TensorMap) -> str:
-    extents = ", ".join(map(str, map_.extents))
-    numbers = f"{map_.dtype}, {map_.itemsize}, {map_.swizzle}, {len(map_.extents)}"
-    return f"    {{{numbers}, {{{extents}}}}},"
-
-
-def _bytes(data: bytes) -> Iterator[str]:
-    """An array's content: numbers, and a last zero for what is text."""
-    yield "    {"
-    for start in range(0, len(data), 32):
-        yield "".join(f"{byte}," for byte in data[start : start + 32])
-    yield "0};"

@@ -113,6 +113,9 @@ def random_call(name: str, unit: Unit, source: random.Random) -> dict[str, Any]:
                 strides = _contiguous((*shape[:-1], -(-shape[-1] // 16) * 16))
             else:
                 strides = _strides(shape, source)
+            if (is_plain or is_padded) and len(shape) > 1 and source.random() < 0.1:
+                # The same rows again and again.
+                strides = (0, *strides[1:])
             # No address has more bits.
             strides = tuple(min(stride, 2**59) for stride in strides)
             address = 0x7000_0000 + (

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ import pytest
 
 from ninetoothed.aot import compiling
 from ninetoothed.aot.build import Built, build
-from ninetoothed.kernels.ahead import Image, Variant
+from ninetoothed.kernels.ahead import Image, TensorMap, Variant
 from tests.aot.kernels import PREMAKES
 
 HERE = Path(__file__).parent
@@ -38,11 +39,20 @@ class _Labelling:
     def images(self, variant: Variant, target: str, with_text: bool) -> list[Image]:
         data = label(target, variant)
         is_specific = target in ("sm_90", "sm_100", "sm_120")
-        made = [Image(target, data, variant.work.name, is_specific, 128, 50_000, 2)]
+        maps = tuple(tensor_map(a.type) for a in variant.arguments if a.described is not None)
+        further = maps, variant.work.is_persistent
+        made = [Image(target, data, variant.work.name, is_specific, 128, 50_000, 2, *further)]
         if with_text and not is_specific:
             ptx = target.replace("sm", "ptx")
             made.append(Image(ptx, label(ptx, variant), variant.work.name, False, 128, 50_000, 2))
         return made
+
+
+def tensor_map(type_: str) -> TensorMap:
+    """What a compiled kernel could want of a descriptor: the whole tile."""
+    extents = re.search(r"\[([\d,]+)\]", type_)
+    assert extents is not None
+    return TensorMap(6, 2, 3, tuple(map(int, extents[1].split(","))))
 
 
 def label(target: str, variant: Variant) -> bytes:
@@ -148,7 +158,7 @@ class Recording(ctypes.Structure):
             (name, ctypes.c_uint64)
             for name in "launches grid block shared stream image context".split()
         ),
-        ("arguments", (ctypes.c_uint8 * 8) * 64),
+        ("arguments", (ctypes.c_uint8 * 128) * 64),
     )
 
     def label(self) -> str:

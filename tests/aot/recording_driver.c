@@ -18,7 +18,7 @@
 
 typedef struct {
   uint64_t launches, grid, block, shared, stream, image, context;
-  uint8_t arguments[MOST_ARGUMENTS][8];
+  uint8_t arguments[MOST_ARGUMENTS][128];
 } recording;
 
 _Thread_local recording recorded;
@@ -26,7 +26,8 @@ _Thread_local unsigned recorded_sizes[MOST_ARGUMENTS];
 _Thread_local void *recorded_context;
 
 atomic_int modules_loaded, launches, contexts_retained;
-atomic_int fake_major = 9, fake_minor = 0, fake_devices = 2, fake_failure = 0;
+atomic_int fake_major = 9, fake_minor = 0, fake_devices = 2, fake_failure = 0, fake_multiprocessors = 100;
+atomic_int descriptors_made;
 /* The image that alone can be loaded, by its first bytes; any where it is empty. */
 char fake_image[64] = "";
 
@@ -57,7 +58,7 @@ int NAME(cuDevicePrimaryCtxRetain, unused_3)(void **context, int device) {
 }
 int NAME(cuDeviceGetAttribute, unused_4)(int *value, int attribute, int device) {
   (void)device;
-  *value = attribute == 75 ? fake_major : fake_minor;
+  *value = attribute == 75 ? fake_major : attribute == 76 ? fake_minor : fake_multiprocessors;
   return 0;
 }
 int NAME(cuPointerGetAttribute, unused_5)(void *value, int attribute, uint64_t pointer) {
@@ -82,6 +83,28 @@ int NAME(cuFuncSetAttribute, unused_6)(void *function, int attribute, int value)
   (void)function; (void)attribute; (void)value;
   return 0;
 }
+int NAME(cuOccupancyMaxActiveBlocksPerMultiprocessor, unused_7)(int *count, void *function, int threads, size_t shared) {
+  (void)function; (void)threads; (void)shared;
+  *count = 2;
+  return 0;
+}
+/* A descriptor of this driver says what it was made of: numbers in the order in which they were given. */
+int NAME(cuTensorMapEncodeTiled, unused_8)(
+    void *map, int dtype, uint32_t rank, void *address, const uint64_t *sizes, const uint64_t *strides,
+    const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
+  (void)promotion;
+  uint8_t *at = map;
+  memset(map, 0, 128);
+  if (((uintptr_t)map & 63) || interleave || fill) return 1;
+  for (uint32_t i = 0; i < rank; i++) if (steps[i] != 1) return 1;
+  descriptors_made++;
+  *at++ = (uint8_t)dtype, *at++ = (uint8_t)swizzle, *at++ = (uint8_t)rank;
+  memcpy(at, &address, 8), at += 8;
+  memcpy(at, sizes, 8 * rank), at += 8 * rank;
+  memcpy(at, strides, 8 * (rank - 1)), at += 8 * (rank - 1);
+  memcpy(at, box, 4 * rank);
+  return 0;
+}
 int NAME(cuLaunchKernel, hipModuleLaunchKernel)(
     void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
     unsigned shared, void *stream, void **arguments, void **extra) {
@@ -95,7 +118,7 @@ int NAME(cuLaunchKernel, hipModuleLaunchKernel)(
   recorded.image = (uint64_t)(uintptr_t)function;
   recorded.context = (uint64_t)(uintptr_t)recorded_context;
   for (int i = 0; i < MOST_ARGUMENTS && recorded_sizes[i]; i++) {
-    memset(recorded.arguments[i], 0, 8);
+    memset(recorded.arguments[i], 0, sizeof recorded.arguments[i]);
     memcpy(recorded.arguments[i], arguments[i], recorded_sizes[i]);
   }
   return 0;

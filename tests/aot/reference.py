@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +12,11 @@ from ninetoothed.aot.unit import Unit
 from ninetoothed.backends.triton.runtime.launch_record import packed
 from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.agreement import check_meetings
-from ninetoothed.kernels.ahead import Aligned, Condition, Edition
+from ninetoothed.kernels.ahead import Aligned, Condition, Edition, TensorMap
 from ninetoothed.kernels.call import Argument, Call
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from tests.aot.making import tensor_map
 
 
 class DLDevice(ctypes.Structure):
@@ -152,13 +154,32 @@ def launch_of(unit: Unit, edition: Edition, arguments: Mapping[str, Any]) -> Lau
     variant = edition.variants[chosen(edition, values, arguments)]
     given: list[bytes] = []
     for argument in variant.arguments:
-        if argument.expression is not None:
+        if argument.described is not None:
+            shape = [size.evaluate(values) for size in argument.described.shape]
+            strides = [stride.evaluate(values) for stride in argument.described.strides]
+            address = arguments[argument.parameter].address
+            given.append(descriptor(tensor_map(argument.type), address, shape, strides))
+        elif argument.expression is not None:
             given.append(packed(argument.type, argument.expression.evaluate(values)))
         elif argument.type.startswith("*"):
             given.append(packed(argument.type, arguments[argument.parameter].address))
         else:
             given.append(packed(argument.type, arguments[argument.parameter]))
+    if variant.work.is_persistent:
+        # Two of the recording driver's programs fit each of its hundred multiprocessors.
+        programs = min(programs, 200)
     return Launch(variant.name, programs, (*given, bytes(8), bytes(8)))
+
+
+def descriptor(
+    wanted: TensorMap, address: int, shape: Sequence[int], strides: Sequence[int]
+) -> bytes:
+    """What the recording driver makes of a descriptor: the contiguous dimension is the first."""
+    numbers = [*reversed(shape), *(stride * wanted.itemsize for stride in reversed(strides[:-1]))]
+    extents = tuple(reversed(wanted.extents))
+    start = struct.pack("<3BQ", wanted.dtype, wanted.swizzle, len(extents), address)
+    packed = start + struct.pack(f"<{len(numbers)}Q{len(extents)}I", *numbers, *extents)
+    return packed.ljust(128, b"\0")
 
 
 def sizes(values: Sequence[bytes]) -> list[int]:

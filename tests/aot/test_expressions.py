@@ -8,7 +8,7 @@ import random
 import pytest
 
 from ninetoothed.aot import c_expressions
-from ninetoothed.aot.build import RUNTIME
+from ninetoothed.aot.packaging import RUNTIME
 from ninetoothed.errors import DeviceError
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, make, maximum, minimum, widened
@@ -48,7 +48,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Symbol], ct
     library = folder / "expressions.so"
     flags = ("-fsanitize=undefined", "-fno-sanitize-recover=all", "-static-libubsan")
     run(
-        *("cc", *WARNINGS, *flags, f"-I{RUNTIME}", "-shared", "-fPIC"),
+        *("cc", *WARNINGS, *flags, f"-I{RUNTIME[0].parent}", "-shared", "-fPIC"),
         *(folder / "expressions.c", "-o", library),
     )
     return found, ctypes.CDLL(str(library))

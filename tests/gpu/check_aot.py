@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 import numpy as np  # noqa: E402
 
 from ninetoothed.aot.build import Built, build  # noqa: E402
+from ninetoothed.aot.packaging import RUNTIME_SOURCES  # noqa: E402
 from tests.aot.kernels import PREMAKES  # noqa: E402
 from tests.aot.values import CASES, HOW, TOLERANCE, View, view  # noqa: E402
 
@@ -140,7 +141,7 @@ def main(arguments: list[str]) -> int:
     sources = [path for each in built.values() for path in each.folder.glob(f"{each.name}*.c")]
     program = folder / "program"
     includes = [f"-I{folder}", *(f"-I{each.folder}" for each in built.values())]
-    runtime = built["add"].folder / "ninetoothed_runtime.c"
+    runtime = [built["add"].folder / name for name in RUNTIME_SOURCES]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2"]
     libraries = ["-ldl", "-lpthread", "-lm"]
     command = [
@@ -149,7 +150,7 @@ def main(arguments: list[str]) -> int:
         *includes,
         HERE / "aot_program.c",
         *sources,
-        runtime,
+        *runtime,
         "-o",
         program,
         *libraries,
