@@ -61,7 +61,7 @@ class LaunchArgument:
     """What a kernel is launched with in one place.
 
     Attributes:
-        name: as the source calls it.
+        name: as the source calls it; what the source has no name for follows a descriptor.
         type: in Triton's spelling: ``"*fp16"``, ``"i32"``, ``"fp32"``, ``"tensordesc<fp16[64,64]>"``.
         parameter: the application's parameter, whose address or value it is; None where it is computed.
         expression: what is computed of sizes and strides; None where it is a parameter.

@@ -15,8 +15,10 @@ pytest.importorskip("triton", reason="needs Triton")
 from ninetoothed.aot.unit import Unit  # noqa: E402
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions  # noqa: E402
 from ninetoothed.backends.triton.ahead.variants import edition_of  # noqa: E402
+from ninetoothed.backends.triton.analysis.boxes import box_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import facts_of  # noqa: E402
 from ninetoothed.errors import ArrangementError  # noqa: E402
+from ninetoothed.kernels.call import Argument, Call  # noqa: E402
 from ninetoothed.symbols.expr import Symbol  # noqa: E402
 from tests.aot import calls  # noqa: E402
 from tests.aot.kernels import PREMAKES, defined  # noqa: E402
@@ -58,6 +60,20 @@ def breaches(
     return found
 
 
+def call_of(unit: Unit, given: Mapping[str, Any]) -> Call:
+    """A call as the JIT sees it."""
+    arguments = {
+        p.name: Argument(
+            given[p.name].shape,
+            given[p.name].strides,
+            unit.fixed.dtypes[p.name],
+            alignment=min(given[p.name].address & -given[p.name].address, 16),
+        )
+        for p in unit.kernel.tensor_parameters
+    }
+    return Call(arguments, {}, unit.fixed.constants)
+
+
 @pytest.mark.parametrize("name", PREMAKES)
 def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
     kernel, fixed = defined(name)
@@ -65,7 +81,9 @@ def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
     unit = Unit(name, kernel, fixed, (edition,), ())
     tensors = {p.name: fixed.dtypes[p.name] for p in kernel.tensor_parameters}
     assumptions = {each.name: each for each in Assumptions(kernel, edition.known, tensors).chain()}
+    assumptions["described"] = assumptions["aligned"]
     source, asked = random.Random(name), 0
+    described: set[str] = set()
     for _ in range(COUNT):
         given = calls.random_call(name, unit, source)
         values = environment(unit, edition, given)
@@ -76,8 +94,15 @@ def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
             continue
         variant = edition.variants[chosen(edition, values, given)]
         assert breaches(assumptions[variant.name], unit, values, given) == [], given
+        call = call_of(unit, given)
+        for argument in variant.arguments:
+            if argument.described is not None:
+                # The copy engine takes this very tensor.
+                assert box_of(kernel, argument.parameter, call, values) is not None, given
+                described.add(variant.name)
         asked += 1
     assert asked > COUNT // 3
+    assert bool(described) == (name in ("mm", "addmm", "bmm", "sdpa"))
 
 
 def test_a_call_that_a_guard_refuses_would_have_broken_what_it_assumes() -> None:

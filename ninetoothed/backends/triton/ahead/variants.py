@@ -219,8 +219,8 @@ def _descriptor(
     )
     return (
         LaunchArgument(parameter.name, type_, of, described=described),
-        *(LaunchArgument(parameter.name, "i32", None, size) for size in described.shape),
-        *(LaunchArgument(parameter.name, "i64", None, stride) for stride in described.strides),
+        *(LaunchArgument(f"{of}_size", "i32", None, size) for size in described.shape),
+        *(LaunchArgument(f"{of}_stride", "i64", None, stride) for stride in described.strides),
     )
 
 
