@@ -68,7 +68,8 @@ def application(query, key, value, mask, scale, output):
         total = total * correction + ntl.sum(weights, axis=1)
         maximum = new_maximum
 
-    output = accumulator / total[:, None]
+    # A query that sees nothing finds zeros.
+    output = accumulator / ntl.maximum(total, 1e-30)[:, None]
 
 
 shape_options = (None, None, None, {"constexpr": True})
@@ -78,11 +79,15 @@ tensors = (query, key, value, Tensor(4), Tensor(0), output)
 kernel = ninetoothed.make(arrangement, application, tensors, kernel_name="attention_with_mask")
 
 
-def attention_with_mask(query, key, value, mask):
-    """The attention of (b, h, m, d) over (b, h / group, n, d), where the mask (..., m, n) is true."""
+def attention_with_mask(query, key, value, mask, scale=None):
+    """The attention of (b, h, m, d) over (b, h / group, n, d), where the mask (..., m, n) is true.
+
+    A query that sees nothing finds zeros. The scale is 1 / sqrt(d) unless given.
+    """
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     output = query.new_empty(query.shape)
     shape = (*query.shape[:3], key.shape[2])
 
-    kernel(query, key, value, mask.expand(shape), 1 / math.sqrt(query.shape[-1]), output)
+    kernel(query, key, value, mask.expand(shape), scale, output)
 
     return output

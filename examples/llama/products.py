@@ -1,0 +1,257 @@
+"""Products with a matrix of weights (n, k), fused with what stands before and after them in a decoder.
+
+With up to `FEW` rows nothing but reading the weights should take time: a program holds some rows of the
+weight, walks along k, and its threads multiply and add elements, 16 bytes of a row at a time. The
+normalisation before it is computed by each program anew. With more rows the matrix units do it.
+"""
+
+import functools
+
+import ninetoothed
+import ninetoothed.language as ntl
+from examples import mm
+from examples.fused_rms_norm import fused_rms_norm
+from ninetoothed import Symbol, Tensor, block_size
+
+#: So many rows at most are multiplied element by element.
+FEW = 4
+
+BLOCK_SIZE_N = Symbol("BLOCK_SIZE_N", constexpr=True)
+BLOCK_SIZE_K = Symbol("BLOCK_SIZE_K", constexpr=True)
+
+
+def few_arrangement(input, scale, weight, eps, residual, output, is_normalized):
+    """All rows of the input beside each block of rows of the weight (parts, n, k)."""
+    weight_arranged = weight.tile((1, BLOCK_SIZE_N, BLOCK_SIZE_K)).tile((-1, 1, -1))
+    weight_arranged.dtype = weight_arranged.dtype.squeeze(1)
+
+    def arrange_input(tensor):
+        arranged = tensor.unsqueeze(1).tile((-1, 1, BLOCK_SIZE_K)).tile((1, 1, -1))
+        arranged.dtype = arranged.dtype.squeeze((0, 1))
+
+        return arranged.expand((-1, weight_arranged.shape[1], -1))
+
+    def arrange_columns(tensor):
+        return tensor.tile((-1, BLOCK_SIZE_N)).unsqueeze(2)
+
+    return (
+        arrange_input(input),
+        arrange_input(scale.unsqueeze(0)),
+        weight_arranged,
+        eps,
+        arrange_columns(residual),
+        arrange_columns(output),
+        is_normalized,
+    )
+
+
+def factor(squares, input, eps, is_normalized):
+    """What normalises each row: one over its root mean square."""
+    if is_normalized:
+        return ntl.rsqrt(ntl.sum(squares, axis=2) / input.source.shape[1] + eps)
+    else:
+        return 1.0
+
+
+def silu(gate):
+    return gate * ntl.sigmoid(gate)
+
+
+def plain(input, scale, weight, eps, residual, output, is_normalized):
+    sums = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
+    squares = ntl.zeros(input.dtype.shape, dtype=ntl.float32)
+
+    for k in range(input.shape[0]):
+        x = ntl.cast(input[k], ntl.float32)
+
+        if is_normalized:
+            squares += x * x
+            x = x * scale[k]
+
+        sums += ntl.cast(weight[0, k], ntl.float32) * x
+
+    output = ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
+
+
+def gated(input, scale, weight, eps, residual, output, is_normalized):
+    gate = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
+    up = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
+    squares = ntl.zeros(input.dtype.shape, dtype=ntl.float32)
+
+    for k in range(input.shape[0]):
+        x = ntl.cast(input[k], ntl.float32)
+
+        if is_normalized:
+            squares += x * x
+            x = x * scale[k]
+
+        gate += ntl.cast(weight[0, k], ntl.float32) * x
+        up += ntl.cast(weight[1, k], ntl.float32) * x
+
+    by = factor(squares, input, eps, is_normalized)
+    output = silu(ntl.sum(gate, axis=2) * by) * (ntl.sum(up, axis=2) * by)
+
+
+def added(input, scale, weight, eps, residual, output, is_normalized):
+    sums = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
+
+    for k in range(input.shape[0]):
+        sums += ntl.cast(weight[0, k], ntl.float32) * ntl.cast(input[k], ntl.float32)
+
+    output = residual + ntl.sum(sums, axis=2)
+
+
+def rows():
+    return Tensor(2, shape_options=({"constexpr": True}, None))
+
+
+few_tensors = (
+    *(rows(), Tensor(1), Tensor(3), Tensor(0), rows(), rows()),
+    Tensor(0, constexpr=True),
+)
+
+
+def make_few(application):
+    return ninetoothed.make(
+        few_arrangement,
+        application,
+        few_tensors,
+        kernel_name=f"{application.__name__}_product_of_few_rows",
+        num_warps=4,
+    )
+
+
+few_plain, few_gated, few_added = map(make_few, (plain, gated, added))
+
+
+def many_arrangement(
+    input,
+    weight,
+    residual,
+    output,
+    BLOCK_SIZE_M=block_size(),
+    BLOCK_SIZE_N=block_size(),
+    BLOCK_SIZE_K=block_size(),
+    has_parts=False,
+):
+    """As `examples.mm`, with the weight (n, k), or its parts (2, n, k) for one block of the output."""
+    output_arranged = output.tile((BLOCK_SIZE_M, BLOCK_SIZE_N))
+
+    input_arranged = input.tile((BLOCK_SIZE_M, BLOCK_SIZE_K)).tile((1, -1))
+    input_arranged = input_arranged.expand((-1, output_arranged.shape[1]))
+    input_arranged.dtype = input_arranged.dtype.squeeze(0)
+
+    if has_parts:
+        weight_arranged = weight.permute((0, 2, 1)).tile((1, BLOCK_SIZE_K, BLOCK_SIZE_N))
+        weight_arranged = weight_arranged.tile((-1, -1, 1)).squeeze(0)
+        weight_arranged.dtype = weight_arranged.dtype.squeeze(2)
+        weight_arranged.dtype.dtype = weight_arranged.dtype.dtype.squeeze(0)
+    else:
+        weight_arranged = weight.permute((1, 0)).tile((BLOCK_SIZE_K, BLOCK_SIZE_N)).tile((-1, 1))
+        weight_arranged.dtype = weight_arranged.dtype.squeeze(1)
+
+    weight_arranged = weight_arranged.expand((output_arranged.shape[0], -1))
+
+    return (
+        input_arranged,
+        weight_arranged,
+        residual.tile((BLOCK_SIZE_M, BLOCK_SIZE_N)),
+        output_arranged,
+    )
+
+
+def many_gated(input, weight, residual, output):
+    gate = ntl.zeros(output.shape, dtype=ntl.float32)
+    up = ntl.zeros(output.shape, dtype=ntl.float32)
+
+    for k in range(input.shape[0]):
+        gate += ntl.dot(input[k], weight[0, k])
+        up += ntl.dot(input[k], weight[1, k])
+
+    output = silu(gate) * up
+
+
+def many_added(input, weight, residual, output):
+    accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
+
+    for k in range(input.shape[0]):
+        accumulator += ntl.dot(input[k], weight[k])
+
+    output = residual + accumulator
+
+
+gated_kernel = ninetoothed.make(
+    functools.partial(many_arrangement, has_parts=True),
+    many_gated,
+    (Tensor(2), Tensor(3), Tensor(2), Tensor(2)),
+    kernel_name="gated_product",
+)
+added_kernel = ninetoothed.make(
+    many_arrangement,
+    many_added,
+    tuple(Tensor(2) for _ in range(4)),
+    kernel_name="added_product",
+)
+
+
+def few(kernel, input, scale, weight, eps, residual, output):
+    """Launch a product of few rows, each program with tiles that fill its threads' registers."""
+    num_rows, inner = input.shape
+
+    kernel(
+        input,
+        input[0] if scale is None else scale,
+        weight,
+        eps,
+        residual,
+        output,
+        scale is not None,
+        BLOCK_SIZE_N=max(1, 8 // (num_rows + num_rows % 2) // weight.shape[0]),
+        BLOCK_SIZE_K=min(1024, 1 << (inner - 1).bit_length()),
+    )
+
+    return output
+
+
+def linear(input, weight, scale=None, eps=0.0, output=None):
+    """An input (m, k) times the transpose of a weight (n, k); normalised and scaled before, if wanted."""
+    if output is None:
+        output = input.new_empty((input.shape[0], weight.shape[0]))
+
+    if input.shape[0] <= FEW:
+        return few(few_plain, input, scale, weight.unsqueeze(0), eps, output, output)
+
+    if scale is not None:
+        input = fused_rms_norm(input, scale, eps)
+
+    mm.kernel(input, weight.T, output)
+
+    return output
+
+
+def swiglu(input, weight, scale=None, eps=0.0, output=None):
+    """SwiGLU of an input (m, k), for a weight (2, n, k) of the gate and of what it gates."""
+    if output is None:
+        output = input.new_empty((input.shape[0], weight.shape[1]))
+
+    if input.shape[0] <= FEW:
+        return few(few_gated, input, scale, weight, eps, output, output)
+
+    if scale is not None:
+        input = fused_rms_norm(input, scale, eps)
+
+    gated_kernel(input, weight, output, output)
+
+    return output
+
+
+def add_linear(residual, input, weight, output=None):
+    """A residual (m, n) and an input (m, k) times the transpose of a weight (n, k); in place by default."""
+    output = residual if output is None else output
+
+    if input.shape[0] <= FEW:
+        return few(few_added, input, None, weight.unsqueeze(0), 0.0, residual, output)
+
+    added_kernel(input, weight, residual, output)
+
+    return output

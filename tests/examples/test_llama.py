@@ -1,0 +1,68 @@
+"""The Llama of the examples: its kernels and the whole of it against float64, on CPU tensors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.examples.llama_cases import CASES, check
+from tests.examples.llama_models import generated, logits_apart
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels(name):
+    check(name, torch.float32)
+
+
+#: Those whose outputs are written whole: of a cache or a history a step writes some elements.
+WHOLE = [name for name in CASES if name.startswith(("product", "turning", "nucleus"))]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_kernels_in_debug_mode(name, monkeypatch):
+    """No stray access, nothing unwritten, nothing written twice."""
+    monkeypatch.setenv("NINETOOTHED_DEBUG", "1")
+    check(name, torch.float32)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param("generic", marks=pytest.mark.fixes_options("what is generic has none")),
+        "specialised",
+    ],
+)
+def test_kernels_in_the_interpreter(variant):
+    pytest.importorskip("triton", reason="needs Triton")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.examples.llama_interpreter", variant],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["ran"] >= 12
+    assert not result["failures"]
+
+
+@pytest.mark.parametrize(("requests", "page_size"), [(1, None), (2, 16)])
+def test_logits_are_those_of_a_reference(requests, page_size):
+    assert logits_apart(torch.float32, "cpu", requests, page_size, steps=2) < 1e-4
+
+
+def test_the_same_seed_draws_the_same():
+    first = generated("cpu", temperature=0.8, top_p=0.9, seed=3)
+
+    assert torch.equal(first, generated("cpu", temperature=0.8, top_p=0.9, seed=3))
+    assert not torch.equal(first, generated("cpu", temperature=0.8, top_p=0.9, seed=4))
