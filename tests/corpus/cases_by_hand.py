@@ -28,8 +28,10 @@ from examples import (
     swiglu,
 )
 from tests.corpus.cases import Case, Subject
-from tests.corpus.kernels import JAGGED, KERNELS, LANGUAGE, PRODUCTS
+from tests.corpus.kernels import JAGGED, KERNELS
+from tests.corpus.language import LANGUAGE
 from tests.corpus.package import Kernel, call_of, scalar_types, tensor
+from tests.corpus.products import PRODUCTS
 
 #: Each entry: a subject, and its sets of options.
 _TABLE: list[tuple[Subject, tuple[str, ...]]] = []

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract import (  # noqa: E402
+from tests.contract.application import (  # noqa: E402
     test_atomics,
     test_constants,
     test_selecting,

@@ -6,7 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract import test_declarations, test_habits, test_rule  # noqa: E402
+from tests.contract import test_habits  # noqa: E402
+from tests.contract.tensors import test_declarations, test_rule  # noqa: E402
 
 #: What counts something that a search on a device does differently.
 _ELSEWHERE = {"test_the_call_checks_once_per_new_set_of_shapes"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import linecache
 import math
@@ -14,84 +13,14 @@ import pytest
 
 import ninetoothed
 from ninetoothed import Symbol, Tensor, plugins
-from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
-from ninetoothed.frontends.base import Frontend, owns_types
-from ninetoothed.language import dtypes
 from ninetoothed.launch import checks, slow_path
 from ninetoothed.launch import generate as launch
 from ninetoothed.launch import kernel as kernel_module
 from ninetoothed.launch.kernel import Kernel
-from ninetoothed.plugins.hookspecs import CONTRACT_VERSION, hookimpl
+from tests.launch.arrays import Array, Nowhere, Numbered, Other, Plugin, frontend, one_frontend
 
 B = Symbol("B", constexpr=True)
-
-
-class _Held:
-    def __init__(self, data, place="cpu"):
-        self.data = np.asarray(data)
-        self.place = place
-
-    @property
-    def shape(self):
-        return self.data.shape
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.data.dtype}{list(self.shape)}, {self.place!r})"
-
-
-class Array(_Held):
-    """A tensor of a framework that there is not."""
-
-
-class Numbered(_Held):
-    """A tensor of one whose frontends come and go."""
-
-
-class Other:
-    """A tensor of another one."""
-
-    shape = (5,)
-
-
-def frontend(name, type_):
-    return Frontend(
-        name=name,
-        owns=owns_types((type_.__module__, type_.__qualname__)),
-        dtypes=lambda: {
-            name: dtypes.by_name(name) for name in ("float32", "float64", "int32", "int64")
-        },
-        device_of=lambda place: Device(place, 0),
-        empty=lambda shape, dtype, device: Array(np.empty(shape, dtype.numpy)),
-        device_guard=lambda index: contextlib.nullcontext(),
-        synchronize=lambda index: None,
-        strides="tuple(stride // {x}.data.itemsize for stride in {x}.data.strides)",
-        pointer="{x}.data.ctypes.data",
-        dtype="{x}.data.dtype.name",
-        device="{x}.place",
-    )
-
-
-class Plugin:
-    NINETOOTHED_CONTRACT = CONTRACT_VERSION
-
-    @staticmethod
-    @hookimpl
-    def ninetoothed_frontends():
-        return (frontend("arrays", Array), frontend("others", Other))
-
-
-def one_frontend(made):
-    """A plugin of one frontend."""
-
-    class OneFrontend:
-        NINETOOTHED_CONTRACT = CONTRACT_VERSION
-
-        @hookimpl
-        def ninetoothed_frontends(self):
-            return (made,)
-
-    return OneFrontend()
 
 
 @pytest.fixture(autouse=True)
@@ -409,10 +338,6 @@ def test_a_constant_of_numpys_becomes_pythons(monkeypatch, name, given):
 
     (constant,) = given.values()
     assert [(type(found), found) for found in seen] == [(type(constant.item()), constant)]
-
-
-class Nowhere(_Held):
-    """A tensor whose memory may have been freed."""
 
 
 def test_only_an_empty_tensor_may_have_no_memory():

@@ -2,78 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import importlib
-import linecache
-import os
-import subprocess
-import sys
 import types
-import warnings
 
 import pytest
 
-from ninetoothed import plugins
-from ninetoothed.backends.base import Backend, Device
 from ninetoothed.errors import ArgumentError, DeviceError, PluginError
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.language import dtypes
-from ninetoothed.plugins import PluginManager
 from ninetoothed.plugins.hookspecs import CONTRACT_VERSION, hookimpl
-
-PACKAGE = os.path.dirname(plugins.__file__)
-
-
-class Toy:
-    """A tensor of the toy framework."""
-
-
-class Other:
-    """A tensor of another framework."""
-
-
-class ToyBackend(Backend):
-    name = "toy_backend"
-    device_kinds = ("toy",)
-
-    def plan(self, kernel, call):
-        raise NotImplementedError
-
-
-def frontend(name="toy", type_=Toy, **changes):
-    settings = {
-        "name": name,
-        "owns": owns_types((type_.__module__, type_.__qualname__)),
-        "dtypes": lambda: {"f4": dtypes.float32},
-        "device_of": lambda device: Device("toy", 0),
-        "empty": lambda shape, dtype, device: Toy(),
-        "device_guard": lambda index: contextlib.nullcontext(),
-        "synchronize": lambda index: None,
-    }
-    return Frontend(**(settings | changes))
-
-
-def plugin(frontends=(), backends=()):
-    class Plugin:
-        NINETOOTHED_CONTRACT = CONTRACT_VERSION
-
-        @staticmethod
-        @hookimpl
-        def ninetoothed_frontends():
-            return frontends
-
-        @staticmethod
-        @hookimpl
-        def ninetoothed_backends():
-            return backends
-
-    return Plugin()
-
-
-@pytest.fixture
-def manager():
-    return PluginManager(built_in={}, group=None)
+from tests.plugins.toys import Other, Toy, ToyBackend, frontend, plugin
 
 
 def test_a_registered_frontend_is_found_by_type_and_by_name(manager):
@@ -256,18 +193,6 @@ def test_a_plugin_for_another_contract_is_refused(manager, version, message):
     assert manager.listing() == ()
 
 
-def test_an_installed_plugin_for_another_contract_stops_nobody(tmp_path, monkeypatch):
-    _install(tmp_path, monkeypatch, "ancient", "NINETOOTHED_CONTRACT = 0")
-    manager = PluginManager(built_in={"torch": "ninetoothed.frontends.torch"})
-    with pytest.warns(RuntimeWarning, match="'ancient'.*written for contract 0") as caught:
-        manager.frontend_named("torch")
-        manager.frontend_named("torch")
-    assert len(caught) == 1
-    why = {listed.name: listed.why for listed in manager.listing()}
-    assert "contract 0" in why["ancient"]
-    assert why["torch"] == ""
-
-
 def test_a_misspelt_hook_is_refused_with_the_right_name(manager):
     class Misspelt:
         NINETOOTHED_CONTRACT = CONTRACT_VERSION
@@ -339,167 +264,9 @@ def test_an_unregistered_plugin_is_gone(manager):
     assert manager.find_frontend(Toy) is None
 
 
-def test_a_broken_built_in_is_reported_once_and_stops_nobody():
-    manager = PluginManager(
-        built_in={"gone": "ninetoothed_no_such_module", "torch": "ninetoothed.frontends.torch"},
-        group=None,
-    )
-    with pytest.warns(RuntimeWarning, match="'gone'.*ninetoothed_no_such_module"):
-        assert manager.frontend_named("torch").name == "torch"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        listing = {listed.name: listed for listed in manager.listing()}
-    assert "ModuleNotFoundError" in listing["gone"].why
-    assert listing["torch"].why == ""
-    assert listing["torch"].frontends == ("torch",)
-
-
-def test_a_broken_plugin_is_named_where_something_is_missing():
-    manager = PluginManager(built_in={"gone": "ninetoothed_no_such_module"}, group=None)
-    with (
-        pytest.warns(RuntimeWarning, match="gone"),
-        pytest.raises(DeviceError, match="Broken plugins: gone"),
-    ):
-        manager.backend_for("toy")
-
-
-def _install(tmp_path, monkeypatch, name, module_source):
-    """Makes an installed distribution with one entry point, as pip would leave it."""
-    module = f"{name}_plugin"
-    (tmp_path / f"{module}.py").write_text(module_source)
-    metadata = tmp_path / f"{name}-1.5.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
-    (metadata / "entry_points.txt").write_text(f"[ninetoothed]\n{name} = {module}\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.invalidate_caches()
-
-
-def test_an_installed_plugin_is_found_through_its_entry_point(tmp_path, monkeypatch):
-    source = (
-        "from tests.plugins.test_manager import frontend, hookimpl\n"
-        "NINETOOTHED_CONTRACT = 1\n"
-        "@hookimpl\n"
-        "def ninetoothed_frontends():\n"
-        "    return [frontend('installed_toy')]\n"
-    )
-    _install(tmp_path, monkeypatch, "installed_toy", source)
-    manager = PluginManager(built_in={})
-    assert manager.frontend_named("installed_toy").name == "installed_toy"
-    assert ("installed_toy", "1.5") in {(each.origin, each.version) for each in manager.listing()}
-
-
-def test_a_broken_installed_plugin_stops_nobody(tmp_path, monkeypatch):
-    _install(tmp_path, monkeypatch, "sinking", "raise OSError('no such library')")
-    manager = PluginManager(built_in={"torch": "ninetoothed.frontends.torch"})
-    with pytest.warns(RuntimeWarning, match="'sinking'.*sinking 1.5.*no such library"):
-        assert manager.frontend_named("torch").name == "torch"
-    why = {listed.name: listed.why for listed in manager.listing()}
-    assert why["sinking"] == "OSError: no such library"
-
-
-@pytest.mark.parametrize("where", ["at import", "in a hook"])
-def test_an_installed_plugin_that_ends_the_program_stops_nobody(where, tmp_path, monkeypatch):
-    name = "quitting_" + where.replace(" ", "_")
-    source = "import sys\nsys.exit('no licence')"
-    if where == "in a hook":
-        source = (
-            "import sys\n"
-            "from ninetoothed.plugins.hookspecs import hookimpl\n"
-            "NINETOOTHED_CONTRACT = 1\n"
-            "@hookimpl\n"
-            "def ninetoothed_frontends():\n"
-            "    sys.exit('no licence')\n"
-        )
-    _install(tmp_path, monkeypatch, name, source)
-    manager = PluginManager(built_in={"torch": "ninetoothed.frontends.torch"})
-    with pytest.warns(RuntimeWarning, match=f"'{name}'.*SystemExit: no licence"):
-        assert manager.frontend_named("torch").name == "torch"
-    assert "no licence" in {listed.name: listed.why for listed in manager.listing()}[name]
-
-
-def test_a_broken_plugin_stops_nobody_where_warnings_are_errors():
-    manager = PluginManager(
-        built_in={"gone": "ninetoothed_no_such_module", "torch": "ninetoothed.frontends.torch"},
-        group=None,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert manager.frontend_named("torch").name == "torch"
-
-
-def test_a_frontend_that_fails_over_a_type_stops_nobody_and_is_listed(manager):
-    def owns(type_):
-        raise ZeroDivisionError("no idea")
-
-    toy = frontend()
-    manager.register(plugin([frontend("failing", owns=owns)]), "failing-plugin")
-    manager.register(plugin([toy]))
-    with pytest.warns(RuntimeWarning, match="'failing-plugin'.*owns.*ZeroDivisionError") as caught:
-        assert manager.frontend_of(Toy) is toy
-        assert manager.find_frontend(int) is None
-    assert len(caught) == 1
-    assert "no idea" in manager.listing()[0].why
-
-
 def test_what_was_never_registered_cannot_be_removed(manager):
     with pytest.raises(PluginError, match="is not registered"):
         manager.unregister(plugin())
-
-
-def _interrupted_after(steps, function):
-    """Runs a function, and has Ctrl-C arrive after so many traced steps; whether it did."""
-    left = steps
-
-    def trace(frame, event, argument):
-        nonlocal left
-        # With the lock's own lines left out: Python looks for signals between none of them.
-        if event == "line" and frame.f_code.co_filename.startswith(PACKAGE):
-            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-            left -= "with self._lock" not in line
-            if left < 0:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
-def test_an_interrupt_at_any_point_of_loading_leaves_what_the_next_call_finds_right():
-    points = 0
-    is_interrupted = True
-    while is_interrupted:
-        manager = PluginManager(group=None)
-        is_interrupted = _interrupted_after(points, manager.frontends)
-        assert [each.name for each in manager.frontends()] == ["torch", "paddle"], points
-        assert not any(listed.why for listed in manager.listing()), points
-        points += 1
-    assert points > 200
-
-
-def test_an_interrupt_while_registering_leaves_the_plugin_known_or_not():
-    points = 0
-    is_interrupted = True
-    while is_interrupted:
-        manager, toy = PluginManager(built_in={}, group=None), plugin([frontend()])
-        manager.register(plugin([frontend("other", Other)]))
-        assert manager.find_frontend(Toy) is None
-        is_interrupted = _interrupted_after(points, functools.partial(manager.register, toy))
-        known = [each.name for each in manager.frontends()]
-        assert known in (["other"], ["other", "toy"]), points
-        if known == ["other"]:
-            manager.register(toy)
-        assert manager.frontend_of(Toy).name == "toy", points
-        points += 1
-    assert points > 50
 
 
 def test_tensors_of_two_frameworks_in_one_call_are_refused_naming_both(manager):
@@ -513,28 +280,6 @@ def test_the_frontend_of_a_call_is_that_of_its_tensors(manager):
     manager.register(plugin([toy]))
     assert manager.frontend_of_arguments({"n": 3, "a": Toy(), "b": Toy()}) is toy
     assert manager.frontend_of_arguments({"n": 3}) is None
-
-
-def test_the_built_in_plugins_work():
-    listing = {listed.name: listed for listed in plugins.listing()}
-    assert listing["torch"].frontends == ("torch",)
-    assert listing["triton"].backends == ("triton",)
-    assert listing["numpy"].backends == ("numpy",)
-    assert plugins.backend_for("cpu").name == "numpy"
-    assert plugins.backend_for("cuda").name == "triton"
-
-
-def test_asking_for_frontends_imports_no_framework_and_no_compiler():
-    script = (
-        "import sys\n"
-        "from ninetoothed import plugins\n"
-        "assert 'pluggy' not in sys.modules\n"
-        "assert plugins.find_frontend(list) is None\n"
-        "plugins.backend_for('cpu'), plugins.backend_for('cuda')\n"
-        "print(sorted({'torch', 'triton', 'paddle'} & set(sys.modules)))\n"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert result.stdout.strip() == "[]", result.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,35 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 import ninetoothed  # noqa: E402
-import ninetoothed.language as ntl  # noqa: E402
 from examples import sdpa  # noqa: E402
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
-from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
-from ninetoothed.backends.triton.planning.space import settled, space_of  # noqa: E402
+from ninetoothed.backends.triton.planning.space import space_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
-from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
-from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
+from tests.triton.options.cases.tma_pipeline import (  # noqa: E402
+    HOPPER,
+    attention,
+    begins_later,
+    changes_its_end,
+    decides_as_it_goes,
+    frame_bytes,
+    goes_twice,
+    goes_where_the_last_round_says,
+    looped,
+    made,
+    multiplies_with_registers,
+    names_things_as_we_do,
+    reads_a_tile_itself,
+    scaled_first,
+    sorts,
+    specialized,
+    stores_as_it_goes,
+    sums_in_half,
+    tried,
+)
 from tests.tuning.machines import H200  # noqa: E402
 
 pytestmark = [
@@ -29,53 +46,7 @@ pytestmark = [
     pytest.mark.skipif(not versions.has_gluon(), reason="needs Triton 3.6's Gluon"),
 ]
 
-HOPPER = Target("cuda", 90, 32)
-
 GOLDEN = Path(__file__).parent / "tma_pipeline_sdpa.txt"
-
-
-def attention(
-    kernel=TEN["sdpa"],
-    queries=1000,
-    keys=1000,
-    width=64,
-    dtype=torch.float16,
-    is_causal=False,
-    heads=6,
-    make=torch.empty,
-):
-    """A kernel like sdpa's and a call of it."""
-    query = make(2, heads, queries, width, dtype=dtype)
-    key, value = (make(2, heads // 2, keys, width, dtype=dtype) for _ in range(2))
-    return kernel, kernel.call_of(query, key, value, 0.125, is_causal, query)
-
-
-def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
-    """The values of the option that are tried."""
-    config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
-    found = choices(
-        kernel.definition,
-        call,
-        environment_of(kernel.definition, call, config),
-        device,
-        given or {},
-    )
-    return {dict(chosen).get("tma_pipeline", 0) for chosen in found}
-
-
-def specialized(kernel, call, rows=64, columns=64, **options):
-    """A specialized kernel, and its configuration."""
-    config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
-    environment = environment_of(kernel.definition, call, config)
-    chosen, *_ = choices(kernel.definition, call, environment, HOPPER, options)
-    config = settled(Config(config.values, 4, 3, chosen))
-    return specialize(kernel.definition, call, config), config
-
-
-def frame_bytes(machine_code):
-    """The memory of a thread's own (``EIATTR_FRAME_SIZE`` in ``.nv.info``)."""
-    place = machine_code.index(b"\x04\x11\x08\x00") + 8
-    return int.from_bytes(machine_code[place : place + 4], "little")
 
 
 def test_attention_is_loaded_to_rings():
@@ -270,17 +241,6 @@ def test_a_split_loop_is_one_where_the_sums_are_narrow(width, loops):
     assert text.count("gl.where(") == text.count("columns_within(") == 1
 
 
-def scaled_first(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        scores = scores * scale
-        is_seen = key[i].offsets(-2)[None, :] <= query.offsets(-2)[:, None]
-        weights = ntl.exp(ntl.where(is_seen, scores, float("-inf")))
-        total += ntl.dot(ntl.cast(weights, value.dtype.dtype), value[i])
-    output = total
-
-
 def test_a_condition_that_holds_is_a_constant_where_it_has_to_stay():
     kernel, call = attention(made(scaled_first), keys=1024)
     found, config = specialized(kernel, call, tma_pipeline=1, loop_splitting=1)
@@ -352,111 +312,6 @@ def test_a_kernel_is_compiled_ahead(monkeypatch):
     assert "gl.program_id" in compiled.asm["source"] or compiled.asm["cubin"]
 
 
-# Programs that are not understood.
-
-
-def looped(query, key, value, scale, is_causal, output):
-    """What the others are a change of."""
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(ntl.exp(scores), value.dtype.dtype), value[i])
-    output = total
-
-
-def stores_as_it_goes(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-        output = total
-
-
-def reads_a_tile_itself(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i]) + ntl.sum(value[i])
-    output = total
-
-
-def sums_in_half(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float16)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
-def sorts(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.sort(ntl.dot(query, ntl.trans(key[i])))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
-def begins_later(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(1, key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
-def goes_twice(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
-def decides_as_it_goes(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        if i > scale:
-            scores = scores * 2
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
-def multiplies_with_registers(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i] * 2))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
-def changes_its_end(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    count = ntl.minimum(key.shape[0], 3)
-    for i in range(count):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-        count = count - 1
-    output = total
-
-
-def goes_where_the_last_round_says(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    place = 0
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[place]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-        place = place + 1
-    output = total
-
-
-def made(application):
-    return ninetoothed.make(sdpa.arrangement, application, sdpa.tensors)
-
-
 def test_the_one_that_the_others_are_changes_of():
     assert tried(*attention(made(looped), keys=1024)) == {0, *tma_pipeline.SIZES}
 
@@ -479,14 +334,6 @@ def test_the_one_that_the_others_are_changes_of():
 )
 def test_what_is_not_understood_is_not_offered(application):
     assert tried(*attention(made(application))) == {0}
-
-
-def names_things_as_we_do(query, key, value, scale, is_causal, output):
-    output_buffer = ntl.zeros(output.shape, dtype=ntl.float32)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        output_buffer += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = output_buffer
 
 
 def test_names_of_the_user_are_not_taken():

@@ -1,0 +1,168 @@
+"""LANGUAGE.md, "Application": helper functions, inlined where they are called."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed.language as ntl
+from tests.contract.kernels import (
+    arange,
+    blocks_of_rows,
+    empty,
+    run,
+)
+
+# "a helper function written in Python is inlined where it is called"
+
+
+def scaled(value, factor=2, *, offset=0):
+    return value * factor + offset
+
+
+def test_a_helper_takes_positional_and_keyword_arguments_and_defaults():
+    """with positional and keyword arguments, defaults"""
+
+    def application(x, y):
+        y = scaled(x) + scaled(x, 3) + scaled(offset=1, value=x, factor=4)  # noqa: F841
+
+    assert torch.equal(run(application, arange(5), empty(5)), arange(5) * 9 + 1)
+
+
+def absolute(value, is_plain):
+    if is_plain:
+        return value
+    negative = -value
+    return ntl.maximum(value, negative)
+
+
+def test_a_helpers_early_returns_and_structure_are_kept():
+    """early structure kept"""
+
+    def application(x, y):
+        y = absolute(x, False) + absolute(x, True)  # noqa: F841
+
+    x = arange(5) - 3
+    assert torch.equal(run(application, x, empty(5)), x.abs() + x)
+
+
+def test_a_helper_may_loop_in_the_middle_of_an_expression():
+    """in the middle of an expression too"""
+
+    def power(value, count):
+        result = value * 0 + 1
+        for _ in range(count):
+            result *= value
+        return result
+
+    def application(x, y):
+        y = 1 + power(x, 2) * power(x + power(x, 1), 1)  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, empty(5)), 1 + x**2 * (2 * x))
+
+
+def test_statements_before_a_helper_in_an_expression_are_kept_in_order():
+    def store(tile, value):
+        tile = value  # noqa: F841
+
+    def stored(tile, value):
+        store(tile, value)
+        return value + 1
+
+    def application(x, y):
+        y = x
+        y = stored(y, y * 2) + y * 10  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, empty(5)), x * 2 + 1 + x * 2 * 10)
+
+
+def test_assigning_a_parameter_tile_in_a_helper_stores():
+    """A parameter tile handed to a helper stays that tile: assigning it in the helper stores"""
+
+    def store(destination, value):
+        destination = value  # noqa: F841
+
+    def application(x, y):
+        store(y, x + 1)
+
+    assert torch.equal(run(application, arange(5), empty(5)), arange(5) + 1)
+
+
+def test_a_helper_that_returns_a_value_rebinds_its_own_name():
+    """In a helper that returns a value, assigning a parameter rebinds the helper's own name"""
+
+    def halved(value, times):
+        for _ in range(times):
+            value = value / 2
+        return value
+
+    def application(x, n, y):
+        v = x + 0
+        y = halved(x, n) + halved(v, n) + x + v  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, 2, empty(5)), x / 2 + x * 2)
+    assert torch.equal(x, arange(5))
+
+
+def test_an_element_handed_to_a_helper_stays_that_element():
+    def add(destination, value):
+        destination += value
+
+    def application(x, y):
+        for k in range(x.shape[0]):
+            add(y[k], x[k])
+
+    y = arange(7)
+    run(application, arange(7), y, arrangement=blocks_of_rows)
+    assert torch.equal(y, arange(7) * 2)
+
+
+def test_assigning_a_local_variable_in_a_helper_rebinds_the_callers():
+    """handing a local variable and assigning it rebinds the caller's variable."""
+
+    def accumulate(total, value):
+        total += value
+
+    def reset(total):
+        total = total * 0  # noqa: F841
+
+    def application(x, y):
+        total = ntl.zeros(x.shape, dtype=ntl.float32)
+        accumulate(total, x)
+        accumulate(total, x)
+        other = total
+        reset(other)
+        y = total + other  # noqa: F841
+
+    assert torch.equal(run(application, arange(5), empty(5)), arange(5) * 2)
+
+
+def test_helpers_may_call_helpers_and_share_names():
+    def inner(value):
+        x = value + 1
+        return x
+
+    def outer(value):
+        x = inner(value) * 2
+        return x + inner(value)
+
+    def application(x, y):
+        total = outer(x)
+        y = total + x  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, empty(5)), (x + 1) * 3 + x)
+
+
+def test_functions_decorated_with_triton_jit_may_be_called():
+    """Functions decorated with `triton.jit` may be called."""
+    pytest.importorskip("triton")
+    from tests.contract.application.triton_functions import plus_product
+
+    def application(x, y):
+        y = plus_product(x, x, 2)  # noqa: F841
+
+    assert torch.equal(run(application, arange(5), empty(5)), arange(5) + arange(5) * 2)

@@ -1,0 +1,169 @@
+"""LANGUAGE.md, "Numbers": small programs that mean what Python and NumPy say, on every backend.
+
+A case is an application over whole vectors in one program, the arguments before its last one, and what
+the last one holds afterwards, as plain NumPy says it. Run in Triton's interpreter too, by
+`tests.contract.on_interpreter`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.errors import NineToothedError
+from tests.contract.application.meanings import CASES, FLOATS, made, whole
+
+FACTOR = 2.0
+
+
+def by_factor(value):
+    return value * FACTOR
+
+
+def test_names_mean_what_they_did_when_the_kernel_was_made():
+    global FACTOR, by_factor
+    factor, shift = 3.0, np.float32(1).item()
+
+    def application(x, out):
+        out = by_factor(x) * factor + shift
+
+    kernel = ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))
+    helper = by_factor
+    try:
+        FACTOR, factor, shift = 100.0, 100.0, 100.0
+        by_factor = None
+        out = torch.zeros(8)
+        kernel(torch.tensor(FLOATS), out)
+    finally:
+        FACTOR, by_factor = 2.0, helper
+    np.testing.assert_allclose(out.cpu().numpy(), FLOATS * 6 + 1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_means_what_plain_numpy_says(name):
+    kernel, arguments, expected = made(CASES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(*arguments)
+    tolerance = 1e-15 if expected.dtype == np.float64 else 1e-6
+    got = arguments[-1].cpu().numpy()
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_triton_compiles_it_without_a_warning(name):
+    pytest.importorskip("triton")
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("needs Triton's compiler, and its interpreter was chosen")
+    kernel, arguments, _ = made(CASES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kernel.compile(*arguments, target=("cuda", 90)).asm["cubin"]
+
+
+# What one backend alone would take is refused on both, with the place.
+
+
+def named_in_one_branch(x, n, y):
+    if n > 0:
+        v = x * 2
+    y = v
+
+
+def named_in_a_loop(x, n, y):
+    for k in range(n):
+        v = x * k
+    y = v
+
+
+def a_size_of_the_running_kernel(x, n, y):
+    y = ntl.zeros((n,), ntl.float32)
+
+
+def a_range_of_the_running_kernel(x, n, y):
+    y = x + ntl.arange(0, n)
+
+
+def a_loop_that_changes_a_type(x, n, y):
+    total = 0
+    for _ in range(n):
+        total += ntl.sum(x)
+    y = x + total
+
+
+def a_loop_that_changes_a_shape(x, n, y):
+    total = 0.0
+    for _ in range(n):
+        total += x
+    y = total
+
+
+def a_condition_that_changes_a_shape(x, n, y):
+    value, k = x, 0
+    while k < n:
+        value = value[:, None] + x[None, :]
+        k += 1
+    y = ntl.sum(value, axis=1)
+
+
+def a_product_of_too_few(x, n, y):
+    matrix = x[:, None] + x[None, :]
+    y = ntl.sum(ntl.dot(matrix, matrix), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("application", "message"),
+    [
+        (named_in_one_branch, "'v' is read before it is assigned"),
+        (named_in_a_loop, "'v' is read before it is assigned"),
+        (a_size_of_the_running_kernel, "size of a tile is needed at compile time"),
+        (a_range_of_the_running_kernel, "size of a tile is needed at compile time"),
+        (a_loop_that_changes_a_type, "total"),
+        (a_loop_that_changes_a_shape, "total"),
+        (a_condition_that_changes_a_shape, "value"),
+        (a_product_of_too_few, "inner size is 16 or more"),
+    ],
+    ids=lambda item: getattr(item, "__name__", None),
+)
+@pytest.mark.parametrize("way", ["numpy", "triton"])
+def test_it_is_refused_where_it_stands(application, message, way):
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("Triton's interpreter is Python, which takes it")
+    x, y = torch.arange(8.0), torch.zeros(8)
+    with pytest.raises(NineToothedError, match=message) as raised:
+        kernel = ninetoothed.make(whole, application, (Tensor(1), Tensor(0), Tensor(1)))
+        if way == "numpy":
+            kernel(x, 3, y)
+        else:
+            pytest.importorskip("triton")
+            kernel.compile(x, 3, y, target=("cuda", 90))
+    assert __file__ in str(raised.value)
+
+
+def test_a_loops_own_variable_ends_with_it():
+    """Two loops may each have one of a name, of different shapes."""
+
+    def application(x, y):
+        total = ntl.zeros((1,), dtype=ntl.float32)
+        for i in range(x.shape[0]):
+            part = x[i] * 2
+            total += ntl.sum(part)
+        for i in range(x.shape[0]):
+            part = ntl.sum(x[i])
+            total += part
+        y = total  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4,)).tile((-1,)), y.tile((1,))), application, (Tensor(1), Tensor(1))
+    )
+    x, y = torch.randn(11), torch.full((1,), float("nan"))
+    kernel(x, y)
+
+    torch.testing.assert_close(y, 3 * x.sum()[None])

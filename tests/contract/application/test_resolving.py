@@ -1,0 +1,169 @@
+"""LANGUAGE.md, "Application": names resolve as Python would; `ntl` has every name of Triton's language."""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Symbol, Tensor
+from ninetoothed.errors import ApplicationError, UnresolvedNameError
+from tests.contract.kernels import (
+    B,
+    arange,
+    empty,
+    matrices,
+    run,
+    tiles,
+    vectors,
+)
+
+# "names resolve as Python would"
+
+
+OFFSET = 7
+
+
+class Mode(enum.IntEnum):
+    FAST = 1
+    EXACT = 2
+
+
+class Activation(enum.Enum):
+    RELU = "relu"
+    NONE = "none"
+
+
+def test_closures():
+    """closures"""
+    for factor in (2, 3):
+
+        def application(x, y):
+            y = x * factor  # noqa: F841, B023
+
+        assert torch.equal(run(application, arange(5), empty(5)), arange(5) * factor)
+
+
+def test_module_globals():
+    """module globals"""
+
+    def application(x, y):
+        y = x + OFFSET  # noqa: F841
+
+    assert torch.equal(run(application, arange(5), empty(5)), arange(5) + 7)
+
+
+def test_math_pi():
+    """`math.pi`"""
+
+    def application(x, y):
+        y = x * math.pi  # noqa: F841
+
+    torch.testing.assert_close(run(application, arange(5), empty(5)), arange(5) * math.pi)
+
+
+def test_enum_members():
+    """enum members"""
+
+    def application(x, mode, activation, y):
+        value = x
+        if mode == Mode.EXACT:
+            value = value + Mode.EXACT
+        if activation is Activation.RELU:
+            y = ntl.maximum(value, 0.0)  # noqa: F841
+        else:
+            y = value  # noqa: F841
+
+    tensors = (Tensor(1), *(Tensor(0, constexpr=True),) * 2, Tensor(1))
+    kernel = ninetoothed.make(tiles, application, tensors)
+    x = arange(5) - 5
+    for mode in Mode:
+        for activation in Activation:
+            y = empty(5)
+            kernel(x, mode, activation, y, B=4)
+            expected = x + 2 if mode is Mode.EXACT else x
+            assert torch.equal(y, expected.relu() if activation is Activation.RELU else expected)
+
+
+def test_default_arguments():
+    """default arguments"""
+
+    def application(x, y, factor=3, offset=OFFSET):
+        y = x * factor + offset  # noqa: F841
+
+    y = empty(5)
+    ninetoothed.make(tiles, application, vectors(2))(arange(5), y, B=4)
+    assert torch.equal(y, arange(5) * 3 + 7)
+
+
+def test_a_name_that_is_nowhere_is_a_located_error():
+    def application(x, y):
+        y = x * facotr  # noqa: F821, F841
+
+    factor = 2
+    with pytest.raises(UnresolvedNameError, match="'facotr'") as caught:
+        ninetoothed.make(tiles, application, vectors(2))
+    assert caught.value.location.file == __file__
+    assert "y = x * facotr" in str(caught.value)
+    assert factor == 2
+
+
+def test_constexpr_symbols_resolve_too():
+    scale = Symbol("SCALE", constexpr=True)
+
+    def application(x, y):
+        y = x * scale + B  # noqa: F841
+
+    y = empty(5)
+    ninetoothed.make(tiles, application, vectors(2))(arange(5), y, B=4, SCALE=3)
+    assert torch.equal(y, arange(5) * 3 + 4)
+
+
+# "ntl.X is every public function, type and constant of Triton's language"
+
+
+def test_every_name_of_tritons_language():
+    """`ntl.X` is every public function, type and constant of Triton's language under the same name"""
+    triton_language = pytest.importorskip("triton.language")
+    missing = []
+    for name in triton_language.__all__:
+        if not hasattr(ntl, name):
+            missing.append(name)
+    assert missing == []
+
+
+def test_libdevice():
+    """and `ntl.libdevice.X`"""
+
+    def application(x, y):
+        y = ntl.libdevice.tanh(x) + ntl.libdevice.pow(x, 2.0)  # noqa: F841
+
+    x = arange(5) / 5
+    torch.testing.assert_close(run(application, x, empty(5)), x.tanh() + x**2)
+
+
+def test_methods_and_subscripts_of_values():
+    """`tile.to(dtype)`, `tile.T`, `tile[:, None]`, `x.dtype is ntl.float16` work as there"""
+
+    def application(x, y):
+        turned = x.T.to(ntl.float16)
+        column = ntl.sum(turned, axis=1)
+        y = (column[:, None] + ntl.zeros((4, 4), ntl.float16)).to(ntl.float32).T  # noqa: F841
+
+    y = empty(4, 4)
+    ninetoothed.make(lambda x, y: (x.tile((4, 4)), y.tile((4, 4))), application, matrices(2))(
+        arange(4, 4), y
+    )
+    assert torch.equal(y, arange(4, 4).sum(0).expand(4, 4))
+
+
+def test_a_name_that_triton_does_not_have_is_an_error_with_the_near_one():
+    def application(x, y):
+        y = ntl.sqrtt(x)  # noqa: F841
+
+    with pytest.raises(ApplicationError, match="sqrtt.*sqrt"):
+        ninetoothed.make(tiles, application, vectors(2))
