@@ -26,7 +26,7 @@ def test_a_breakpoint_stops_in_the_users_line(monkeypatch):
     monkeypatch.setattr("sys.breakpointhook", lambda: debugger.set_trace(_frame_of("application")))
     run(application, floats(4), np.zeros(4, np.float32))
     text = output.getvalue()
-    assert "test_execution.py" in text
+    assert "test_debugger.py" in text
     assert "out = local" in text
     assert "[2.0, 3.0, 4.0, 5.0]" in text
     assert "tensor of program (0,)" in text
