@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from examples import (
-    addmm,
-    bmm,
-    conv2d,
-    max_pool2d,
-    mm,
-    sdpa,
-)
+from examples import addmm, bmm, conv2d, max_pool2d, mm, sdpa
 from tests.corpus.package import Kernel, tensor
 from tests.corpus.products import PRODUCTS
 from tests.corpus.table import ATTENTION, BLOCKS, LIMIT, SMALL, changed, put

@@ -14,9 +14,7 @@ from examples.more import (
     clamp,
     cross_entropy,
     cumsum,
-    embedding,
     group_norm,
-    histogram,
     instance_norm,
     mm_with_precision,
     pool2d,
@@ -26,6 +24,7 @@ from examples.more import (
     tril,
     upsample_bilinear,
 )
+from examples.more.indices import embedding, histogram
 from tests.examples.cases import Example, columns, same_shapes
 from tests.examples.inputs.more import (
     CACHES,

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from benchmarks.fresh import figures
-from examples import demo
-from examples.side_by_side import GAP, side_by_side
+from examples.demo import __main__ as demo
+from examples.demo.side_by_side import GAP, side_by_side
 
 CODE = [("Left", "def f(x):\n    return x"), ("Below", "f(" + "argument, " * 20 + ")")]
 LONG = [("Right", "\n".join(f"line {number} " + "word " * 30 for number in range(5)))]
@@ -36,7 +36,7 @@ def test_demo_runs_all_ten_kernels_and_shows_one(
 def test_demo_on_paddles_tensors_imports_no_torch() -> None:
     pytest.importorskip("paddle", reason="needs PaddlePaddle")
     program = (
-        "import json, sys; from examples import demo; sys.modules['torch'] = None\n"
+        "import json, sys; from examples.demo import __main__ as demo; sys.modules['torch'] = None\n"
         "wrong = demo.main(['paddle']); print(json.dumps(wrong))"
     )
     assert figures(program) == 0

@@ -15,7 +15,7 @@ from ninetoothed.launch.kernel import Kernel
 
 made = {}
 for module in pkgutil.iter_modules(examples.__path__):
-    if not module.ispkg and module.name not in ("demo", "frameworks", "in_numpy", "side_by_side"):
+    if not module.ispkg:
         names = vars(importlib.import_module("examples." + module.name)).items()
         made[module.name] = [name for name, value in names if isinstance(value, Kernel)]
 print(json.dumps(made))

@@ -11,20 +11,8 @@ from typing import Any
 
 import numpy
 
-from examples import (
-    add,
-    addmm,
-    bmm,
-    conv2d,
-    in_numpy,
-    mm,
-    rms_norm,
-    rope,
-    rope_in_place,
-    sdpa,
-    silu,
-    softmax,
-)
+from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, rope_in_place, sdpa, silu, softmax
+from examples.demo import in_numpy
 
 Shape = tuple[int, ...]
 

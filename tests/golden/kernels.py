@@ -10,18 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from examples import (
-    add,
-    addmm,
-    bmm,
-    conv2d,
-    mm,
-    rms_norm,
-    rope,
-    sdpa,
-    silu,
-    softmax,
-)
+from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
 
 #: The kernels of the paper.
 TEN = {

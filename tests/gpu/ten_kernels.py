@@ -8,19 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from examples import (
-    add,
-    addmm,
-    bmm,
-    conv2d,
-    mm,
-    rms_norm,
-    rope,
-    rope_in_place,
-    sdpa,
-    silu,
-    softmax,
-)
+from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, rope_in_place, sdpa, silu, softmax
 from ninetoothed.tuning.results import entries
 
 #: The largest error, over the largest element of what is expected.

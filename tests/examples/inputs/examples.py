@@ -8,10 +8,7 @@ from typing import Any
 
 import torch
 
-from examples import (
-    jagged_to_padded,
-    rope_in_place,
-)
+from examples import jagged_to_padded, rope_in_place
 from tests.examples.maker import Maker
 
 # Element-wise kernels.

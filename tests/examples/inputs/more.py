@@ -6,12 +6,8 @@ from typing import Any
 
 import torch
 
-from examples.more import (
-    attention_with_cache,
-    jagged_softmax,
-    rms_norm_with_residual,
-    scatter_add,
-)
+from examples.more import attention_with_cache, jagged_softmax, rms_norm_with_residual
+from examples.more.indices import scatter_add
 from tests.examples.maker import Maker
 
 

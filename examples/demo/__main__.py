@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy
 
-from examples import add, addmm, bmm, conv2d, in_numpy, mm, rms_norm, rope, sdpa, silu, softmax
-from examples.frameworks import FRAMEWORKS, Framework
-from examples.side_by_side import side_by_side
+from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
+from examples.demo import in_numpy
+from examples.demo.frameworks import FRAMEWORKS, Framework
+from examples.demo.side_by_side import side_by_side
 
 #: How far a result may lie from the float64 reference, relative to the reference's largest element.
 ALLOWED = {"float32": 1e-5, "float16": 5e-3}

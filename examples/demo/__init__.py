@@ -1,0 +1,1 @@
+"""The ten kernels of the paper, run here: ``python -m examples.demo``."""
