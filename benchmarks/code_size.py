@@ -25,8 +25,8 @@ from radon.complexity import cc_visit
 from radon.metrics import h_visit, mi_visit
 from radon.raw import analyze
 
-from benchmarks.fresh import ROOT, environment
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.common.fresh import ROOT, environment
+from benchmarks.common.report import RESULTS, describe, table, write
 
 #: The paper's ratios of Halstead volume, NineToothed over Triton, from its table 2.
 PAPER = {
@@ -114,7 +114,8 @@ def with_what_it_uses(name: str) -> str:
 
 def triton_kernel(name: str) -> str:
     """The Triton kernel of a task, with the functions that it calls."""
-    text = (ROOT / "benchmarks" / "triton_kernels.py").read_text()
+    folder = ROOT / "benchmarks" / "peers" / "idiomatic"
+    text = "\n".join(path.read_text() for path in sorted(folder.glob("*.py")))
     functions = {
         node.name: node
         for node in ast.parse(text).body

@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.fresh import environment, figures
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.common.fresh import environment, figures
+from benchmarks.common.report import RESULTS, describe, table, write
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 

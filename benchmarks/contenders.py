@@ -12,10 +12,9 @@ import torch.nn.functional as F
 import triton
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks import best_kernels as best
-from benchmarks import triton_kernels as idiomatic
-from benchmarks.inputs import BUILDERS, ELEMENTS
-from benchmarks.search import autotune, fastest_of
+from benchmarks.common.inputs import BUILDERS, ELEMENTS
+from benchmarks.common.search import autotune, fastest_of
+from benchmarks.peers import best, idiomatic
 from tests.examples.maker import Maker
 from tests.examples.references import rms_norm_reference, rope_reference, sdpa_reference
 
@@ -96,9 +95,9 @@ def _example(name: str) -> Callable[..., torch.Tensor]:
 
 #: Where the published package needs, or is better served by, another program than our example.
 _OWN = {
-    "rope": "benchmarks.published_rope",
-    "rope_": "benchmarks.published_rope",
-    "sdpa": "benchmarks.published_sdpa",
+    "rope": "benchmarks.peers.published_rope",
+    "rope_": "benchmarks.peers.published_rope",
+    "sdpa": "benchmarks.peers.published_sdpa",
 }
 
 

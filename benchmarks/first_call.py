@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 
-from benchmarks.fresh import figures
-from benchmarks.inputs import BUILDERS
-from benchmarks.report import RESULTS, describe, table, write
-from benchmarks.spread import ratios
+from benchmarks.common.fresh import figures
+from benchmarks.common.inputs import BUILDERS
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.common.spread import ratios
 
 EFFORTS = ("none", "quick", "full")
 
@@ -35,7 +35,7 @@ start = time.perf_counter()
 name, os.environ["NINETOOTHED_TUNE"], folder = sys.argv[1:]
 os.environ["NINETOOTHED_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = folder
 import torch
-from benchmarks.inputs import arguments_of
+from benchmarks.common.inputs import arguments_of
 arguments = arguments_of(name)
 torch.cuda.synchronize()
 ready = time.perf_counter()
@@ -55,8 +55,8 @@ _COMPARE = """
 import importlib.util, json, os, sys
 name, rounds, folders = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 import torch
-from benchmarks.inputs import arguments_of
-from benchmarks.measure import Timer, environment
+from benchmarks.common.inputs import arguments_of
+from benchmarks.common.measure import Timer, environment
 home = importlib.util.find_spec("examples." + name)
 turns = [arguments_of(name) for _ in range(4)]
 functions = {}

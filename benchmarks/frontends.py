@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import jax_arrays
-from benchmarks.fresh import figures
-from benchmarks.report import table
-from benchmarks.spread import Spread
+from benchmarks.common.fresh import figures
+from benchmarks.common.report import table
+from benchmarks.common.spread import Spread
 
 #: The most that a frontend's call may cost over one with PyTorch's tensors, in microseconds.
 ALLOWED = 1.5

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.fresh import environment, figures
-from benchmarks.report import RESULTS, describe, table, write
-from benchmarks.spread import Spread
+from benchmarks.common.fresh import environment, figures
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.common.spread import Spread
 
 _PROGRAM = """
 import json, sys, time

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.report import table
-from benchmarks.spread import Spread
+from benchmarks.common.report import table
+from benchmarks.common.spread import Spread
 
 #: What makes one new array.
 Way = Callable[[], Any]

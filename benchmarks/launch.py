@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import fresh, frontends
-from benchmarks.report import RESULTS, describe, table, write
-from benchmarks.spread import Spread, ratios
+from benchmarks import frontends
+from benchmarks.common import fresh
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.common.spread import Spread, ratios
 
 _CALLS = 500
 _SIZE = 1024
@@ -43,13 +44,13 @@ def against_triton(rounds: int) -> dict[str, list[float]]:
     """The microseconds of a call of ours, Triton's and PyTorch's on PyTorch's tensors, in turns."""
     import torch
 
-    from benchmarks import triton_kernels
+    from benchmarks.peers.idiomatic.elements import add_kernel
     from examples import add
 
     x, y = (torch.randn(_SIZE, device="cuda", dtype=torch.float16) for _ in range(2))
     output = torch.empty_like(x)
     # Without its tuner, which would cost more than the launch.
-    triton_kernel = triton_kernels.add_kernel.fn
+    triton_kernel = add_kernel.fn
     contenders = {
         "ours": lambda: add.kernel(x, y, output, BLOCK_SIZE=1024),
         "Triton": lambda: triton_kernel[(1,)](x, y, output, _SIZE, BLOCK_SIZE=1024),
@@ -84,7 +85,7 @@ def main() -> int:
         import torch
 
         if torch.cuda.is_available():
-            from benchmarks.measure import environment
+            from benchmarks.common.measure import environment
 
             here, kind, times = environment(), "cuda", against_triton(options.rounds)
 

@@ -11,8 +11,8 @@ import statistics
 from pathlib import Path
 
 import examples
-from benchmarks.fresh import environment, figures
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.common.fresh import environment, figures
+from benchmarks.common.report import RESULTS, describe, table, write
 
 # Counts the calls that the module itself makes while it is imported, not those of the examples
 # that it imports, which come first and are imported before.

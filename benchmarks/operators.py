@@ -12,10 +12,10 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.common.measure import environment
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.common.spread import Spread
 from benchmarks.launch import microseconds
-from benchmarks.measure import environment
-from benchmarks.report import RESULTS, describe, table, write
-from benchmarks.spread import Spread
 
 _SIZE = 1024
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.spread import Spread, ratios
 from benchmarks.contenders import PUBLISHED, TORCH
-from benchmarks.spread import Spread, ratios
 
 ROOT = Path(__file__).parent.parent
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fresh import ROOT
-from benchmarks.report import RESULTS
+from benchmarks.common.fresh import ROOT
+from benchmarks.common.report import RESULTS
 
 README = ROOT / "README.md"
 

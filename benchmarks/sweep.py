@@ -28,12 +28,12 @@ from typing import Any
 
 import torch
 
-from benchmarks import search
+from benchmarks.common import search
+from benchmarks.common.inputs import Builder, normal, rotations
+from benchmarks.common.measure import Timer, environment, num_turns
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.common.spread import Spread, ratios
 from benchmarks.contenders import BY_NAME, IDIOMATIC, NAMES, OURS, TORCH
-from benchmarks.inputs import Builder, normal, rotations
-from benchmarks.measure import Timer, environment, num_turns
-from benchmarks.report import RESULTS, describe, table, write
-from benchmarks.spread import Spread, ratios
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 

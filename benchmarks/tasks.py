@@ -30,11 +30,12 @@ from typing import Any
 
 import torch
 
-from benchmarks import published, search
+from benchmarks import published
+from benchmarks.common import search
+from benchmarks.common.measure import DoBench, Timer, environment, first_call, num_turns
+from benchmarks.common.report import RESULTS, describe, figure, table, write
+from benchmarks.common.spread import Spread, ratios
 from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH, Task
-from benchmarks.measure import DoBench, Timer, environment, first_call, num_turns
-from benchmarks.report import RESULTS, describe, figure, table, write
-from benchmarks.spread import Spread, ratios
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 

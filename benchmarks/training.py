@@ -13,8 +13,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import environment
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.common.measure import environment
+from benchmarks.common.report import RESULTS, describe, table, write
 
 _HEADS, _LENGTH, _BATCH = 8, 512, 16
 

@@ -16,8 +16,10 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-from benchmarks import best_kernels, search, triton_kernels  # noqa: E402
-from benchmarks.inputs import Builder, normal, rotations  # noqa: E402
+from benchmarks.common import search  # noqa: E402
+from benchmarks.common.inputs import Builder, normal, rotations  # noqa: E402
+from benchmarks.peers import best, idiomatic  # noqa: E402
+from benchmarks.peers.best import convolution, products  # noqa: E402
 from tests.examples.cases import BY_NAME  # noqa: E402
 from tests.examples.checking import check  # noqa: E402
 from tests.examples.compare import assert_matches, poisoned_memory  # noqa: E402
@@ -29,18 +31,18 @@ from tests.examples.references import (  # noqa: E402
 )
 
 IDIOMATIC = {
-    "add": triton_kernels.add,
-    "silu": triton_kernels.silu,
-    "softmax": triton_kernels.softmax,
-    "rms_norm": triton_kernels.rms_norm,
-    "rope": triton_kernels.rope,
-    "rope of halves": triton_kernels.rope,
-    "mm": triton_kernels.mm,
-    "addmm": triton_kernels.addmm,
-    "bmm": triton_kernels.bmm,
-    "conv2d": triton_kernels.conv2d,
-    "sdpa": triton_kernels.sdpa,
-    "causal sdpa": triton_kernels.sdpa,
+    "add": idiomatic.add,
+    "silu": idiomatic.silu,
+    "softmax": idiomatic.softmax,
+    "rms_norm": idiomatic.rms_norm,
+    "rope": idiomatic.rope,
+    "rope of halves": idiomatic.rope,
+    "mm": idiomatic.mm,
+    "addmm": idiomatic.addmm,
+    "bmm": idiomatic.bmm,
+    "conv2d": idiomatic.conv2d,
+    "sdpa": idiomatic.sdpa,
+    "causal sdpa": idiomatic.sdpa,
 }
 
 
@@ -59,29 +61,29 @@ def best_cases() -> dict[str, Case]:
     """Every kernel in every way, at a small size."""
     rows = normal((8, 128))
     cases = {
-        "add": Case(best_kernels.add, normal((8192,), (8192,)), torch.add),
-        "silu": Case(best_kernels.silu, normal((8192,)), F.silu),
-        "softmax": Case(best_kernels.softmax, rows, lambda x: torch.softmax(x, -1), 128),
-        "rms_norm": Case(best_kernels.rms_norm, rows, rms_norm_reference, 128),
+        "add": Case(best.add, normal((8192,), (8192,)), torch.add),
+        "silu": Case(best.silu, normal((8192,)), F.silu),
+        "softmax": Case(best.softmax, rows, lambda x: torch.softmax(x, -1), 128),
+        "rms_norm": Case(best.rms_norm, rows, rms_norm_reference, 128),
         "addmm": Case(
-            functools.partial(best_kernels.addmm, beta=0.5, alpha=-1.5),
+            functools.partial(best.addmm, beta=0.5, alpha=-1.5),
             normal(*[(256, 256)] * 3),
             functools.partial(torch.addmm, beta=0.5, alpha=-1.5),
             256,
         ),
-        "mm": Case(best_kernels.mm, normal((256, 128), (128, 512)), torch.mm, 128),
+        "mm": Case(best.mm, normal((256, 128), (128, 512)), torch.mm, 128),
     }
     for interleaved in (True, False):
         cases[f"rope, interleaved: {interleaved}"] = Case(
-            functools.partial(best_kernels.rope, interleaved=interleaved),
+            functools.partial(best.rope, interleaved=interleaved),
             rotations(2, 16, 16, 32),
             functools.partial(rope_reference, interleaved=interleaved),
         )
     batches = normal((2, 256, 256), (2, 256, 512))
-    for name, way in best_kernels.bmm.ways.items():
+    for name, way in best.bmm.ways.items():
         cases[f"bmm {name}"] = Case(way, batches, torch.bmm, 256)
     heads = normal((1, 4, 256, 64), (1, 2, 256, 64), (1, 2, 256, 64))
-    for name, way in best_kernels.sdpa.ways.items():
+    for name, way in best.sdpa.ways.items():
         for is_causal in (False, True):
             cases[f"sdpa {name}, causal: {is_causal}"] = Case(
                 functools.partial(way, is_causal=is_causal),
@@ -92,7 +94,7 @@ def best_cases() -> dict[str, Case]:
             )
     images = normal((1, 128, 10, 10), (256, 128, 3, 3))
     wanted = {(1, False), (1, True), (3, False), (3, True)}
-    for config in best_kernels.conv2d_kernel.configs:
+    for config in convolution.conv2d_kernel.configs:
         way = config.kwargs["SPLIT"], config.kwargs["AHEAD"]
         if way in wanted:
             wanted.remove(way)
@@ -104,9 +106,9 @@ def best_cases() -> dict[str, Case]:
 def with_config(config: object, *arguments: torch.Tensor) -> torch.Tensor:
     """The best convolution with this configuration; twice, for it must leave its counters at zero."""
     search.CHOICES.clear()
-    best_kernels.conv2d_kernel.configs = [config]
-    best_kernels.conv2d(*arguments)
-    return best_kernels.conv2d(*arguments)
+    convolution.conv2d_kernel.configs = [config]
+    best.conv2d(*arguments)
+    return best.conv2d(*arguments)
 
 
 def failures() -> dict[str, str]:
@@ -121,7 +123,8 @@ def failures() -> dict[str, str]:
             except Exception as error:
                 found[f"{name}, {dtype}"] = f"{type(error).__name__}: {error}"
 
-    best_kernels._num_processors = lambda: 2
+    for module in (convolution, products):
+        module.num_processors = lambda: 2
 
     for name, case in best_cases().items():
         arguments = case.build(Maker(torch.float16))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fresh import figures
+from benchmarks.common.fresh import figures
+from benchmarks.common.report import table, write
+from benchmarks.common.spread import Spread, ratios
 from benchmarks.frontends import available, paths_of, report, too_slow
-from benchmarks.report import table, write
-from benchmarks.spread import Spread, ratios
 
 ROOT = Path(__file__).parents[2]
 

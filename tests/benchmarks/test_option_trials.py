@@ -16,10 +16,15 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from benchmarks import option_trials, trial_tasks  # noqa: E402
-from benchmarks.inputs import normal  # noqa: E402
-from benchmarks.option_trials import GROUPS, STEPS, TRIALS, Contender, Summary  # noqa: E402
-from benchmarks.trial_tasks import BY_NAME, TASKS, Data, Kernels, Step, Task  # noqa: E402
+from benchmarks.common.inputs import normal  # noqa: E402
+from benchmarks.common.measure import Timer  # noqa: E402
+from benchmarks.option_trials import __main__ as option_trials  # noqa: E402
+from benchmarks.option_trials import tasks as trial_tasks  # noqa: E402
+from benchmarks.option_trials import timing  # noqa: E402
+from benchmarks.option_trials.contenders import Contender, same_values  # noqa: E402
+from benchmarks.option_trials.tables import Summary  # noqa: E402
+from benchmarks.option_trials.tasks import BY_NAME, TASKS, Data, Kernels, Step, Task  # noqa: E402
+from benchmarks.option_trials.trials import GROUPS, SETTINGS, STEPS, TRIALS  # noqa: E402
 from ninetoothed.backends.base import Device  # noqa: E402
 from ninetoothed.backends.triton.planning import planner as planning  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import defaults  # noqa: E402
@@ -32,8 +37,6 @@ from tests.examples.maker import Maker  # noqa: E402
 from tests.tuning.machines import H200  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("it tries options itself")
-
-SETTINGS = option_trials.SETTINGS
 
 #: What a launch takes that nothing makes quicker, in milliseconds.
 MILLISECONDS = 1.0
@@ -91,7 +94,7 @@ class Machine:
         pass
 
 
-class Stopwatch(option_trials.Timer):
+class Stopwatch(Timer):
     """Asks the calls how long they take."""
 
     def __init__(self) -> None:
@@ -116,8 +119,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(trial_tasks, "num_turns", lambda _: 2)
     monkeypatch.setattr(option_trials, "Maker", lambda dtype, _: Maker(dtype))
-    monkeypatch.setattr(option_trials, "timers", lambda: dict.fromkeys(SETTINGS, Stopwatch()))
-    monkeypatch.setattr(option_trials, "captured", lambda calls: lambda: sum(c() for c in calls))
+    monkeypatch.setattr(timing, "timers", lambda: dict.fromkeys(SETTINGS, Stopwatch()))
+    monkeypatch.setattr(timing, "captured", lambda calls: lambda: sum(c() for c in calls))
     # Nothing is computed.
     monkeypatch.setattr(option_trials, "same_values", lambda *_: True)
     monkeypatch.setattr(
@@ -262,9 +265,9 @@ def test_contenders_compute_the_same_but_for_rounding() -> None:
         Contender("", [], {}, [each])
         for each in (values, values * (1 + 2**-10), -values, values * float("nan"))
     )
-    assert option_trials.same_values(one, other)
-    assert not option_trials.same_values(wrong, one)
-    assert not option_trials.same_values(unwritten, one)
+    assert same_values(one, other)
+    assert not same_values(wrong, one)
+    assert not same_values(unwritten, one)
 
 
 def test_the_mean_is_over_the_settings_and_the_worst_is_named() -> None:

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 triton = pytest.importorskip("triton", reason="needs Triton")
 
-from benchmarks import search  # noqa: E402
-from benchmarks.fresh import figures  # noqa: E402
+from benchmarks.common import search  # noqa: E402
+from benchmarks.common.fresh import figures  # noqa: E402
 
 
 class Kernel:
@@ -164,22 +164,24 @@ class Driver:
     def get_current_stream(self, device): return 0
 
 triton.runtime.driver.set_active(Driver())
-from benchmarks import best_kernels, search, triton_kernels
+from benchmarks.common import search
+from benchmarks.peers.best.products import described_kernel, with_descriptors
+from benchmarks.peers.idiomatic.elements import add_kernel
 search.start_compilers(1)
 halves = lambda *shape: torch.empty(shape, dtype=torch.float16)
-best = best_kernels.described_kernel
-best.configs, config = best.configs[:1], search._as_dict(best.configs[0])
+config = search._as_dict(described_kernel.configs[0])
+described_kernel.configs = described_kernel.configs[:1]
 with search.collected() as jobs:
-    triton_kernels.add_kernel.kernel[(1,)](halves(64), halves(64), halves(64), 64, BLOCK_SIZE=32)
-    search.CHOICES["best_kernels.described_kernel[batch=1, m=256, n=256, k=128, ADDS=False, "
+    add_kernel.kernel[(1,)](halves(64), halves(64), halves(64), 64, BLOCK_SIZE=32)
+    search.CHOICES["best.products.described_kernel[batch=1, m=256, n=256, k=128, ADDS=False, "
                    "torch.float16]"] = search.Choice(config)
-    best_kernels.with_descriptors(halves(1, 256, 128), halves(1, 128, 256))
+    with_descriptors(halves(1, 256, 128), halves(1, 128, 256))
 failures = search._compilers[-1].compile(jobs)
 search.stop_compilers()
 made = lambda: sorted(path.name for path in pathlib.Path(folder.name).rglob("*.cubin"))
 before = made()
 try:
-    triton_kernels.add_kernel.kernel[(1,)](halves(64), halves(64), halves(64), 64, BLOCK_SIZE=32)
+    add_kernel.kernel[(1,)](halves(64), halves(64), halves(64), 64, BLOCK_SIZE=32)
 except AttributeError:  # The stand-in cannot launch.
     pass
 print(json.dumps([failures, before, made() == before]))

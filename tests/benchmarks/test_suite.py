@@ -15,11 +15,11 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 from benchmarks import compile_growth, first_call, published, sweep, tasks  # noqa: E402
+from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
+from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
+from benchmarks.common.report import figure  # noqa: E402
 from benchmarks.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
-from benchmarks.inputs import BUILDERS, normal  # noqa: E402
-from benchmarks.measure import DoBench, Timer, num_turns  # noqa: E402
-from benchmarks.report import figure  # noqa: E402
-from benchmarks.triton_kernels import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
+from benchmarks.peers.idiomatic.configs import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -216,7 +216,7 @@ def test_results_can_be_read_back_for_their_configurations(tmp_path: Path) -> No
     path.write_text(json.dumps({"tasks": {"configurations": {"x": {"config": {"A": 1}}}}}))
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")
-    from benchmarks import search
+    from benchmarks.common import search
 
     assert tasks.main(["--tasks", "add", "--configs", str(path), "--processes", "1"]) == 1
     assert search.CHOICES.pop("x").config == {"A": 1}
@@ -246,7 +246,7 @@ def test_a_round_goes_there_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_do_bench_times_the_first_arguments_and_takes_nothing_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("benchmarks.measure.do_bench", lambda function, **_: function())
+    monkeypatch.setattr("benchmarks.common.measure.do_bench", lambda function, **_: function())
     timer = object.__new__(DoBench)
     timer.forget_kept()
     assert timer.milliseconds([lambda: 2.0, lambda: 3.0], 10) == 2.0

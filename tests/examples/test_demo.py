@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.fresh import figures
+from benchmarks.common.fresh import figures
 from examples.demo import __main__ as demo
 from examples.demo.side_by_side import GAP, side_by_side
 

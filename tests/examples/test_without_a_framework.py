@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.fresh import figures
+from benchmarks.common.fresh import figures
 
 _PROGRAM = """
 import importlib, json, pkgutil, sys

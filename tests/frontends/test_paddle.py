@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 import ninetoothed
-from benchmarks.fresh import figures
+from benchmarks.common.fresh import figures
 from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.backends.numpy.backend import NumpyBackend

@@ -29,7 +29,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.runtime.errors import OutOfResources
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from benchmarks.measure import Timer
+from benchmarks.common.measure import Timer
 
 #: So many of the quickest after the first look are timed again, longer and in turns.
 _FINALISTS = 16
@@ -251,7 +251,8 @@ class Tuned:
         self.kernel = self.fn = kernel
         self.configs, self._key = list(configs), key
         self.__doc__ = kernel.__doc__
-        self.__name__ = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__name__}"
+        module = kernel.__module__.removeprefix("benchmarks.").removeprefix("peers.")
+        self.__name__ = f"{module}.{kernel.__name__}"
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return functools.partial(self.run, grid)

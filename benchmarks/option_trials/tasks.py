@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.inputs import BUILDERS, ELEMENTS, Builder, normal
-from benchmarks.measure import num_turns
+from benchmarks.common.inputs import BUILDERS, ELEMENTS, Builder, normal
+from benchmarks.common.measure import num_turns
 from ninetoothed.launch.kernel import Kernel
 from tests.examples.maker import Maker
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.spread import Spread
+from benchmarks.common.spread import Spread
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,1 @@
+"""What the measurements have in common."""
