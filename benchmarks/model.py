@@ -50,6 +50,22 @@ def prompt(config: Config, requests: int, count: int, device: str) -> torch.Tens
     return torch.randint(config.vocab_size, (requests, count), generator=generator).to(device)
 
 
+def profile(function: Callable[[], None], times: int = 4) -> dict[str, dict[str, float]]:
+    """How often a call launches each kernel, and the microseconds of one launch on the device."""
+    from torch.profiler import ProfilerActivity
+
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as found:
+        seconds(function, times)
+    return {
+        entry.key: {
+            "launches": entry.count / times,
+            "microseconds": entry.self_device_time_total / entry.count,
+        }
+        for entry in found.key_averages()
+        if entry.self_device_time_total > 0
+    }
+
+
 class Benchmark:
     """The model and its contenders.
 
@@ -97,6 +113,8 @@ class Benchmark:
             read(text)
             step()
             found[name]["logits"] = logits().double().cpu()
+        if self.device == "cuda" and contenders.OURS in made:
+            found[contenders.OURS]["kernels"] = profile(made[contenders.OURS][1])
         reference = found[contenders.EAGER]["logits"] if contenders.EAGER in found else None
         for entry in found.values():
             own = entry.pop("logits")
@@ -120,6 +138,9 @@ class Benchmark:
         for name, read in made.items():
             found[name] = {"first": seconds(read, 1, text), "tokens_per_second": []}
             print(f"prefill, {name}: first {found[name]['first']:.1f} s", flush=True)
+        if self.device == "cuda" and contenders.OURS in made:
+            read = made[contenders.OURS]
+            found[contenders.OURS]["kernels"] = profile(lambda: read(text), 2)
         for _ in range(rounds):
             for name, read in made.items():
                 taken = seconds(read, 1, text)
@@ -153,6 +174,20 @@ def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
         spread = f"{statistics.median(its):.1f} ({min(its):.1f}–{max(its):.1f})"
         lines.append((name, spread, f"{ratio:.2f}", "" if apart is None else f"{apart:.3f}"))
     return lines
+
+
+def kernels(found: dict[str, dict[str, float]]) -> str:
+    """The kernels that take longest."""
+
+    def whole(entry: dict[str, float]) -> float:
+        return entry["launches"] * entry["microseconds"]
+
+    longest = sorted(found.items(), key=lambda item: -whole(item[1]))[:14]
+    lines = [
+        (name[:60], f"{e['launches']:.0f}", f"{e['microseconds']:.2f}", f"{whole(e):.0f}")
+        for name, e in longest
+    ]
+    return table(("kernel", "launches", "µs each", "µs in all"), lines)
 
 
 def parse() -> argparse.Namespace:
@@ -214,6 +249,9 @@ def main() -> None:
     header = ("contender", "tokens a second", "the first one's over it", "logits apart")
     for title, found in data.items():
         lines += ["", f"## {title}, context {options.context}", "", table(header, rows(found))]
+        for name, entry in found.items():
+            if "kernels" in entry:
+                lines += ["", f"Kernels of {name}:", "", kernels(entry["kernels"])]
     text = "\n".join(lines)
     print(text)
     write("model", here, text, data, options.output, f"model-{'-'.join(options.parts)}")

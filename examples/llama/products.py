@@ -111,13 +111,13 @@ few_tensors = (
 )
 
 
-def make_few(application):
+def make_few(application, num_warps=4):
     return ninetoothed.make(
         few_arrangement,
         application,
         few_tensors,
         kernel_name=f"{application.__name__}_product_of_few_rows",
-        num_warps=4,
+        num_warps=num_warps,
     )
 
 

@@ -1,0 +1,137 @@
+"""Products of one to four rows at an 8B Llama's shapes: tiles to choose from, cuBLAS, and a copy.
+
+Each is recorded as a graph of calls on different weights, so that none is found in the L2 cache, as in a
+model's step. The bandwidth is that of the weights alone; a copy's counts what it reads and what it writes.
+
+python -m benchmarks.few_rows [--rows 1 2] [--output FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.measure import environment
+from benchmarks.report import RESULTS, describe, table, write
+from examples.llama import products
+
+#: The application, and the weight's shape: (parts, n, k).
+SHAPES = {
+    "qkv": (products.plain, (1, 6144, 4096)),
+    "out": (products.added, (1, 4096, 4096)),
+    "gate, up": (products.gated, (2, 14336, 4096)),
+    "down": (products.added, (1, 4096, 14336)),
+    "head": (products.plain, (1, 128256, 4096)),
+}
+
+#: So many bytes of weights are used in turns, and so many calls make a graph.
+_BYTES, _CALLS = 1 << 30, 16
+
+#: Elements of sums for each thread, warps, and the columns of a tile.
+_TILES = tuple(itertools.product((32, 64), (2, 4, 8), (256, 512, 1024, 2048, 4096)))
+
+
+def milliseconds(functions: list[Callable[[], object]], replays: int = 12) -> float:
+    """The time of one call, of a graph of calls of these functions in turns."""
+    for function in functions[:1]:
+        function()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for function in itertools.islice(itertools.cycle(functions), _CALLS):
+            function()
+    graph.replay()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(replays):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / replays / _CALLS
+
+
+def tiles(rows: int, parts: int) -> Iterator[tuple[int, int, int]]:
+    """Rows and columns of a tile of weights, and warps, that give each thread a fair share."""
+    for elements, warps, columns in _TILES:
+        block = elements * 32 * warps // (rows * parts * columns)
+        if block >= 1 and block & (block - 1) == 0 and columns >= 256 * warps // 2:
+            yield block, columns, warps
+
+
+def measured(name: str, rows: int) -> dict[str, Any]:
+    """Milliseconds of each tile, and of cuBLAS."""
+    application, shape = SHAPES[name]
+    count = max(1, _BYTES // (2 * torch.Size(shape).numel()))
+    weights = [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(count)]
+    x = torch.randn(rows, shape[2], device="cuda", dtype=torch.bfloat16)
+    output = torch.zeros(rows, shape[1], device="cuda", dtype=torch.bfloat16)
+    scale = None if application is products.added else torch.ones_like(x[0])
+    found: dict[str, Any] = {
+        "cuBLAS": milliseconds([lambda w=w: x @ w.flatten(0, 1).T for w in weights])
+    }
+    kernels = {warps: products.make_few(application, warps) for warps in (2, 4, 8)}
+
+    def call(weight: torch.Tensor, block: int, columns: int, warps: int) -> None:
+        kernels[warps](
+            *(x, x[0] if scale is None else scale, weight, 1e-5, output, output),
+            scale is not None,
+            BLOCK_SIZE_N=block,
+            BLOCK_SIZE_K=columns,
+        )
+
+    for tile in tiles(rows, shape[0]):
+        functions = [lambda w=w, tile=tile: call(w, *tile) for w in weights]
+        found["{} × {}, {} warps".format(*tile)] = milliseconds(functions)
+    return found
+
+
+def copy() -> float:
+    """Bytes a second of a copy of 512 MiB."""
+    source = torch.zeros(1 << 28, dtype=torch.bfloat16, device="cuda")
+    target = torch.empty_like(source)
+    return 2 * 2 * source.numel() / milliseconds([lambda: target.copy_(source)]) * 1e3
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser("python -m benchmarks.few_rows", description=__doc__)
+    parser.add_argument("--rows", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    # Tiles are chosen here; of the rest the first choice is taken.
+    os.environ["NINETOOTHED_TUNE"] = "none"
+    data: dict[str, Any] = {"copy": copy()}
+    lines = []
+    for rows, name in itertools.product(options.rows, SHAPES):
+        data[f"{name}, {rows}"] = found = measured(name, rows)
+        size = 2 * torch.Size(SHAPES[name][1]).numel()
+        best = sorted((time, tile) for tile, time in found.items() if tile != "cuBLAS")
+        cells = [f"{size / found['cuBLAS'] / 1e9:.2f}"]
+        cells += [f"{size / time / 1e9:.2f} ({tile})" for time, tile in best[:4]]
+        lines.append((f"{name}, {rows}", *cells))
+        print(*lines[-1], sep="  ", flush=True)
+    here = environment()
+    header = ("product, rows", "cuBLAS", "best tile", "second", "third", "fourth")
+    text = "\n".join(
+        [
+            "# Products of few rows, terabytes of weights a second",
+            "",
+            describe(here),
+            "",
+            f"A copy: {data['copy'] / 1e12:.2f}.",
+            "",
+            table(header, lines),
+        ]
+    )
+    print(text)
+    write("few-rows", here, text, data, options.output)
+
+
+if __name__ == "__main__":
+    main()
