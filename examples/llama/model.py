@@ -17,7 +17,7 @@ from examples.llama.cache import Cache, paged_cache, static_cache
 from examples.llama.config import Config
 from examples.llama.parallel import ALONE, Group
 from examples.llama.weights import Layer, Weights
-from examples.more import embedding
+from examples.more.indices import embedding
 
 #: A program attends to so many keys at once, and a step has about so many programs for each request's keys.
 KEYS = 64

@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.examples.llama_cases import BOUNDS, CASES, check  # noqa: E402
-from tests.examples.llama_models import generated, logits_apart  # noqa: E402
+from tests.examples.llama.cases import BOUNDS, CASES, check  # noqa: E402
+from tests.examples.llama.models import generated, logits_apart  # noqa: E402
 
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)

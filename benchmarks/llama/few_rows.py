@@ -3,7 +3,7 @@
 Each is recorded as a graph of calls on different weights, so that none is found in the L2 cache, as in a
 model's step. The bandwidth is that of the weights alone; a copy's counts what it reads and what it writes.
 
-python -m benchmarks.few_rows [--rows 1 2] [--output FOLDER]
+python -m benchmarks.llama.few_rows [--rows 1 2] [--output FOLDER]
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.measure import environment
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.common.measure import environment
+from benchmarks.common.report import RESULTS, describe, table, write
 from examples.llama import products
 
 #: The application, and the weight's shape: (parts, n, k).
@@ -100,7 +100,7 @@ def copy() -> float:
 
 def main() -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser("python -m benchmarks.few_rows", description=__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks.llama.few_rows", description=__doc__)
     parser.add_argument("--rows", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """A Llama of 8B shape with random weights: tokens a second when decoding, prefill, and the paper's experiment.
 
-python -m benchmarks.model [--parts decode prefill paper] [--batches 1 2] [--outputs 128] [--output FOLDER]
+python -m benchmarks.llama [--parts decode prefill paper] [--batches 1 2] [--outputs 128] [--output FOLDER]
 
 *decode*: a step at some positions of context, the contenders in turns. *prefill*: a prompt of 2,048 tokens.
 *paper*: requests of 32 tokens, generating as many as `--outputs` says, one warm-up and three runs; PyTorch's
@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from benchmarks import model_contenders as contenders
-from benchmarks.report import RESULTS, describe, table, write
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.llama import contenders
 from examples.llama import in_pytorch
 from examples.llama.config import Config
 from examples.llama.weights import assembled, random_tensors
@@ -192,7 +192,7 @@ def kernels(found: dict[str, dict[str, float]]) -> str:
 
 def parse() -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser("python -m benchmarks.model", description=__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks.llama", description=__doc__)
     parser.add_argument("--parts", nargs="+", default=["decode", "prefill"])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--outputs", nargs="+", type=int, default=[128])
@@ -221,9 +221,9 @@ _WHO = {
 def environment() -> dict[str, str]:
     """The device's, or the CPU's where there is none."""
     if not torch.cuda.is_available():
-        from benchmarks.fresh import environment as here
+        from benchmarks.common.fresh import environment as here
     else:
-        from benchmarks.measure import environment as here
+        from benchmarks.common.measure import environment as here
     return here()
 
 

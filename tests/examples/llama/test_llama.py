@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.examples.llama_cases import CASES, check
-from tests.examples.llama_models import generated, logits_apart
+from tests.examples.llama.cases import CASES, check
+from tests.examples.llama.models import generated, logits_apart
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -43,7 +43,7 @@ def test_kernels_in_debug_mode(name, monkeypatch):
 def test_kernels_in_the_interpreter(variant):
     pytest.importorskip("triton", reason="needs Triton")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.examples.llama_interpreter", variant],
+        [sys.executable, "-m", "tests.examples.llama.interpreter", variant],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Who contends in `benchmarks.model`: each decodes requests of one length, a token at a time.
+"""Who contends in `benchmarks.llama`: each decodes requests of one length, a token at a time.
 
 A contender is made for some requests and reads a prompt; a step appends a token to each request. PyTorch's
 contenders and those whose modules are replaced share one model, on the same memory of the weights.
@@ -15,7 +15,8 @@ import torch
 import triton
 from torch import nn
 
-from benchmarks import triton_kernels
+from benchmarks.peers import idiomatic
+from benchmarks.peers.idiomatic.attention import sdpa_kernel
 from examples.llama import in_pytorch
 from examples.llama.config import Config
 from examples.llama.model import Session
@@ -102,11 +103,11 @@ def compiled(
 
 
 def with_triton(model: nn.Module) -> nn.Module:
-    """A copy of a model whose modules run the kernels of `benchmarks.triton_kernels`."""
+    """A copy of a model whose modules run the kernels of `benchmarks.peers.idiomatic`."""
     forwards = {
         "Linear": _linear,
         "LlamaRMSNorm": _rms_norm,
-        "SiLU": lambda self, x: triton_kernels.silu(x.flatten()).view(x.shape),
+        "SiLU": lambda self, x: idiomatic.silu(x.flatten()).view(x.shape),
         "LlamaAttention": _attend,
     }
     model = shared_copy(model)
@@ -132,12 +133,12 @@ def replaced(model: nn.Module) -> nn.Module:
 
 def _linear(self: Any, input: torch.Tensor) -> torch.Tensor:
     rows = input.reshape(-1, input.shape[-1])
-    return triton_kernels.mm(rows, self.weight.T).view(*input.shape[:-1], -1)
+    return idiomatic.mm(rows, self.weight.T).view(*input.shape[:-1], -1)
 
 
 def _rms_norm(self: Any, input: torch.Tensor) -> torch.Tensor:
     rows = input.reshape(-1, input.shape[-1])
-    return triton_kernels.rms_norm(rows, self.variance_epsilon).view(input.shape) * self.weight
+    return idiomatic.rms_norm(rows, self.variance_epsilon).view(input.shape) * self.weight
 
 
 def _attend(
@@ -152,7 +153,7 @@ def _attend(
         project(hidden_states).view(shape) for project in (self.q_proj, self.k_proj, self.v_proj)
     )
     cos, sin = (table[0, :, : self.head_dim // 2] for table in position_embeddings)
-    query, key = (triton_kernels.rope(x, sin, cos, interleaved=False) for x in (query, key))
+    query, key = (idiomatic.rope(x, sin, cos, interleaved=False) for x in (query, key))
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))
     key, value = past_key_values.update(key, value, self.layer_idx)
     attended = _triton_sdpa(query, key, value, query.shape[2] > 1, self.scaling)
@@ -164,7 +165,7 @@ def _triton_sdpa(query: Any, key: Any, value: Any, is_causal: bool, scale: float
     (batch, heads, queries, size), rows = query.shape, 64 if query.shape[2] > 16 else 16
     output = torch.empty_like(query)
     grid = (triton.cdiv(queries, rows), batch * heads)
-    triton_kernels.sdpa_kernel.fn[grid](
+    sdpa_kernel.kernel[grid](
         *(query, key, value, output, scale),
         *(n for x in (query, key, value, output) for n in x.stride()[:3]),
         *(heads, queries, key.shape[2]),

@@ -1,4 +1,4 @@
-"""Runs the kernels of `examples.llama` in Triton's interpreter: ``python -m tests.examples.llama_interpreter``.
+"""Runs the kernels of `examples.llama` in Triton's interpreter: ``python -m tests.examples.llama.interpreter``.
 
 ``TRITON_INTERPRET`` must be set before Triton is imported, which PyTorch does not do by itself.
 """
@@ -12,7 +12,7 @@ import torch
 
 from ninetoothed import plugins
 from tests.examples.interpreter import Interpreter
-from tests.examples.llama_cases import CASES, check
+from tests.examples.llama.cases import CASES, check
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""A Llama: what a step takes, and its products."""
