@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ninetoothed.language.derivatives import RULES, Rule
+
 Kind = Literal[
     "element-wise",  # each element of the result is of those at its place
     "reduction",  # along a dimension, or all
@@ -97,6 +99,8 @@ class Operation:
             function under ``triton.jit``.
         numpy: what it is in NumPy where the backend has nothing by its name: of arrays in their
             common type where it is element-wise, else of the backend's values.
+        derivative: its derivative rule (`ninetoothed.language.derivatives`), where it is element-wise
+            and has one.
     """
 
     kind: Kind
@@ -115,6 +119,7 @@ class Operation:
     is_compiled_only: bool = False
     triton: Any = None
     numpy: Callable[..., Any] | None = None
+    derivative: Rule | None = None
 
     @property
     def is_elementwise(self) -> bool:
@@ -368,7 +373,7 @@ def find(name: str) -> Operation | None:
     row = TABLE.get(name)
     if row is not None:
         if row.name != name:
-            row = TABLE[name] = replace(row, name=name)
+            row = TABLE[name] = replace(row, name=name, derivative=RULES.get(name))
         return row
     plain = without_alias(name)
     if plain != name:

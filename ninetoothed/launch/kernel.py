@@ -269,6 +269,34 @@ class Kernel:
             lambda fitting: compiler.compile(fitting, call, target, *choices)
         )
 
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
+    def backward(
+        self,
+        wrt: Sequence[str] | None = None,
+        constants: Mapping[str, Any] | None = None,
+        kernel_name: str | None = None,
+    ) -> Kernel:
+        """The kernel that computes the gradients of inputs from those of the outputs.
+
+        It is a kernel like any other. Its parameters are, in this order: the inputs whose values or
+        sizes it needs, as they are called here; ``<output>_gradient`` for each output; an output itself
+        where its strides or offsets are needed; ``<input>_gradient``, stored to, for each of ``wrt``.
+
+        Args:
+            wrt: the inputs; by default every tensor that is only read and may hold floats.
+            constants: values of constexpr parameters, where they decide what the kernel does.
+            kernel_name: by default this kernel's with ``_backward``.
+
+        Raises:
+            ArgumentError: there is no such input, or no output depends on it.
+            ApplicationError: a part of the application has no derivative.
+        """
+        from ninetoothed.derivatives.derive import derive, differentiable
+
+        definition = self.specializations.fixed(constants or {})
+        found = derive(definition, wrt or differentiable(definition), kernel_name)
+        return Kernel(found.specializations, self.caller, self.output_dir)
+
     def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, with defaults.
 

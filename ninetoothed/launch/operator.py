@@ -20,9 +20,10 @@ def op(
     name: str,
     kernel: Kernel,
     outputs: Mapping[str, Any],
-    backward: Callable[..., Any] | None = None,
+    backward: Callable[..., Any] | str | None = None,
     saved: Sequence[str] = (),
     constants: Mapping[str, Any] | None = None,
+    wrt: Sequence[str] | None = None,
 ) -> Operator:
     """An operator of a kernel: a function that takes the inputs and returns new outputs.
 
@@ -34,9 +35,12 @@ def op(
             tensor that the kernel stores to and that is not listed is changed in place.
         backward: given the gradients of the outputs, then the values of `saved`, gives the gradients
             of the tensors among the inputs in order, None where there is none; the gradient itself
-            where there is one tensor.
+            where there is one tensor. ``"derive"`` derives it from the kernel, and what it is made of
+            has derivatives too.
         saved: names of inputs and outputs that ``backward`` needs.
         constants: values of constexpr symbols and parameters, by name, that calls then do not give.
+        wrt: with ``backward="derive"``, the inputs that have gradients; by default all that an output
+            depends on.
 
     Returns:
         a function of the inputs, in the kernel's order or by name, then of the constexpr symbols. It
@@ -44,8 +48,24 @@ def op(
 
     Raises:
         ArgumentError: a name or an output is not as it must be.
+        ApplicationError: the kernel has no derived backward; the error says which line is why.
     """
     fixed = kernel.specializations.fixed(constants or {})
+    if backward == "derive":
+        from ninetoothed.launch.derived import with_backward
+
+        if saved:
+            raise ArgumentError(
+                f"operator {name!r}: `saved` is for a `backward` of yours; what a derived one needs is "
+                "saved for it"
+            )
+        plain = define_operator(name, fixed, outputs, None, (), constants)
+        return Operator(kernel, with_backward(plain, Operator, wrt))
+    if isinstance(backward, str) or wrt is not None:
+        raise ArgumentError(
+            f'operator {name!r}: `backward` is a function, "derive" or None, not {backward!r}; `wrt` '
+            'goes with "derive"'
+        )
     definition = define_operator(name, fixed, outputs, backward, saved, constants)
     return Operator(kernel, definition)
 

@@ -1,0 +1,16 @@
+"""Backward kernels, derived from forward ones: reverse mode over the Program.
+
+The adjoint of a load is a store that accumulates, of a store a load, with the same accesses; so the
+forward arrangement is used again, and the masks come with it. What comes out is an application in the
+language and its arrangement, a kernel like any other.
+
+- ``tape``: the steps of a program that depend on the inputs to be derived by, in order
+- ``shapes``: the shapes of values, as far as a derivative needs them
+- ``values``, ``record``: from a Program to a tape; expressions, then statements
+- ``rules``: what an operation's gradient gives its operands
+- ``reverse``: from a tape to the statements that compute gradients
+- ``accesses``: which programs share an input's elements
+- ``arranging``: the gradients' tensors, arranged as those that they are gradients of
+- ``text``: statements as an application's source
+- ``derive``: all of it
+"""

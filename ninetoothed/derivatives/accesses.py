@@ -1,0 +1,148 @@
+"""Which programs share an input's elements, by what its arrangement's operations say."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from ninetoothed.program.nodes import Store, SymbolValue
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.tensors import metaops
+from ninetoothed.tensors.access import positions, steps
+from ninetoothed.tensors.arrange import Arrangement
+from ninetoothed.tensors.metaops import Indices
+
+
+class SharedError(Exception):
+    """Why an input's elements are shared in a way that is not known to be summed."""
+
+
+def shared(arrangement: Arrangement, parameter: Any) -> tuple[int, ...]:
+    """The dimensions of the grid whose programs have the same elements of an input.
+
+    Programs that differ in others, selections and lanes have different elements.
+
+    Raises:
+        SharedError: elements are shared in another way.
+    """
+    tensor = parameter.tensor
+    if tensor.source.jagged_dim is not None:
+        raise SharedError("sequences of different lengths are packed in it")
+    levels = tensor.levels
+    access = arrangement.accesses[parameter.name]
+    inner = [positions(f"level_{depth}", level.shape) for depth, level in enumerate(levels[1:])]
+    found = [access.placed, *inner]
+    dropped: list[Symbol] = []
+    result: Indices = tuple(found[0])
+    for operation, taken, operands in steps(tensor, found):
+        _check(operation, taken)
+        if isinstance(operation, metaops.Expand):
+            each = zip(taken[0], operation.expanded)
+            dropped += [position for position, expanded in each if expanded]
+        result = operands[0]
+    present = {leaf for index in result for leaf in as_symbol(index).leaves()}
+    absent: set[Symbol] = set()
+    for position in dropped:
+        only = {leaf: 0 for leaf in position.leaves() if leaf.leaf.extent == 1}
+        leaves = set(as_symbol(simplify(position.substitute(only))).leaves())
+        if leaves & present:
+            raise SharedError("several programs have the same elements, and not by a dimension")
+        absent |= {leaf for leaf in leaves if leaf.leaf.role == "index"}
+    programs = set(arrangement.programs)
+    if absent - programs:
+        raise SharedError("a tile has the same elements several times")
+    return tuple(dim for dim, p in enumerate(arrangement.programs) if p in absent)
+
+
+def _check(operation: metaops.MetaOperation, taken: Sequence[Indices]) -> None:
+    if not isinstance(operation, metaops.Tile):
+        return
+    outer, inner = taken
+    for dim, (tile, stride, step) in enumerate(
+        zip(operation.tile_shape, operation.strides, operation.dilation)
+    ):
+        if operation.whole[dim] or _most(outer[dim]) == 0 or _most(inner[dim]) == 0:
+            continue
+        # Tiles beside each other, or one between the elements of another.
+        if _is_at_least(stride, as_symbol(step) * (as_symbol(tile) - 1) + 1):
+            continue
+        most = _most(outer[dim])
+        if most is not None and _is_at_least(step, as_symbol(stride) * most + 1):
+            continue
+        raise SharedError("its windows overlap")
+
+
+def _is_at_least(one: Any, other: Any) -> bool:
+    return interval(difference(one, other))[0] >= 0
+
+
+def _most(position: Symbol) -> int | None:
+    """The largest value of a position; None where there is none."""
+    found = interval(simplify(position))[1]
+    return None if found == float("inf") else int(found)
+
+
+def is_covered(parameter: Any, arrangement: Arrangement) -> bool:
+    """Whether tiles have every element of an input."""
+    tensor = parameter.tensor
+    access = arrangement.accesses[parameter.name]
+    inner = [positions(f"level_{d}", level.shape) for d, level in enumerate(tensor.levels[1:])]
+    return all(_covers(op, taken) for op, taken, _ in steps(tensor, [access.placed, *inner]))
+
+
+def are_selected(parameter: Any, gradient: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether statements store to every tile of a gradient, in all middle levels."""
+    sizes = [size for level in parameter.middle_levels for size in level]
+    fixed: set[tuple[Any, ...]] = set()
+    pending: list[tuple[ast.stmt, dict[str, ast.expr]]] = [(each, {}) for each in body]
+    while pending:
+        statement, rounds = pending.pop()
+        if isinstance(statement, ast.For):
+            inner = {**rounds, getattr(statement.target, "id", ""): statement.iter}
+            pending += [(each, inner) for each in statement.body]
+        elif isinstance(statement, Store) and statement.tile.parameter == gradient:
+            indices = [
+                index.value if isinstance(index, ast.Constant) else _is_every(index, size, rounds)
+                for index, size in zip(statement.tile.indices, sizes)
+            ]
+            if all(index is True for index in indices):
+                return True
+            fixed.add(tuple(indices))
+    if not all(isinstance(size, int) for size in sizes):
+        return False
+    return set(itertools.product(*(range(int(size)) for size in sizes))) <= fixed
+
+
+def _is_every(index: ast.expr, size: Any, rounds: dict[str, ast.expr]) -> bool:
+    """Whether an index is the number of a loop's round, of which there are ``size``."""
+    iterable = rounds.get(getattr(index, "id", ""))
+    if not isinstance(iterable, ast.Call) or len(iterable.args) != 1:
+        return False
+    (count,) = iterable.args
+    if isinstance(count, SymbolValue):
+        return difference(count.symbol, size) == 0
+    return isinstance(count, ast.Constant) and count.value == size
+
+
+def _covers(operation: metaops.MetaOperation, taken: Sequence[Indices]) -> bool:
+    if isinstance(operation, metaops.Index):
+        # A part is taken of each dimension that is there.
+        return all(
+            entry[0] == "new" or (entry[0] == "slice" and entry[3] == size)
+            for entry, size in zip(operation.entries, operation.input)
+        )
+    if not isinstance(operation, metaops.Tile):
+        return True
+    for dim, whole in enumerate(operation.whole):
+        tile, stride, step = (
+            values[dim] for values in (operation.tile_shape, operation.strides, operation.dilation)
+        )
+        is_beside = stride == tile and step == 1
+        is_between = stride == 1 and _most(taken[0][dim]) == (step - 1 if step != 1 else None)
+        if not whole and (operation.floor_mode or not (is_beside or is_between)):
+            return False
+    return True

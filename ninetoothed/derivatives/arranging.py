@@ -1,0 +1,75 @@
+"""The tensors of gradients, arranged as those that they are gradients of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.tensors.level import owner_of, rebuilt
+from ninetoothed.tensors.tensor import Tensor
+
+#: What stands for a size in a backward kernel.
+Sizes = Mapping[Symbol, Expression]
+
+
+def like(source: Tensor) -> Tensor:
+    """A new tensor, declared as another one."""
+    entries: list[Any] = []
+    options: list[Any] = []
+    for size in source.shape:
+        is_own = isinstance(size, Symbol) and owner_of(size) is source
+        entries.append(None if is_own else size)
+        options.append(_declared(size) if is_own else None)
+    return Tensor(
+        shape=tuple(entries), dtype=source.dtype, shape_options=tuple(options), other=source.other
+    )
+
+
+def _declared(size: Any) -> dict[str, Any]:
+    """The keywords that a size was declared with."""
+    leaf = size.leaf
+    return {
+        key: getattr(leaf, key)
+        for key in ("constexpr", "lower_bound", "upper_bound", "power_of_two")
+        if getattr(leaf, key)
+    }
+
+
+def sizes_of(one: Tensor, other: Tensor) -> dict[Symbol, Expression]:
+    """What stands for the sizes of one tensor where only the other, like it, is there."""
+    pairs = zip(one.shape, other.shape)
+    return {as_symbol(a): b for a, b in pairs if isinstance(a, Symbol) and owner_of(a) is one}
+
+
+def arranged_as(tensor: Tensor, source: Tensor, sizes: Sizes) -> Tensor:
+    """A source in the arrangement of a tensor, with other sizes in it."""
+
+    def replaced(expression: Expression) -> Expression:
+        return expression.substitute(sizes) if isinstance(expression, Symbol) else expression
+
+    if source is tensor.source and not uses(tensor, sizes):
+        return tensor
+    return rebuilt(tensor, replaced, source)
+
+
+def uses(tensor: Tensor, symbols: Any) -> bool:
+    """Whether an arrangement is made of any of these symbols."""
+    return any(symbol in symbols for symbol in symbols_of(tensor))
+
+
+def symbols_of(tensor: Tensor) -> set[Symbol]:
+    """What an arrangement is made of."""
+    found: set[Symbol] = set()
+    pending: list[Any] = list(tensor.levels)
+    while pending:
+        level = pending.pop()
+        found |= {leaf for size in level.shape for leaf in as_symbol(size).leaves()}
+        if level.origin is not None:
+            operation = level.origin.operation
+            shapes = itertools.chain.from_iterable(operation.operand)
+            found |= {leaf for size in shapes for leaf in as_symbol(size).leaves()}
+            found |= set(operation.symbols())
+            pending += level.origin.operands
+    return found

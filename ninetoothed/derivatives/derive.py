@@ -1,0 +1,275 @@
+"""A kernel's backward kernel, without a device."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed.derivatives.accesses import SharedError, are_selected, is_covered, shared
+from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbols_of
+from ninetoothed.derivatives.record import Recorder
+from ninetoothed.derivatives.reverse import Reverse
+from ninetoothed.derivatives.tape import refused
+from ninetoothed.derivatives.text import function_of
+from ninetoothed.errors import ArgumentError, Location, near
+from ninetoothed.kernels.definition import Definition, Specializations, define
+from ninetoothed.program.effects import names_read
+from ninetoothed.program.nodes import Store, SymbolValue, walk
+from ninetoothed.program.written import written
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.tensors.arrange import Parameter, pair
+from ninetoothed.tensors.level import owner_of
+from ninetoothed.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A backward kernel.
+
+    Attributes:
+        specializations: the kernel.
+        gradients: its parameters that are gradients of outputs, by the names of these.
+        made: its parameters that are the gradients of inputs, by the names of these.
+        covered: the inputs of which every element's gradient is stored.
+    """
+
+    specializations: Specializations
+    gradients: dict[str, str]
+    made: dict[str, str]
+    covered: frozenset[str]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the kernel's parameters."""
+        return tuple(p.name for p in self.specializations.declaration.call_parameters)
+
+
+def differentiable(definition: Definition) -> tuple[str, ...]:
+    """The tensors that a kernel only reads, and that may hold floats."""
+    stored = written(definition.program)
+    return tuple(
+        p.name
+        for p in definition.tensor_parameters
+        if p.name not in stored and (p.dtype is None or p.dtype.is_floating())
+    )
+
+
+def dependent(definition: Definition, wrt: Sequence[str]) -> tuple[str, ...]:
+    """Those of a kernel's inputs that an output depends on, so that they have a gradient.
+
+    Raises:
+        ApplicationError: a part of the program has no derivative.
+    """
+    if not wrt:
+        return ()
+    _, _, made, stores = _Deriving(definition, tuple(wrt), None).derived()
+    return tuple(each for each in wrt if stores[made[each]])
+
+
+def derive(
+    definition: Definition,
+    wrt: Sequence[str],
+    name: str | None = None,
+    beside: Sequence[str] = (),
+) -> Derived:
+    """The kernel that computes the gradients of some of a kernel's inputs.
+
+    Args:
+        wrt: the names of these inputs.
+        name: of the kernel.
+        beside: inputs that are to be parameters of it, needed or not.
+
+    Raises:
+        ArgumentError: one of them is no input.
+        ApplicationError: a part of the program has no derivative.
+    """
+    return _Deriving(definition, tuple(wrt), name, beside).run()
+
+
+class _Deriving:
+    def __init__(
+        self,
+        definition: Definition,
+        wrt: tuple[str, ...],
+        name: str | None,
+        beside: Sequence[str] = (),
+    ) -> None:
+        self.definition = definition
+        self.beside = beside
+        self.program = definition.program
+        self.wrt = wrt
+        self.name = name or f"{definition.name}_backward"
+        self.parameters = {p.name: p for p in definition.tensor_parameters}
+        stored = written(self.program)
+        self.outputs = tuple(each for each in self.parameters if each in stored)
+        _check_inputs(definition, wrt, self.outputs)
+        self.names = {*definition.names.values(), *dir(builtins), "ntl", self.name}
+        self.names |= {p.name for p in definition.parameters}
+
+    def run(self) -> Derived:
+        body, gradients, made, stores = self.derived()
+        for each, gradient in made.items():
+            if not stores[gradient]:
+                raise ArgumentError(
+                    f"no output of kernel `{self.definition.name}` changes where `{each}` does by a "
+                    "little, so there is no gradient of it"
+                )
+            self.check_access(each)
+        return self.assembled(body, gradients, made)
+
+    def derived(
+        self,
+    ) -> tuple[list[ast.stmt], dict[str, str], dict[str, str], dict[str, list[Store]]]:
+        """The statements, the names of the gradients by what they are of, and their stores."""
+        recorder = Recorder(self.program, self.wrt, self.outputs, self.names)
+        gradients = {each: recorder.fresh(f"{each}_gradient") for each in self.outputs}
+        made = {each: recorder.fresh(f"{each}_gradient") for each in self.wrt}
+        recorder.run()
+        body = Reverse(recorder, {**gradients, **made}).run()
+        stores: dict[str, list[Store]] = {gradient: [] for gradient in made.values()}
+        for node in (node for statement in body for node in walk(statement)):
+            if isinstance(node, Store):
+                stores[node.tile.parameter].append(node)
+        return body, gradients, made, stores
+
+    def check_access(self, name: str) -> None:
+        try:
+            dims = shared(self.definition.arrangement, self.parameters[name])
+        except SharedError as error:
+            raise self.refused_access(name, str(error)) from None
+        grid = self.definition.grid
+        if any(grid[dim] != 1 for dim in dims):
+            raise self.refused_access(name, "several programs have the same elements")
+
+    def refused_access(self, name: str, why: str) -> Exception:
+        code = self.definition.application.__code__
+        error = refused(f"of `{name}`, {why}.", ast.Pass())
+        location = Location(code.co_filename, code.co_firstlineno)
+        return type(error)(error.message, location)
+
+    def assembled(
+        self, body: list[ast.stmt], gradients: dict[str, str], made: dict[str, str]
+    ) -> Derived:
+        """The kernel: what it is given, in the forward kernel's order, then what it stores to."""
+        sources = {new: like(self.parameters[old].source) for old, new in made.items()}
+        sources |= {new: like(self.parameters[old].source) for old, new in gradients.items()}
+        used = {
+            node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
+        }
+        kept = self.kept(body, {**gradients, **made}, {*used, *self.beside})
+        sizes: dict[Symbol, Expression] = {}
+        for old, new in {**gradients, **made}.items():
+            if old not in kept:
+                sizes |= sizes_of(self.parameters[old].source, sources[new])
+        arranged: dict[str, Any] = {}
+        names = {name for each in body for name in names_read(each)}
+        for parameter in self.definition.parameters:
+            if parameter.name in kept and parameter.name not in self.outputs:
+                arranged[parameter.name] = self.arranged(parameter, parameter.source, sizes)
+            elif parameter.kind != "tensor" and parameter.name in names:
+                is_known = parameter.kind == "constant"
+                arranged[parameter.name] = parameter.value if is_known else parameter.tensor
+        for old, new in gradients.items():
+            if new in kept:
+                arranged[new] = self.arranged(self.parameters[old], sources[new], sizes)
+        for old in self.outputs:
+            if old in kept:
+                arranged[old] = self.arranged(
+                    self.parameters[old], self.parameters[old].source, sizes
+                )
+        for old, new in made.items():
+            arranged[new] = self.arranged(self.parameters[old], sources[new], sizes)
+        for each in body:
+            for node in walk(each):
+                if isinstance(node, SymbolValue):
+                    node.symbol = as_symbol(node.symbol).substitute(sizes)
+        specializations = self.defined(body, arranged, sources)
+        given = {old: new for old, new in gradients.items() if new in arranged}
+        arrangement = self.definition.arrangement
+        covered = frozenset(
+            old
+            for old, new in made.items()
+            if is_covered(self.parameters[old], arrangement)
+            and are_selected(self.parameters[old], new, body)
+        )
+        return Derived(specializations, given, made, covered)
+
+    def arranged(self, parameter: Parameter, source: Tensor, sizes: dict[Any, Any]) -> Tensor:
+        """A source, arranged as a parameter is, with its own sizes in the place of that one's."""
+        assert parameter.tensor is not None
+        own = {} if source is parameter.source else sizes_of(parameter.source, source)
+        return arranged_as(parameter.tensor, source, {**sizes, **own})
+
+    def kept(self, body: list[ast.stmt], new: dict[str, str], used: set[str]) -> set[str]:
+        """The tensors that are needed: those that are used, and those whose sizes are."""
+        kept = {each for each in self.parameters if each in used}
+        kept |= {each for each in new.values() if each in used}
+        of_new = {name: old for old, name in new.items()}
+        read: set[Symbol] = set()
+        for node in (node for statement in body for node in walk(statement)):
+            if isinstance(node, SymbolValue):
+                read |= set(as_symbol(node.symbol).leaves())
+        while True:
+            symbols = set(read)
+            for each in kept:
+                tensor = self.parameters[of_new.get(each, each)].tensor
+                assert tensor is not None
+                symbols |= symbols_of(tensor)
+            owners = {id(owner_of(symbol)) for symbol in symbols}
+            more = set()
+            for name, parameter in self.parameters.items():
+                if id(parameter.source) in owners and name not in kept:
+                    more.add(new.get(name, name))
+            if more <= kept:
+                return kept
+            kept |= more
+
+    def defined(
+        self, body: list[ast.stmt], arranged: dict[str, Any], sources: dict[str, Tensor]
+    ) -> Specializations:
+        definition = self.definition
+        symbols = dict(definition.names)
+        for name, source in sources.items():
+            for dim, size in enumerate(source.shape):
+                symbols.setdefault(as_symbol(size), f"{name}_size_{dim}")
+        levels = {
+            name: [level.ndim for level in value.levels[1:-1]]
+            for name, value in arranged.items()
+            if isinstance(value, Tensor)
+        }
+        function = function_of(
+            self.name,
+            list(arranged),
+            body,
+            levels,
+            symbols,
+            definition.application.__module__,
+            f"The gradients of `{definition.name}`, derived.",
+        )
+        named = {s: text for s, text in definition.names.items() if s.leaf.role == "symbol"}
+        return define(
+            pair(list(arranged.values()), function),
+            function,
+            self.name,
+            named,
+            definition.num_warps,
+            definition.num_stages,
+            definition.max_num_configs,
+        )
+
+
+def _check_inputs(definition: Definition, wrt: Sequence[str], outputs: Sequence[str]) -> None:
+    known = [p.name for p in definition.tensor_parameters if p.name not in outputs]
+    for name in wrt:
+        if name not in known:
+            raise ArgumentError(
+                f"kernel `{definition.name}` has no input {name!r} to derive by.{near(name, known)}"
+            )
+    if not wrt or len({*wrt}) != len(wrt):
+        raise ArgumentError(
+            f"a backward is derived by one input of kernel `{definition.name}` or several, each named "
+            f"once, not by {tuple(wrt)!r}; its inputs are {', '.join(known)}"
+        )

@@ -1,0 +1,281 @@
+"""From a Program to a tape; what has no derivative is refused where it stands.
+
+Variables have one value each on the tape: what a program assigns again gets another name. A loop's
+rounds must not depend on each other, but for sums that nothing in the loop reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from ninetoothed.derivatives import rules
+from ninetoothed.derivatives.tape import (
+    Loop,
+    Operand,
+    Plain,
+    Step,
+    Summand,
+    Written,
+    dump,
+    name,
+    refused,
+)
+from ninetoothed.derivatives.values import Values, rule_name
+from ninetoothed.program.effects import (
+    is_atomic,
+    names_assigned,
+    names_read,
+    statements_of,
+    targets_of,
+    writes_memory,
+)
+from ninetoothed.program.nodes import SourceStore, Store, TileRef, clone, walk
+from ninetoothed.program.program import Program
+
+
+class Recorder(Values):
+    """Walks a Program's statements in order."""
+
+    def __init__(
+        self, program: Program, wrt: Collection[str], outputs: Collection[str], names: set[str]
+    ) -> None:
+        super().__init__(program, wrt, outputs, names)
+        self._program = program
+        self._sums: dict[str, str] = {}
+        self._stored: dict[str, list[str]] = {}
+
+    def run(self) -> None:
+        """Records the whole program.
+
+        Raises:
+            ApplicationError: a part of it has no derivative.
+        """
+        for statement in self._program.body:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            self.assign(node)
+        elif isinstance(node, ast.AugAssign):
+            target = self.at(name(getattr(node.target, "id", "")), node)
+            value = self.at(ast.BinOp(left=target, op=node.op, right=clone(node.value)), node)
+            self.bind(node.target.id, value)  # type: ignore[union-attr]
+        elif isinstance(node, Store):
+            self.store(node)
+        elif isinstance(node, ast.For):
+            self.loop(node)
+        elif isinstance(node, ast.Expr):
+            self.expression_statement(node)
+        elif isinstance(node, SourceStore):
+            raise refused(
+                f"elements of `{node.parameter}` are stored to that the program chooses.", node
+            )
+        elif isinstance(node, ast.If):
+            raise refused(
+                "what runs depends on a condition that is known when the kernel runs. Give constants "
+                "that decide it, or choose with `ntl.where`.",
+                node,
+            )
+        elif isinstance(node, ast.While):
+            raise refused("how often a `while` runs is known when it has run.", node)
+        elif not isinstance(node, ast.Pass):
+            raise refused("this statement has no derivative.", node)
+
+    def expression_statement(self, node: ast.Expr) -> None:
+        for child in walk(node):
+            if isinstance(child, ast.Call) and is_atomic(rule_name(child)):
+                raise refused("an atomic operation changes memory.", node)
+        if writes_memory(node):
+            raise refused("this changes memory.", node)
+
+    def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+        targets = list(targets_of(node))
+        if node.value is None:
+            return
+        if len(targets) == 1 and not isinstance(getattr(node, "targets", [0])[0], ast.Tuple):
+            self.bind(targets[0].id, node.value)
+        elif isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(targets):
+            values = [self.value(each) for each in node.value.elts]
+            for target, value in zip(targets, values):
+                self._current[target.id] = self.named(value, target.id)
+        else:
+            if self.depends(node.value):
+                raise refused("an operation of several results has no derivative.", node)
+            fresh = [self.fresh(target.id) for target in targets]
+            whole = self.fresh("results")
+            self.add(Plain(whole, self.renamed(node.value)))
+            for place, (target, own) in enumerate(zip(targets, fresh)):
+                part = ast.Subscript(name(whole), ast.Constant(place), ast.Load())
+                self.add(Plain(own, part))
+                self.shapes.known[own] = None
+                self._current[target.id] = own
+
+    def bind(self, target: str, node: ast.expr) -> None:
+        """``target = node``, under a name of its own."""
+        self._current[target] = self.named(self.value(node, target), target)
+
+    def store(self, node: Store) -> None:
+        parameter = node.tile.parameter
+        self.check_place(node.tile, node)
+        operand = self.value(node.value)
+        tile = self.renamed(node.tile)
+        key = "".join(map(dump, tile.indices))
+        known = self._stored.setdefault(parameter, [])
+        if known and not (_is_fixed(tile) and all(key != other for other in known)):
+            raise refused(f"`{parameter}` is stored to more than once.", node)
+        known.append(key)
+        dims = tuple(self.parameters[parameter].tile_shape)
+        self.add(Written(tile, operand, dims))
+
+    def check_place(self, tile: TileRef, node: ast.AST) -> None:
+        if type(tile) is not TileRef:
+            raise refused("elements of a tile are stored to.", node)
+        if tile.parameter in self.wrt:
+            raise refused(f"`{tile.parameter}` is changed in place.", node)
+
+    def loop(self, node: ast.For) -> None:
+        assert isinstance(node.target, ast.Name)
+        sums = [target for target in self.sums_of(node) if target not in self._sums]
+        if self.depends(node.iter):
+            raise refused("how often a loop runs depends on the inputs.", node)
+        before = dict(self._current)
+        for target in sums:
+            if target not in self._current:
+                raise refused(f"`{target}` is summed from nothing.", node)
+            self._current[target] = self.started(target, self._current_of(target, node))
+        iterable = self.renamed(node.iter)
+        variable = self.fresh(node.target.id)
+        loop = Loop(variable, iterable)
+        self._blocks.append(loop.body)
+        self._reads.append({})
+        self.depths[variable] = len(self._blocks) - 1
+        self.shapes.known[variable] = ()
+        self._current[node.target.id] = variable
+        self._sums |= {target: self._current_of(target, node) for target in sums}
+        for statement in node.body:
+            self.round(statement)
+        self._blocks.pop()
+        self._reads.pop()
+        self._sums = {t: own for t, own in self._sums.items() if t not in sums}
+        self.add(loop)
+        after = {target: self._current[target] for target in sums}
+        # What else a round leaves behind is the last round's.
+        lost = names_assigned([node]) - {*sums, *self._sums}
+        self._current = {**before, **after, **dict.fromkeys(lost)}
+
+    def round(self, node: ast.stmt) -> None:
+        """A statement of a loop's body."""
+        target = next(iter(targets_of(node)), None)
+        if target is None or target.id not in self._sums or isinstance(node, ast.For):
+            self.statement(node)
+            return
+        value, is_negative = summand(node, target.id)
+        own = self._sums[target.id]
+        operand = self.value(value)
+        dims = self.shapes.known.get(own)
+        if operand.name is not None:
+            if dims is None:
+                raise refused(f"the shape of `{target.id}` is not known.", node)
+            self.dims[own] = dims
+        self.add(Summand(own, operand, is_negative, dims or ()))
+
+    def started(self, target: str, before: str) -> str:
+        """A variable of its own for a sum, that begins with another's value."""
+        own = self.fresh(target)
+        self.shapes.known[own] = self.shapes.known.get(before)
+        if before not in self.dims:
+            self.add(Plain(own, name(before)))
+        else:
+            dims = self.dims[own] = self.dims[before]
+            start = Operand(name(before), dims, before)
+            self.add(Step(own, name(before), (start,), rules.same, dims, ast.Pass()))
+        return own
+
+    def sums_of(self, node: ast.For) -> list[str]:
+        """The variables that a loop only adds to.
+
+        Raises:
+            ApplicationError: its rounds depend on each other otherwise.
+        """
+        if node.orelse:
+            raise refused("a loop has an `else`.", node)
+        assigned: dict[str, list[ast.stmt]] = {}
+        for statement in node.body:
+            for inner in statements_of(statement):
+                for made in targets_of(inner):
+                    assigned.setdefault(made.id, []).append(inner)  # type: ignore[arg-type]
+        found = []
+        for target, statements in assigned.items():
+            added = [summand(each, target) for each in statements if is_sum(each, target)]
+            if len(added) == len(statements) and not any(
+                target in names_read(value) for value, _ in added
+            ):
+                others = [
+                    part
+                    for statement in node.body
+                    for part in statements_of(statement)
+                    if part not in statements
+                ]
+                if not any(target in _read_by(part) for part in others):
+                    found.append(target)
+                    continue
+            first = self._first_use(node.body, target)
+            if first is not None:
+                raise refused(
+                    f"`{target}` is carried from one round of the loop to the next, and is no sum.",
+                    first,
+                )
+        return found
+
+    def _first_use(self, body: list[ast.stmt], target: str) -> ast.AST | None:
+        """The statement that reads a variable before the round assigns it."""
+        for statement in body:
+            if target in _read_by(statement):
+                return statement
+            if isinstance(statement, ast.For | ast.If | ast.While):
+                inner = self._first_use([*statement.body, *statement.orelse], target)
+                if inner is not None:
+                    return inner
+            elif any(each.id == target for each in targets_of(statement)):
+                return None
+        return None
+
+
+def is_sum(node: ast.AST, target: str) -> bool:
+    """Whether a statement only adds to a variable."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Add | ast.Sub)
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
+        return False
+    value = node.value
+    is_left = isinstance(value.left, ast.Name) and value.left.id == target
+    is_right = isinstance(value.right, ast.Name) and value.right.id == target
+    return (is_left and isinstance(value.op, ast.Add | ast.Sub)) or (
+        is_right and isinstance(value.op, ast.Add)
+    )
+
+
+def summand(node: ast.AST, target: str) -> tuple[ast.expr, bool]:
+    """What such a statement adds, and whether it is taken away."""
+    if isinstance(node, ast.AugAssign):
+        return node.value, isinstance(node.op, ast.Sub)
+    assert isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp)
+    value = node.value
+    is_left = isinstance(value.left, ast.Name) and value.left.id == target
+    return (value.right if is_left else value.left), isinstance(value.op, ast.Sub)
+
+
+def _read_by(statement: ast.AST) -> set[str]:
+    """The variables that a statement itself reads, not those within it."""
+    if isinstance(statement, ast.AugAssign):
+        return names_read(statement.value) | {getattr(statement.target, "id", "")}
+    if isinstance(statement, ast.For):
+        return names_read(statement.iter)
+    if isinstance(statement, ast.If | ast.While):
+        return names_read(statement.test)
+    return names_read(statement)
+
+
+def _is_fixed(tile: TileRef) -> bool:
+    return bool(tile.indices) and all(isinstance(i, ast.Constant) for i in tile.indices)

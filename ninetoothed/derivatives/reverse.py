@@ -1,0 +1,282 @@
+"""From a tape to the statements that compute gradients: what is needed again, then the steps backwards.
+
+What a loop's rounds compute is computed again in the rounds of the loop backwards, so that nothing but
+sums outlasts a round.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from ninetoothed.derivatives import rules
+from ninetoothed.derivatives.record import Recorder
+from ninetoothed.derivatives.tape import (
+    Gradient,
+    Item,
+    Loop,
+    Operand,
+    Plain,
+    Read,
+    Step,
+    Summand,
+    Written,
+    dump,
+    name,
+    refused,
+)
+from ninetoothed.program.effects import names_read, targets_of
+from ninetoothed.program.nodes import ElementType, Load, Store, TileRef, clone
+
+
+class Reverse:
+    """Writes the statements of a backward program.
+
+    Args:
+        recorder: the tape.
+        gradients: the names of the gradients' tensors, by what they are gradients of.
+    """
+
+    def __init__(self, recorder: Recorder, gradients: dict[str, str]) -> None:
+        self._recorder = recorder
+        self._gradients = gradients
+        self._blocks: list[list[ast.stmt]] = [[]]
+        self._found: dict[str, list[Gradient]] = {}
+        self._summed: dict[str, str] = {}
+        self._loops: list[Loop] = []
+        self._stored: dict[str, dict[tuple[str, ...], Loop | None]] = {}
+
+    def run(self) -> list[ast.stmt]:
+        """The statements; what no gradient needs is not among them."""
+        items = self._recorder.items
+        self._forward(items, ())
+        self._backward(items, 0)
+        return needed(self._blocks[0])
+
+    # What is computed again.
+
+    def _forward(self, items: Sequence[Item], outer: Sequence[str]) -> None:
+        """The steps as they were, but for stores and for sums of loops further out."""
+        for item in items:
+            if isinstance(item, Plain | Step):
+                self._assign(item.target, clone(item.expression))
+            elif isinstance(item, Read):
+                self._assign(item.target, Load(tile=clone(item.tile)))
+            elif isinstance(item, Summand):
+                if item.target not in outer:
+                    op: ast.operator = ast.Sub() if item.is_negative else ast.Add()
+                    target = ast.Name(id=item.target, ctx=ast.Store())
+                    self._emit(ast.AugAssign(target, op, item.operand.copied))
+            elif isinstance(item, Loop):
+                self._blocks.append([])
+                self._forward(item.body, outer)
+                self._close(item)
+
+    # Backwards.
+
+    def _backward(self, items: Sequence[Item], depth: int) -> None:
+        for item in reversed(items):
+            if isinstance(item, Written):
+                self._written(item, depth)
+            elif isinstance(item, Step):
+                gradient = self._taken(item.target)
+                if gradient is not None:
+                    for place, part in item.rule(item, gradient):
+                        self._give(item.operands[place], part, depth)
+            elif isinstance(item, Read):
+                gradient = self._taken(item.target)
+                if gradient is not None:
+                    self._store(item, gradient)
+            elif isinstance(item, Summand):
+                self._summand(item, depth)
+            elif isinstance(item, Loop):
+                outside = _sums_outside(item)
+                for target in outside:
+                    # Named here, since what follows the loop reads it too.
+                    self._taken(target)
+                self._blocks.append([])
+                self._loops.append(item)
+                self._forward(item.body, outside)
+                self._backward(item.body, depth + 1)
+                self._loops.pop()
+                self._close(item)
+
+    def _written(self, item: Written, depth: int) -> None:
+        if item.operand.name is None:
+            return
+        parameter = self._gradients[item.tile.parameter]
+        tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
+        loaded = self._named(Load(tile=tile), f"{parameter}_tile")
+        # Sums of gradients are made in float32 at least.
+        text = "g if t is float64 else cast(g, float32)"
+        widened = rules.template(text, g=loaded, t=ElementType(parameter=parameter))
+        gradient = Gradient(self._named(widened, "gradient"), item.dims, True)
+        narrowed = rules.narrowed(gradient, item.operand.expression, item.dims, item.operand)
+        self._give(item.operand, narrowed, depth)
+
+    def _summand(self, item: Summand, depth: int) -> None:
+        found = self._found.get(item.target)
+        if item.operand.name is None or not found:
+            return
+        gradient = self._sum_of(item.target)
+        if item.is_negative:
+            value = rules.template("-g", g=gradient.expression)
+            gradient = Gradient(value, gradient.dims, gradient.is_exact)
+        part = rules.narrowed(gradient, name(item.target), item.dims, item.operand)
+        self._give(item.operand, part, depth)
+
+    def _give(self, operand: Operand, part: Gradient, depth: int) -> None:
+        """Adds a part of a value's gradient to what was found."""
+        value = operand.name
+        if value is None:
+            return
+        own_depth = self._recorder.depths[value]
+        if own_depth == depth:
+            self._found.setdefault(value, []).append(part)
+            return
+        total = self._summed.get(value)
+        if total is None:
+            total = self._summed[value] = self._recorder.fresh(f"{value}_gradient")
+            dims = self._recorder.dims[value]
+            block = self._blocks[own_depth]
+            block.append(_assignment(total, self._zeros(value, dims)))
+            self._found.setdefault(value, []).append(Gradient(name(total), dims, False))
+        target = ast.Name(id=total, ctx=ast.Store())
+        self._emit(ast.AugAssign(target, ast.Add(), part.expression))
+
+    def _zeros(self, value: str, dims: Sequence[object]) -> ast.expr:
+        """Where a sum over rounds begins: in the shape of a value."""
+        text = "zeros(v.shape, dtype=float64 if t is float64 else float32)"
+        if not dims:
+            text = "full((), 0.0, dtype=float64 if t is float64 else float32)"
+        first = next(iter(self._gradients.values()))
+        return rules.template(text, v=name(value), t=ElementType(parameter=first))
+
+    def _taken(self, value: str) -> Gradient | None:
+        """A value's whole gradient, under a name; None where nothing depends on the value."""
+        return self._sum_of(value) if self._found.get(value) else None
+
+    def _sum_of(self, value: str) -> Gradient:
+        parts = self._found[value]
+        total = parts[0]
+        for part in parts[1:]:
+            expression = ast.BinOp(total.expression, ast.Add(), part.expression)
+            dims = total.dims if len(total.dims) >= len(part.dims) else part.dims
+            if len(total.dims) == len(part.dims):
+                dims = tuple(m if n == 1 else n for n, m in zip(total.dims, part.dims))
+            total = Gradient(expression, dims, total.is_exact or part.is_exact)
+        if not isinstance(total.expression, ast.Name):
+            named = self._named(total.expression, f"{value}_gradient")
+            total = Gradient(named, total.dims, total.is_exact)
+        self._found[value] = [total]
+        return total
+
+    def _store(self, item: Read, gradient: Gradient) -> None:
+        """Stores a gradient, or adds it to what an earlier loop over the same tiles stored."""
+        parameter = self._gradients[item.tile.parameter]
+        tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
+        value = gradient.copied
+        form = self._form(tile)
+        stored = self._stored.setdefault(parameter, {})
+        current = self._loops[-1] if self._loops else None
+        if form in stored and "other" not in form and stored[form] is not current:
+            value = ast.BinOp(Load(tile=clone(tile)), ast.Add(), value)
+        elif form in stored or (stored and not _are_apart(form, stored)):
+            raise refused(
+                f"tiles of `{item.tile.parameter}` are read in several ways, which may be the same "
+                "tiles.",
+                item.node,
+            )
+        stored[form] = current
+        self._emit(Store(tile=tile, value=value))
+
+    def _form(self, tile: TileRef) -> tuple[str, ...]:
+        """How a tile is selected: by a number, by a loop's round, or otherwise."""
+        found = []
+        rounds = {loop.variable: dump(loop.iterable) for loop in self._loops}
+        for index in tile.indices:
+            if isinstance(index, ast.Constant):
+                found.append(str(index.value))
+            else:
+                found.append(rounds.get(getattr(index, "id", ""), "other"))
+        return tuple(found)
+
+    # Statements.
+
+    def _named(self, expression: ast.expr, wish: str) -> ast.expr:
+        own = self._recorder.fresh(wish)
+        self._assign(own, expression)
+        return name(own)
+
+    def _assign(self, target: str, expression: ast.expr) -> None:
+        self._emit(_assignment(target, expression))
+
+    def _emit(self, statement: ast.stmt) -> None:
+        self._blocks[-1].append(statement)
+
+    def _close(self, loop: Loop) -> None:
+        body = self._blocks.pop()
+        target = ast.Name(id=loop.variable, ctx=ast.Store())
+        self._emit(ast.For(target=target, iter=clone(loop.iterable), body=body, orelse=[]))
+
+
+def _assignment(target: str, expression: ast.expr) -> ast.Assign:
+    return ast.Assign(targets=[ast.Name(id=target, ctx=ast.Store())], value=expression)
+
+
+def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool:
+    """Whether a tile selected by numbers is none of others."""
+    return all(
+        any(a.isdigit() and b.isdigit() and a != b for a, b in zip(form, other)) for other in others
+    )
+
+
+def _sums_outside(loop: Loop) -> list[str]:
+    """The sums of a loop, and of those within it, that begin outside of it."""
+    made: set[str] = set()
+    summed: list[str] = []
+
+    def look(items: Sequence[Item]) -> None:
+        for item in items:
+            if isinstance(item, Plain | Step | Read):
+                made.add(item.target)
+            elif isinstance(item, Summand):
+                summed.append(item.target)
+            elif isinstance(item, Loop):
+                look(item.body)
+
+    look(loop.body)
+    return [target for target in summed if target not in made]
+
+
+def needed(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:
+    """Statements without those that compute what nothing reads."""
+    return _needed(body, set(after))[0]
+
+
+def _needed(body: list[ast.stmt], live: set[str]) -> tuple[list[ast.stmt], set[str]]:
+    """What is left of statements, and the names that they read from before."""
+    kept: list[ast.stmt] = []
+    live = set(live)
+    for statement in reversed(body):
+        if isinstance(statement, ast.For):
+            inside, growing = set(live), True
+            while growing:
+                rest, before = _needed(statement.body, inside)
+                growing = not before <= inside
+                inside |= before
+            if not rest:
+                continue
+            variable = {target.id for target in targets_of(statement)}
+            live |= (before - variable) | names_read(statement.iter)
+            kept.append(ast.For(statement.target, statement.iter, rest, []))
+            continue
+        if isinstance(statement, ast.Assign | ast.AugAssign):
+            targets = {target.id for target in targets_of(statement)}
+            if not targets & live:
+                continue
+            if isinstance(statement, ast.Assign):
+                live -= targets
+        live |= names_read(statement)
+        kept.append(statement)
+    return kept[::-1], live

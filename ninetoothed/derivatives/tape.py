@@ -1,0 +1,153 @@
+"""A tape: what a program computes, in order, and what of it depends on the inputs to be derived by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.errors import ApplicationError
+from ninetoothed.program.nodes import TileRef, clone, location
+from ninetoothed.symbols.expr import Expression
+
+#: The sizes of a value's dimensions, not widened; a text where it is no integer expression.
+Dims = tuple[Expression | str, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value as a step takes it.
+
+    Attributes:
+        expression: what computes it, or its name.
+        dims: its shape; None where that is not known.
+        name: of the value on the tape, None where it does not depend on the inputs.
+    """
+
+    expression: ast.expr
+    dims: Dims | None
+    name: str | None = None
+
+    @property
+    def copied(self) -> ast.expr:
+        return clone(self.expression)
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A gradient of a value, or a part of one.
+
+    Attributes:
+        expression: what computes it.
+        dims: its shape, which broadcasts to that of the value.
+        is_exact: whether it is 0, or does not exist, wherever the value does not exist.
+    """
+
+    expression: ast.expr
+    dims: Dims
+    is_exact: bool
+
+    @property
+    def copied(self) -> ast.expr:
+        return clone(self.expression)
+
+
+#: Gives each operand, by its place, its part of the gradient.
+Rule = Callable[["Step", Gradient], Iterator[tuple[int, Gradient]]]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """``target = expression``, which does not depend on the inputs."""
+
+    target: str
+    expression: ast.expr
+
+
+@dataclass(frozen=True)
+class Step:
+    """``target = expression``, of operands some of which depend on the inputs.
+
+    Attributes:
+        node: where it stands in the user's source.
+    """
+
+    target: str
+    expression: ast.expr
+    operands: tuple[Operand, ...]
+    rule: Rule
+    dims: Dims
+    node: ast.AST
+
+    @property
+    def result(self) -> ast.expr:
+        return name(self.target)
+
+
+@dataclass(frozen=True)
+class Read:
+    """``target = tile``, of an input to be derived by."""
+
+    target: str
+    tile: TileRef
+    dims: Dims
+    node: ast.AST
+
+
+@dataclass(frozen=True)
+class Summand:
+    """``target += operand`` in a loop, or ``-=``; nothing else in it reads the target."""
+
+    target: str
+    operand: Operand
+    is_negative: bool
+    dims: Dims
+
+
+@dataclass(frozen=True)
+class Written:
+    """A store to an output."""
+
+    tile: TileRef
+    operand: Operand
+    dims: Dims
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Rounds that do not depend on each other, but for what they sum."""
+
+    variable: str
+    iterable: ast.expr
+    body: list[Item] = field(default_factory=list)
+
+
+Item = Plain | Step | Read | Summand | Written | Loop
+
+
+def name(text: str) -> ast.Name:
+    return ast.Name(id=text, ctx=ast.Load())
+
+
+def refused(problem: str, node: ast.AST) -> ApplicationError:
+    """The error that a program has no derived backward."""
+    return ApplicationError(
+        f"No backward is derived: {problem} Write the backward kernel by hand, and give it to "
+        "`ninetoothed.op` as its `backward`.",
+        location(node) if hasattr(node, "lineno") else None,
+    )
+
+
+def dump(node: Any) -> str:
+    """What tells whether two expressions are the same."""
+    parts = [type(node).__name__]
+    for key in getattr(node, "_fields", ()):
+        value = getattr(node, key, None)
+        if isinstance(value, ast.AST):
+            parts.append(dump(value))
+        elif isinstance(value, list):
+            parts.append(f"[{', '.join(map(dump, value))}]")
+        elif key not in ("ctx", "kind", "type_comment"):
+            parts.append(repr(value) if not hasattr(value, "op") else f"{id(value)}")
+    return f"({' '.join(parts)})" if isinstance(node, ast.AST) else repr(node)

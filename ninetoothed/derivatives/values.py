@@ -1,0 +1,312 @@
+"""Values on a tape: each expression's steps, where it depends on the inputs to be derived by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from typing import Any
+
+from ninetoothed.derivatives import rules
+from ninetoothed.derivatives.shapes import Shapes, argument, arguments_of, is_axis
+from ninetoothed.derivatives.tape import (
+    Dims,
+    Item,
+    Operand,
+    Plain,
+    Read,
+    Rule,
+    Step,
+    dump,
+    name,
+    refused,
+)
+from ninetoothed.language import derivatives
+from ninetoothed.language.dtypes import DType
+from ninetoothed.program.effects import has_effect, names_read, operation_of
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ExternRef,
+    LanguageRef,
+    Load,
+    Offsets,
+    SourceLoad,
+    SymbolValue,
+    TileRef,
+    clone,
+    walk,
+)
+from ninetoothed.program.program import Program
+
+_LEAVES = (ast.Name, ast.Constant, SymbolValue, DTypeRef)
+
+
+class Values:
+    """A tape, and what expressions put on it.
+
+    Attributes:
+        items: the tape.
+        wrt: the inputs to be derived by.
+        outputs: the tensors that are stored to.
+        dims: the shapes of the tape's values that depend on the inputs.
+        depths: within how many loops each variable is made.
+        names: every name that is taken.
+    """
+
+    def __init__(
+        self, program: Program, wrt: Collection[str], outputs: Collection[str], names: set[str]
+    ) -> None:
+        self.items: list[Item] = []
+        self.wrt, self.outputs = wrt, outputs
+        self.names = names
+        self.parameters: dict[str, Any] = {p.name: p for p in program.parameters}
+        self.shapes = Shapes(self.parameters)
+        self.dims: dict[str, Dims] = {}
+        self.depths: dict[str, int] = {}
+        self._current: dict[str, str | None] = {}
+        self._blocks: list[list[Item]] = [self.items]
+        self._reads: list[dict[str, Operand]] = [{}]
+
+    # Expressions.
+
+    def value(self, node: ast.expr, wish: str = "value") -> Operand:
+        """A value; the steps that make it, where it depends on the inputs, are recorded."""
+        if not self.depends(node):
+            expression = self.renamed(node)
+            if any(isinstance(child, ExternRef) for child in walk(node)):
+                raise refused("a function that is not the language's has no derivative.", node)
+            if has_effect(node):
+                raise refused("this changes memory.", node)
+            return Operand(expression, self.shapes.of(expression))
+        if isinstance(node, Load):
+            return self.read(node)
+        if isinstance(node, ast.Name):
+            own = self._current_of(node.id, node)
+            return Operand(name(own), self.dims[own], own)
+        if isinstance(node, ast.BinOp | ast.UnaryOp):
+            return self.operator(node, wish)
+        if isinstance(node, ast.IfExp):
+            return self.choice(node, wish)
+        if isinstance(node, ast.Subscript):
+            return self.subscript(node, wish)
+        if isinstance(node, ast.Attribute) and node.attr == "T":
+            called = self.at(ast.Call(LanguageRef(name="trans"), [node.value], []), node)
+            return self.value(called, wish)
+        if isinstance(node, ast.Call):
+            return self.call(node, wish)
+        if isinstance(node, SourceLoad):
+            raise refused(
+                f"elements of `{node.parameter}` are chosen by position: several programs may choose "
+                "one, and its gradient would be added to atomically.",
+                node,
+            )
+        raise refused(f"`{type(node).__name__}` has no derivative.", node)
+
+    def read(self, node: Load) -> Operand:
+        tile = self.renamed(node.tile)
+        if type(tile) is not TileRef:
+            raise refused("elements of a tile are read that the program chooses.", node)
+        for index in tile.indices:
+            if any(isinstance(child, Load | SourceLoad) for child in walk(index)):
+                raise refused(
+                    f"which tile of `{tile.parameter}` is read is a value that was loaded: several "
+                    "programs may read one, and its gradient would be added to atomically.",
+                    node,
+                )
+        key = dump(tile)
+        used = [self.depths.get(each, 0) for index in tile.indices for each in names_read(index)]
+        depth = max(used, default=0)
+        known = self._reads[depth].get(key)
+        if known is None:
+            own = self.fresh(f"{tile.parameter}_tile")
+            dims = tuple(self.parameters[tile.parameter].tile_shape)
+            self.dims[own] = self.shapes.known[own] = dims
+            self.depths[own] = depth
+            self._blocks[depth].append(Read(own, tile, dims, node))
+            known = self._reads[depth][key] = Operand(name(own), dims, own)
+        return known
+
+    def operator(self, node: ast.BinOp | ast.UnaryOp, wish: str) -> Operand:
+        row = rules.OPERATORS.get(type(node.op))
+        if row is None:
+            if isinstance(node.op, ast.UAdd):
+                return self.value(node.operand, wish)  # type: ignore[union-attr]
+            if isinstance(node.op, ast.FloorDiv):
+                return Operand(self.renamed(node), self.shapes.of(self.renamed(node)))
+            raise refused(f"`{_symbol(node.op)}` has no derivative.", node)
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        operands = [self.operand(part) for part in parts]
+        if isinstance(node, ast.UnaryOp):
+            made: ast.expr = ast.UnaryOp(node.op, operands[0].copied)
+        else:
+            made = ast.BinOp(operands[0].copied, node.op, operands[1].copied)
+        rule = rules.elementwise(derivatives.RULES[row])
+        return self.step(made, operands, rule, node, wish)
+
+    def choice(self, node: ast.IfExp, wish: str) -> Operand:
+        body, orelse = self.operand(node.body), self.operand(node.orelse)
+        test = self.renamed(node.test)
+        made = ast.IfExp(test, body.copied, orelse.copied)
+        rule = rules.same if _is_cast_of(node) else rules.choice(test)
+        return self.step(made, [body, orelse], rule, node, wish)
+
+    def subscript(self, node: ast.Subscript, wish: str) -> Operand:
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not all(map(is_axis, entries)):
+            raise refused("elements of a tile are chosen by position.", node)
+        operand = self.operand(node.value)
+        axes = tuple(axis for axis, entry in enumerate(entries) if isinstance(entry, ast.Constant))
+        made = ast.Subscript(operand.copied, self.renamed(node.slice), ast.Load())
+        return self.step(made, [operand], rules.without_axes(axes), node, wish)
+
+    def call(self, node: ast.Call, wish: str) -> Operand:
+        operation = operation_of(node)
+        if operation is not None and (rules.has_no_slope(operation) or _is_to_integers(node)):
+            expression = self.renamed(node)
+            return Operand(expression, self.shapes.of(expression))
+        try:
+            rule = rules.rule_of(node)
+        except ValueError:
+            raise refused("an argument of it is known only when the kernel runs.", node) from None
+        shown = ast.unparse(node.func) if operation is None else f"ntl.{operation.name}"
+        if operation is None or rule is None:
+            raise refused(f"`{shown}` has no derivative.", node)
+        arguments = [self.operand(each) for each in arguments_of(node)]
+        named = []
+        for keyword in node.keywords:
+            place = _PLACES.get(keyword.arg or "")
+            if self.depends(keyword.value):
+                if place != len(arguments):
+                    raise refused(f"`{keyword.arg}` of `{shown}` depends on an input.", node)
+                arguments.append(self.operand(keyword.value))
+            else:
+                named.append(ast.keyword(keyword.arg, self.renamed(keyword.value)))
+        made = ast.Call(
+            LanguageRef(name=operation.name if operation.name != "to" else "cast"),
+            [each.copied for each in arguments],
+            named,
+        )
+        if operation.name in ("max", "min") and argument(node, 2, "return_indices") is not None:
+            raise refused(f"`{shown}` with `return_indices` has no derivative.", node)
+        return self.step(made, arguments, rule, node, wish)
+
+    def operand(self, node: ast.expr) -> Operand:
+        """A value under a name, where it is more than one."""
+        found = self.value(node)
+        if found.name is None and not isinstance(found.expression, _LEAVES) and found.dims != ():
+            wish = "value"
+            if isinstance(found.expression, Load):
+                wish = f"{found.expression.tile.parameter}_tile"
+            return Operand(name(self.named(found, wish)), found.dims)
+        return found
+
+    def step(
+        self, made: ast.expr, operands: list[Operand], rule: Rule, node: ast.AST, wish: str
+    ) -> Operand:
+        dims = self.shapes.of(made)
+        unknown = any(operand.name is not None and operand.dims is None for operand in operands)
+        if dims is None or unknown:
+            raise refused("the shape of this value is not known.", node)
+        own = self.fresh(wish)
+        self.dims[own] = self.shapes.known[own] = dims
+        self.add(Step(own, made, tuple(operands), rule, dims, node))
+        return Operand(name(own), dims, own)
+
+    # Names.
+
+    def depends(self, node: ast.AST) -> bool:
+        """Whether a value may change where an input to be derived by does by a little."""
+        if isinstance(node, Load):
+            if node.tile.parameter in self.outputs:
+                raise refused(f"`{node.tile.parameter}` is read after it was stored to.", node)
+            return node.tile.parameter in self.wrt
+        if isinstance(node, ast.Name):
+            return self._current_of(node.id, node) in self.dims
+        if isinstance(node, ast.Compare | ast.BoolOp | Offsets):
+            return False
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr != "T":
+            return False
+        if isinstance(node, SourceLoad):
+            if node.parameter in self.outputs:
+                raise refused(f"`{node.parameter}` is read after it was stored to.", node)
+            return node.parameter in self.wrt
+        return any(self.depends(child) for child in ast.iter_child_nodes(node))
+
+    def renamed(self, node: Any) -> Any:
+        """A copy with the tape's names for variables."""
+        copy = clone(node)
+        for child in walk(copy):
+            if isinstance(child, ast.Name):
+                child.id = self._current_of(child.id, child)
+        return copy
+
+    def _current_of(self, variable: str, node: ast.AST) -> str:
+        found = self._current.get(variable, variable)
+        if found is None:
+            raise refused(f"what the last round of a loop leaves in `{variable}` is used.", node)
+        return found
+
+    def fresh(self, wish: str) -> str:
+        number, own = 1, wish
+        while own in self.names:
+            own, number = f"{wish}_{number}", number + 1
+        self.names.add(own)
+        self.depths[own] = len(self._blocks) - 1
+        return own
+
+    def add(self, item: Item) -> None:
+        self._blocks[-1].append(item)
+
+    def at(self, node: Any, origin: ast.AST) -> Any:
+        node.lineno, node.col_offset = (
+            getattr(origin, "lineno", 1),
+            getattr(origin, "col_offset", 0),
+        )
+        node.file = getattr(origin, "file", None)
+        return node
+
+    def named(self, value: Operand, wish: str) -> str:
+        """The variable that has a value."""
+        if isinstance(value.expression, ast.Name) and value.expression.id in self.depths:
+            return value.expression.id
+        own = self.fresh(wish)
+        self.shapes.known[own] = value.dims
+        self.add(Plain(own, value.expression))
+        return own
+
+
+#: Arguments that may be given by name where they stand last.
+_PLACES = {"acc": 2}
+
+
+def rule_name(call: ast.Call) -> str:
+    operation = operation_of(call)
+    return "" if operation is None else operation.name
+
+
+def _is_cast_of(node: ast.IfExp) -> bool:
+    """Whether a choice is between a value and itself in another element type."""
+
+    def plain(part: ast.expr) -> ast.expr:
+        while isinstance(part, ast.Call) and rule_name(part) in ("cast", "to"):
+            part = arguments_of(part)[0]
+        return part
+
+    return dump(plain(node.body)) == dump(plain(node.orelse))
+
+
+def _is_to_integers(node: ast.Call) -> bool:
+    """Whether a call makes integers or truth values of a value."""
+    if rule_name(node) not in ("cast", "to"):
+        return False
+    wanted = argument(node, 1, "dtype")
+    if isinstance(wanted, LanguageRef):
+        return "int" in wanted.name
+    dtype = wanted.dtype if isinstance(wanted, DTypeRef) else None
+    return isinstance(dtype, DType) and dtype.kind != "float"
+
+
+def _symbol(op: ast.AST) -> str:
+    plain = ast.BinOp(name("a"), op, name("b")) if isinstance(op, ast.operator) else None
+    return type(op).__name__ if plain is None else ast.unparse(plain)

@@ -1,0 +1,166 @@
+"""The backward of an operator, derived: operators of backward kernels, and what of the forward they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ninetoothed import threads
+from ninetoothed.derivatives.derive import Derived, dependent, derive, differentiable
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
+from ninetoothed.launch.kernel import Kernel
+
+#: Makes an operator of a kernel.
+Making = Callable[[Kernel, OperatorDefinition], Callable[..., Any]]
+
+
+def with_backward(
+    operator: OperatorDefinition, making: Making, wrt: Sequence[str] | None = None
+) -> OperatorDefinition:
+    """An operator with its backward, and what that needs saved.
+
+    Args:
+        making: how operators of backward kernels are made.
+        wrt: the inputs that have gradients; by default all that an output depends on.
+
+    Raises:
+        ArgumentError: there is no such input, or the operator changes one in place.
+        ApplicationError: a part of the application has no derivative.
+    """
+    _check_outputs(operator)
+    found = _Backward(operator, making, wrt)
+    return replace(operator, backward=found.run, saved=found.saved)
+
+
+def _later(operator: OperatorDefinition, making: Making) -> OperatorDefinition:
+    """The same, derived when it is first asked for: whoever derives once seldom derives twice."""
+    saved = _names(operator)
+    count = len(operator.outputs)
+    lock = threads.lock()
+    made: list[_Backward] = []
+
+    def backward(*values: Any) -> Any:
+        with lock:
+            if not made:
+                made.append(_Backward(operator, making, None))
+        by_name = dict(zip(saved, values[count:]))
+        return made[0].run(*values[:count], *(by_name[each] for each in made[0].saved))
+
+    return replace(operator, backward=backward, saved=saved)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """An operator that computes some of the gradients.
+
+    Attributes:
+        arguments: for each of its inputs the name of what the forward operator has, and whether its
+            gradient is meant.
+        made: the inputs of the forward operator that it gives the gradients of.
+    """
+
+    operator: Callable[..., Any]
+    arguments: tuple[tuple[str, bool], ...]
+    made: tuple[str, ...]
+
+    def run(self, gradients: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
+        found = self.operator(
+            *(
+                gradients[name] if is_gradient else saved[name]
+                for name, is_gradient in self.arguments
+            )
+        )
+        return dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
+
+
+class _Backward:
+    """The gradients of an operator's inputs.
+
+    Attributes:
+        saved: the names of what it needs of the forward operator.
+    """
+
+    def __init__(
+        self, operator: OperatorDefinition, making: Making, wrt: Sequence[str] | None
+    ) -> None:
+        self._operator, self._making = operator, making
+        kernel = operator.kernel
+        if wrt is None:
+            wrt = dependent(kernel, differentiable(kernel))
+        self._parts = [self._part(tuple(wrt))] if wrt else []
+        needed = {
+            name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
+        }
+        self.saved = tuple(name for name in _names(operator) if name in needed)
+        self._outputs = [entry.name for entry in operator.outputs]
+
+    def run(self, *values: Any) -> Any:
+        """The gradients, as `op` has a ``backward`` give them."""
+        count = len(self._outputs)
+        gradients = dict(zip(self._outputs, values[:count]))
+        saved = dict(zip(self.saved, values[count:]))
+        found: dict[str, Any] = {}
+        for part in self._parts:
+            found |= part.run(gradients, saved)
+        return tuple(found.get(entry.name) for entry in self._operator.tensors)
+
+    def _part(self, wrt: tuple[str, ...]) -> _Part:
+        operator = self._operator
+        name = f"{operator.name}_backward"
+        kernel_name = f"{operator.kernel.name}_backward"
+        derived = derive(operator.kernel, wrt, kernel_name)
+        beside = [each for each in wrt if self._shape_of(each, derived) is None]
+        if beside:
+            derived = derive(operator.kernel, wrt, kernel_name, beside)
+        for each in wrt:
+            if each not in derived.covered:
+                raise ArgumentError(
+                    f"operator {operator.name!r}: the gradient of `{each}` would be left unwritten "
+                    "where no program reads it. Use `kernel.backward` on tensors of zeros, in a "
+                    "`backward` of yours"
+                )
+        outputs = {derived.made[each]: self._shape_of(each, derived) for each in wrt}
+        declaration = derived.specializations.declaration
+        constants = {k: v for k, v in operator.constants.items() if k in declaration.call_names}
+        fixed = derived.specializations.fixed(constants)
+        definition = _later(
+            define_operator(name, fixed, outputs, None, (), constants), self._making
+        )
+        made = self._making(Kernel(derived.specializations), definition)
+        of_gradients = {new: old for old, new in derived.gradients.items()}
+        names = {declaration.names[s]: operator.kernel.names[s] for s in declaration.symbols}
+        arguments = tuple(
+            (
+                of_gradients.get(entry.name, names.get(entry.name, entry.name)),
+                entry.name in of_gradients,
+            )
+            for entry in definition.inputs
+        )
+        order = {derived.made[each]: each for each in wrt}
+        return _Part(made, arguments, tuple(order[output.name] for output in definition.outputs))
+
+    def _shape_of(self, name: str, derived: Derived) -> Like | None:
+        """What a gradient is like: the input, or the gradient of an output that is like the input."""
+        if name in derived.parameters:
+            return like(name)
+        for output in self._operator.outputs:
+            gradient = derived.gradients.get(output.name)
+            if gradient is not None and output.shape == output.dtype == name:
+                return like(gradient)
+        return None
+
+
+def _names(operator: OperatorDefinition) -> tuple[str, ...]:
+    inputs = (entry.name for entry in operator.inputs)
+    return (*inputs, *(entry.name for entry in operator.outputs))
+
+
+def _check_outputs(operator: OperatorDefinition) -> None:
+    changed = [entry.name for entry in operator.inputs if entry.is_changed]
+    if changed:
+        raise ArgumentError(
+            f"operator {operator.name!r} changes {', '.join(f'`{c}`' for c in changed)} in place, so it "
+            f"can have no `backward`: make an output of it"
+        )

@@ -1,0 +1,188 @@
+"""What has no derived backward is refused, with the line and the reason."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor, like
+from ninetoothed.errors import ApplicationError, ArgumentError
+from tests.derivatives.operators import blocks, made, matrices, rows
+from tests.derivatives.test_rows import arrange_row_of_blocks
+
+
+def carried(input, output):
+    maximum = ntl.full((1, 1), float("-inf"), dtype=ntl.float32)
+    for k in range(input.shape[0]):
+        maximum = ntl.maximum(maximum, ntl.max(input[k]))
+    output[0] = maximum
+
+
+def read_while_summed(input, output):
+    total = ntl.zeros((1, 4), dtype=ntl.float32)
+    for k in range(input.shape[0]):
+        total += input[k]
+        output[k] = total
+
+
+def left_behind(input, output):
+    last = input[0]
+    for k in range(input.shape[0]):
+        last = input[k] * 2
+    output[0] = last
+
+
+def repeated(input, output):
+    x = input
+    while ntl.max(x) < 1:
+        x = x * 2
+    output = x  # noqa: F841
+
+
+def branching(input, output):
+    if ntl.max(input) > 0:
+        output = input * 2
+    else:
+        output = input  # noqa: F841
+
+
+def sorting(input, output):
+    output = ntl.sort(input)  # noqa: F841
+
+
+def adding_atomically(input, output):
+    ntl.atomic_add(output.data_ptr() + output.offsets(), input)
+
+
+def stored_twice(input, output):
+    output = input * 2
+    output = input * 3  # noqa: F841
+
+
+def reading_its_output(input, output):
+    output = input * 2
+    output = output * output  # noqa: F841
+
+
+def remainder(input, output):
+    output = input % 2.0  # noqa: F841
+
+
+def several_ways(input, output):
+    for k in range(input.shape[0]):
+        output[k] = input[k] + input[input.shape[0] - 1 - k]
+
+
+def maximum_and_place(input, output):
+    value, place = ntl.max(input, axis=1, return_indices=True)
+    output = value[:, None] + place  # noqa: F841
+
+
+REFUSED = [
+    (rows, repeated, "while", "while ntl.max(x) < 1:"),
+    (rows, branching, "known when the kernel runs", "if ntl.max(input) > 0:"),
+    (blocks, sorting, "`ntl.sort` has no derivative", "output = ntl.sort(input)"),
+    (blocks, adding_atomically, "an atomic operation", "ntl.atomic_add("),
+    (blocks, stored_twice, "stored to more than once", "output = input * 3"),
+    (blocks, reading_its_output, "read after it was stored to", "output = output * output"),
+    (blocks, remainder, "`a % b` has no derivative", "output = input % 2.0"),
+    (rows, maximum_and_place, "several results", "value, place ="),
+    (arrange_row_of_blocks, carried, "`maximum` is carried from one round", "ntl.maximum(maximum"),
+    (arrange_row_of_blocks, read_while_summed, "`total` is carried", "output[k] = total|total +="),
+    (arrange_row_of_blocks, left_behind, "the last round", "for k in range"),
+    (arrange_row_of_blocks, several_ways, "several ways", "output[k] = input[k] + input"),
+]
+
+
+@pytest.mark.parametrize(("arrangement", "application", "reason", "line"), REFUSED)
+def test_the_line_and_the_reason(arrangement, application, reason, line):
+    tensors = (Tensor(1), Tensor(1)) if arrangement is blocks else matrices(2)
+    if arrangement is arrange_row_of_blocks:
+        tensors = (Tensor(2), Tensor(2))
+
+    with pytest.raises(ApplicationError, match=reason) as caught:
+        made(application, arrangement, tensors)
+
+    assert caught.value.location is not None, caught.value
+    assert any(part in str(caught.value) for part in line.split("|")), caught.value
+
+
+def copied(input, output):
+    output = input * 1.0  # noqa: F841
+
+
+def test_overlapping_windows():
+    def arrangement(input, output):
+        return input.tile((4,), strides=(2,), floor_mode=True), output.tile((4,))
+
+    with pytest.raises(ApplicationError, match="of `input`, its windows overlap"):
+        made(copied, arrangement)
+
+
+def test_what_no_program_reads_is_not_left_unwritten():
+    def arrangement(input, output):
+        return input[::2].tile((4,)), output.tile((4,))
+
+    input = Tensor(1)
+    with pytest.raises(ArgumentError, match="unwritten where no program reads"):
+        made(
+            copied,
+            arrangement,
+            (input, Tensor(1)),
+            {"output": (((input.shape[0] + 1) // 2,), "input")},
+        )
+
+
+def test_rows_that_are_loaded_values():
+    from examples.more.indices.embedding import application, arrangement, tensors
+
+    _, table, _ = tensors
+    with pytest.raises(ApplicationError, match="`table`.*atomically"):
+        made(application, arrangement, tensors, {"output": ((1, table.shape[1]), "table")})
+
+
+def test_attention_carries_a_maximum():
+    from examples.sdpa import kernel
+
+    with pytest.raises(ApplicationError, match="is carried from one round"):
+        kernel.backward(wrt=("query",), constants={"is_causal": False})
+
+
+def test_what_is_changed_in_place():
+    def doubled(input):
+        input *= 2
+
+    kernel = ninetoothed.make(blocks, doubled, (Tensor(1),))
+    with pytest.raises(ArgumentError, match="in place"):
+        ninetoothed.op("derived::doubled", kernel, {}, backward="derive")
+    with pytest.raises(ArgumentError, match="has no input 'input'"):
+        kernel.backward(wrt=("input",))
+
+
+def test_names_of_inputs():
+    kernel = ninetoothed.make(blocks, copied, (Tensor(1), Tensor(1)))
+    with pytest.raises(ArgumentError, match="no input 'inputs'.*input"):
+        kernel.backward(wrt=("inputs",))
+    with pytest.raises(ArgumentError, match="each named once"):
+        kernel.backward(wrt=("input", "input"))
+    with pytest.raises(ArgumentError, match="goes with"):
+        made(copied, backward=None, wrt=("input",))
+    with pytest.raises(ArgumentError, match='"derive" or None'):
+        made(copied, backward="derived")
+    with pytest.raises(ArgumentError, match="saved for it"):
+        made(copied, saved=("input",))
+
+
+def test_an_input_that_no_output_depends_on_has_no_gradient():
+    def application(input, steps, output):
+        output = input * ntl.floor(steps)  # noqa: F841
+
+    kernel = ninetoothed.make(blocks, application, (Tensor(1), Tensor(1), Tensor(1)))
+    with pytest.raises(ArgumentError, match="changes where `steps` does"):
+        kernel.backward(wrt=("steps",))
+    x, steps = (torch.randn(5, requires_grad=True) for _ in range(2))
+    made(application, outputs={"output": like("input")})(x, steps).sum().backward()
+    assert steps.grad is None
+    torch.testing.assert_close(x.grad, steps.detach().floor())
