@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,7 +34,7 @@ from ninetoothed.kernels.naming import (
     symbols_in,
     written_symbols,
 )
-from ninetoothed.parsing import parse
+from ninetoothed.parsing import Decisions, parse
 from ninetoothed.parsing.source import frozen
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 Integers = int | Sequence[int] | None
 
 Result = TypeVar("Result")
+
+#: A definition, or why there is none; and the constexpr symbols that would have decided something.
+_Parsed = tuple["Definition | NineToothedError", Collection[Symbol]]
 
 #: Past so many values of a kernel's constants the definitions used longest ago go.
 MOST_DEFINITIONS = 64
@@ -119,23 +122,6 @@ class Declaration:
         """The parameters that are compile-time constants given at the call."""
         return tuple(p.name for p in self.call_parameters if p.kind == "constexpr")
 
-    def environment(self, call: Call) -> dict[Symbol, int]:
-        """The value of every size, stride and constexpr symbol in this call."""
-        values: dict[Symbol, int] = {}
-        for parameter in self.tensor_parameters:
-            argument = call.arguments[parameter.name]
-            source = parameter.source
-            # What the program does not touch may have fewer dimensions than were declared.
-            missing = source.ndim - len(argument.shape)
-            for symbol, value in zip(source.strides, (*argument.strides, *[0] * missing)):
-                values[as_symbol(symbol)] = value
-            for size, value in zip(source.shape, (*argument.shape, *[1] * missing)):
-                if isinstance(size, Symbol) and size.op == "leaf":
-                    values.setdefault(size, value)
-        for symbol in self.symbols:
-            values[symbol] = call.constants[self.names[symbol]]
-        return values
-
 
 @dataclass(frozen=True, eq=False)
 class Definition(Declaration):
@@ -152,6 +138,24 @@ class Definition(Declaration):
     is_optimized: bool = False
     answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     further_answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def environment(self, call: Call) -> dict[Symbol, int]:
+        """The value of every size, stride and constexpr symbol in this call."""
+        values: dict[Symbol, int] = {}
+        # What the program does not touch may have fewer dimensions than were declared, and says
+        # nothing of a size that others share with it.
+        for parameter in sorted(self.tensor_parameters, key=lambda p: p.name in self.untouched):
+            argument = call.arguments[parameter.name]
+            source = parameter.source
+            missing = source.ndim - len(argument.shape)
+            for symbol, value in zip(source.strides, (*argument.strides, *[0] * missing)):
+                values.setdefault(as_symbol(symbol), value)
+            for size, value in zip(source.shape, (*argument.shape, *[1] * missing)):
+                if isinstance(size, Symbol) and size.op == "leaf":
+                    values.setdefault(size, value)
+        for symbol in self.symbols:
+            values[symbol] = call.constants[self.names[symbol]]
+        return values
 
     @threads.cached_property
     def optimized(self) -> Program:
@@ -208,6 +212,11 @@ class Definition(Declaration):
         """The tensor parameters that the program does not touch."""
         return frozenset(p.name for p in self.tensor_parameters) - self.program.touched()
 
+    @threads.cached_property
+    def used_symbols(self) -> frozenset[Symbol]:
+        """What the program, its tiles and its grid are computed from."""
+        return frozenset(all_symbols(self.arrangement, self.program, self.arranged))
+
 
 @dataclass(frozen=True, eq=False)
 class Specializations:
@@ -217,27 +226,44 @@ class Specializations:
         declaration: what all of them have in common.
         plain: the one in which the constants are names, decided by the backend's compiler; or why
             there is none.
+        undecided: the constexpr symbols whose values decide something in it.
     """
 
     declaration: Declaration
     plain: Definition | NineToothedError
-    _known: OrderedDict[Any, Definition] = field(default_factory=OrderedDict, init=False)
+    undecided: Collection[Symbol] = ()
+    _known: OrderedDict[Any, _Parsed] = field(default_factory=OrderedDict, init=False)
     _lock: Any = field(default_factory=threads.lock, init=False)
 
     def of(self, constants: Mapping[str, Any]) -> Definition:
         """The kernel with these constants, which are hashable; parsed once for each.
 
+        Args:
+            constants: the constexpr parameters' values by name, and the constexpr symbols'; of those,
+                only what the application asks in its branches makes a difference.
+
         Raises:
             ApplicationError: with these, the application uses what cannot be compiled.
         """
         declaration = self.declaration
-        if not declaration.constants and isinstance(self.plain, Definition):
-            return self.plain
         given = {name: constants[name] for name in declaration.constants}
-        key = tuple((value.__class__, exact(value)) for value in given.values())
+        found = self._parsed(given) if given else (self.plain, self.undecided)
+        # What one value decides may ask for another.
+        while asked := self._names(found[1]) & (constants.keys() - given):
+            given |= {name: constants[name] for name in sorted(asked)}
+            found = self._parsed(given)
+        if isinstance(found[0], Definition):
+            return found[0]
+        raise found[0].with_traceback(None)
+
+    def _names(self, symbols: Collection[Symbol]) -> set[str]:
+        return {self.declaration.names[s] for s in symbols if s in self.declaration.names}
+
+    def _parsed(self, given: Mapping[str, Any]) -> _Parsed:
+        key = tuple((name, value.__class__, exact(value)) for name, value in given.items())
         with self._lock:
             if key not in self._known:
-                self._known[key] = _parsed(declaration, given)
+                self._known[key] = _parsed(self.declaration, given)
                 while len(self._known) > MOST_DEFINITIONS:
                     self._known.popitem(last=False)
             self._known.move_to_end(key)
@@ -249,11 +275,13 @@ class Specializations:
         Raises:
             ApplicationError: what the application does depends on a constant that is not given.
         """
-        if set(self.declaration.constants) <= {*constants}:
-            return self.of(constants)
+        needed = {*self.declaration.constants}
         if isinstance(self.plain, Definition):
-            return self.plain
-        names = ", ".join(f"`{name}`" for name in self.declaration.constants)
+            return self.of(constants) if needed <= {*constants} else self.plain
+        needed |= self._names(self.undecided)
+        if needed <= {*constants}:
+            return self.of(constants)
+        names = ", ".join(f"`{name}`" for name in self.declaration.call_names if name in needed)
         raise ApplicationError(
             f"What kernel `{self.declaration.name}` does is only known with its constants ({names}), "
             "which a call gives: it has a program and a source for each value. Give them defaults, "
@@ -299,14 +327,16 @@ def define(
     check_choices("num_stages", num_stages)
     check_count("max_num_configs", max_num_configs)
     names = names or {}
+    decisions = Decisions()
     parsed: Program | NineToothedError
     try:
-        parsed = parse(application, arrangement.parameters, name)
+        parsed = parse(application, arrangement.parameters, name, decisions=decisions)
         among = arrangement.among(parsed.arranged, _location(application))
         check_sequences(parsed, among)
         found, taken = all_symbols(among, parsed), parsed.names
     except (ApplicationError, ArrangementError) as error:
-        if not any(parameter.kind == "constexpr" for parameter in arrangement.parameters):
+        are_constants = any(parameter.kind == "constexpr" for parameter in arrangement.parameters)
+        if not (are_constants or decisions.missing):
             raise
         # Some branch makes no sense for now: it may be one that no value takes.
         parsed, taken = error, names_in(application)
@@ -334,14 +364,25 @@ def define(
         max_num_configs,
     )
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
-    return Specializations(declaration, plain)
+    return Specializations(declaration, plain, decisions.missing)
 
 
-def _parsed(declaration: Declaration, constants: Mapping[str, Any]) -> Definition:
-    """The kernel with these constants."""
-    parameters = declaration.parameters
+def _parsed(declaration: Declaration, given: Mapping[str, Any]) -> _Parsed:
+    """The kernel with these constants, or why there is none; and what else decides something in it."""
+    constants = {name: given[name] for name in declaration.constants}
+    decisions = Decisions({s: given[n] for s, n in declaration.names.items() if n in given})
+    try:
+        return _with_constants(declaration, constants, decisions), decisions.missing
+    except (ApplicationError, ArrangementError) as error:
+        return error, decisions.missing
+
+
+def _with_constants(
+    declaration: Declaration, constants: Mapping[str, Any], decisions: Decisions
+) -> Definition:
+    parameters, name = declaration.parameters, declaration.name
     taken = frozenset(declaration.names.values())
-    program = parse(declaration.application, parameters, declaration.name, constants, taken)
+    program = parse(declaration.application, parameters, name, constants, taken, decisions)
     definition = _defined(declaration, program)
     check_sequences(program, definition.arrangement)
     for symbol in all_symbols(definition.arrangement, program):

@@ -78,8 +78,12 @@ def written_symbols(parameters: Sequence[Parameter]) -> list[Symbol]:
     return [symbol for symbol in found if symbol.leaf.role == "symbol"]
 
 
-def all_symbols(arrangement: Arrangement, program: Program | None = None) -> list[Symbol]:
-    found = dict.fromkeys(symbols_of(arrangement))
+def all_symbols(
+    arrangement: Arrangement,
+    program: Program | None = None,
+    among: Collection[str] | None = None,
+) -> list[Symbol]:
+    found = dict.fromkeys(symbols_of(arrangement, among))
     for node in () if program is None else program.nodes():
         read: Iterable[Symbol] = ()
         if isinstance(node, SymbolValue):

@@ -183,6 +183,8 @@ def sizes_of(kernel: Definition, bound: Mapping[str, Any]) -> dict[Any, Any]:
     given: dict[Any, Any] = {symbol: bound[kernel.names[symbol]] for symbol in kernel.symbols}
     for parameter in kernel.tensor_parameters:
         value = bound[parameter.name]
+        if value is None and parameter.name in kernel.untouched:
+            continue
         try:
             given[parameter.source] = tuple(int(size) for size in getattr(value, "shape", value))
         except (AttributeError, RuntimeError, TypeError, ValueError):

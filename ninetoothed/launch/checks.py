@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the constexpr parameters, in our own terms.
+    """The values of the constexpr parameters and symbols, in our own terms.
 
     Args:
         frontend: that of the call's tensors; None where there is none.
 
     Raises:
-        ArgumentError: one is a tensor, or not hashable.
+        ArgumentError: one is a tensor, or not hashable; a symbol's is no integer.
     """
     names = {*kernel.constants, *(kernel.names[symbol] for symbol in kernel.symbols)}
     for name in kernel.call_names if frontend is not None else ():
@@ -46,7 +46,11 @@ def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant and must be "
                 f"hashable, got {bound[name]!r}{_as_tuple(bound[name])}"
             ) from None
-    return {name: _neutral(kernel, frontend, name, bound[name]) for name in kernel.constants}
+    values = {name: _neutral(kernel, frontend, name, bound[name]) for name in kernel.constants}
+    return values | {
+        kernel.names[symbol]: _integer(kernel, symbol, bound[kernel.names[symbol]])
+        for symbol in kernel.symbols
+    }
 
 
 def _as_tuple(value: Any) -> str:
@@ -70,6 +74,8 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
         shape, strides, dtype, device, alignment = given[parameter.name]
         if dtype is None:
             # The program does not touch it: only its sizes matter.
+            if len(shape) != parameter.source.ndim:
+                check_no_size_used(kernel, parameter, f"an argument of shape {tuple(shape)}")
             tensors[parameter.name] = Argument(tuple(shape), tuple(strides), dtypes.int8, alignment)
             continue
         try:
@@ -97,7 +103,8 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     }
     for symbol in kernel.symbols:
         name = kernel.names[symbol]
-        constants[name] = _checked_constant(kernel, symbol, constants[name])
+        constants[name] = _integer(kernel, symbol, constants[name])
+        _check_bounds(symbol.leaf, constants[name], f"kernel `{kernel.name}`: `{name}`")
     for parameter in kernel.call_parameters:
         if parameter.kind == "scalar":
             _check_dtype(kernel, parameter, scalars[parameter.name])
@@ -142,6 +149,24 @@ def _check_argument(kernel: Definition, parameter: Parameter, argument: Argument
     _check_dtype(kernel, parameter, argument.dtype)
 
 
+def check_no_size_used(kernel: Definition, parameter: Parameter, given: str) -> None:
+    """That nothing is computed from the sizes of a tensor that is given something else.
+
+    Raises:
+        ArgumentError: the tile of another tensor, the grid or the program is.
+    """
+    others = [p for p in kernel.tensor_parameters if p.name not in kernel.untouched]
+    known = {as_symbol(s) for p in others for s in (*p.source.shape, *p.source.strides)}
+    needed = kernel.used_symbols.difference(known, kernel.symbols)
+    source = parameter.source
+    for size in map(as_symbol, (*source.shape, *source.strides)):
+        if size in needed:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{parameter.name}` is given {given}. Its elements are not "
+                f"used, but its `{kernel.names[size]}` is. Give a tensor of {source.ndim} dimensions."
+            )
+
+
 def _check_dtype(kernel: Definition, parameter: Parameter, dtype: DType) -> None:
     """Warns of another element type than was declared."""
     if parameter.dtype not in (None, dtype):
@@ -166,15 +191,13 @@ def _check_bounds(leaf: Leaf, value: int, subject: str) -> None:
     )
 
 
-def _checked_constant(kernel: Definition, symbol: Symbol, value: Any) -> int:
+def _integer(kernel: Declaration, symbol: Symbol, value: Any) -> int:
     """A symbol's value as an int."""
-    name = kernel.names[symbol]
     if not is_integer(value):
         raise ArgumentError(
-            f"kernel `{kernel.name}`: `{name}` is an integer constant, got {value!r}"
+            f"kernel `{kernel.name}`: `{kernel.names[symbol]}` is an integer constant, got {value!r}"
         )
     number: int = value.__index__()
-    _check_bounds(symbol.leaf, number, f"kernel `{kernel.name}`: `{name}`")
     return number
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.exact import PLAIN, exact
+from ninetoothed.launch.absent import without_none
 from ninetoothed.launch.arguments import ALIGNMENT, may_be_stored
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
@@ -71,7 +72,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     }
     _compiled(text, kernel, frontend, namespace)
     launch = namespace["launch"]
-    slow.key_of = namespace["key_of"]
+    slow.key_of, slow.launch = namespace["key_of"], launch  # type: ignore[assignment]
     launch.__source__ = text  # type: ignore[attr-defined]
     if frontend.opaque is not None:
         frontend.opaque(launch)
@@ -98,6 +99,8 @@ def _taken_over(
         bound = kernel.bind(*as_given(kernel.declaration.call_names, arguments, extra, unknown))
         if kernel.frontend_of(bound) is not frontend:
             return kernel.dispatch(**bound)
+        if any(bound[name] is None for name in tensors):
+            bound = without_none(kernel.definition_of(bound, frontend), frontend, bound)
         # A tensor of nobody's may stand where it is not touched; that is asked each time.
         if all(frontend.owns(type(bound[name])) for name in tensors):
             known.add(tuple(value.__class__ for value in bound.values()))

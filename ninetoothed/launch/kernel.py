@@ -20,6 +20,7 @@ from ninetoothed.cache import write_source
 from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep, near
 from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition, Specializations
+from ninetoothed.launch.absent import without_none
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.checks import checked_call, constants_of
 from ninetoothed.launch.generate import generate
@@ -220,7 +221,7 @@ class Kernel:
         bound = self.bind(arguments, keywords)
         frontend = self.frontend_of(bound)
         definition = self.definition_of(bound, frontend)
-        given, _ = described(definition, frontend, bound)
+        given, _ = described(definition, frontend, without_none(definition, frontend, bound))
         return checked_call(definition, frontend, given)
 
     def visualize(self, *arguments: Any, **keywords: Any) -> Page:
@@ -238,10 +239,11 @@ class Kernel:
         from ninetoothed.launch.arguments import sizes_of
         from ninetoothed.visualization import visualize_kernel
 
-        tuned = {self.definition.names[symbol]: symbol for symbol in self.definition.meta_symbols}
+        tuned = {self.names[symbol]: symbol for symbol in self.declaration.meta_symbols}
         chosen = {tuned[name]: keywords.pop(name) for name in list(keywords) if name in tuned}
         bound = self.bind(arguments, keywords)
-        return visualize_kernel(self.definition, {**sizes_of(self.definition, bound), **chosen})
+        definition = self.definition_of(bound)
+        return visualize_kernel(definition, {**sizes_of(definition, bound), **chosen})
 
     @located_where_too_deep("An expression of the kernel", ArrangementError)
     def compile(
@@ -342,7 +344,7 @@ class Kernel:
         untouched = self.definition_of(bound, frontend).untouched if strange else ()
         for name in strange:
             value = tensors[name]
-            if name in untouched and hasattr(value, "shape"):
+            if name in untouched and (value is None or hasattr(value, "shape")):
                 continue
             known = ", ".join(frontend.name for frontend in plugins.MANAGER.frontends())
             type_ = type(value)

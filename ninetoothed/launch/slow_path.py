@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import threads
 from ninetoothed.bounded import keep
 from ninetoothed.errors import caller_location
+from ninetoothed.launch.absent import Absent, without_none
 from ninetoothed.launch.arguments import described, is_stored, may_be_stored, stored_places
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ class SlowPath:
             of stores, and where the frontend guards plans, what guards this one.
         state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
+        launch: the launch function.
     """
+
+    key_of: Callable[..., Any]
+    launch: Callable[..., Any]
 
     def __init__(self, kernel: Kernel, frontend: Frontend, is_guarded: bool) -> None:
         self._kernel = kernel
@@ -52,7 +57,7 @@ class SlowPath:
         self.state = None
         if frontend.state is not None:
             self.state = frontend.state(may_be_stored(kernel))
-        self.key_of: Callable[..., Any] = lambda *arguments: None
+        self._absent = Absent(kernel.declaration, frontend)
 
     def __call__(
         self,
@@ -61,11 +66,15 @@ class SlowPath:
         unknown: Mapping[str, Any],
     ) -> Any:
         kernel = self._kernel
+        if not (extra or unknown) and (filled := self._absent.filled(arguments)) is not None:
+            return self.launch(*filled)
         bound = kernel.bind(*as_given(kernel.declaration.call_names, arguments, extra, unknown))
         frontend = kernel.frontend_of(bound)
         if frontend is not self._frontend:
             return kernel.dispatch(**bound)
         definition = kernel.definition_of(bound, frontend)
+        if self._absent.learn(definition, bound):
+            return self.launch(**without_none(definition, frontend, bound))
         given, values = described(definition, frontend, bound)
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:

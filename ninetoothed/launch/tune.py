@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ninetoothed.errors import ArgumentError, NineToothedError
+from ninetoothed.launch.absent import without_none
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.plugins import backend_for
@@ -41,6 +42,7 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     frontend = kernel.frontend_of(bound)
     definition = kernel.definition_of(bound, frontend)
     call = kernel.call_of(*arguments, **keywords)
+    bound = without_none(definition, frontend, bound)
     backend = backend_for(call.device.kind)
     _, values = described(definition, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0

@@ -7,6 +7,7 @@ statements of the Program.
 - ``source``: a user's function: its tree with true positions, and what its free names mean
 - ``values``: what an expression can stand for
 - ``objects``: Python objects as values
+- ``decisions``: what constexpr symbols decide
 - ``frames``: one function being evaluated: its variables, its errors, its output
 - ``bindings``: what variables hold, in which order, and where ways meet
 - ``tiles``: what may be done with a parameter
@@ -16,5 +17,6 @@ statements of the Program.
 """
 
 from ninetoothed.parsing.application import parse
+from ninetoothed.parsing.decisions import Decisions
 
-__all__ = ["parse"]
+__all__ = ["Decisions", "parse"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.parsing import source
+from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import value_of
@@ -22,6 +23,7 @@ def parse(
     name: str,
     constants: Mapping[str, Any] | None = None,
     taken: Collection[str] = (),
+    decisions: Decisions | None = None,
 ) -> Program:
     """The Program of an application.
 
@@ -32,6 +34,7 @@ def parse(
         name: the kernel's name.
         constants: the values of constexpr parameters: they decide what they decide now.
         taken: names that no variable of the Program may have.
+        decisions: what constexpr symbols decide; told of those that are missing, after an error too.
 
     Raises:
         ApplicationError: located; the application uses what cannot be compiled.
@@ -39,6 +42,7 @@ def parse(
     """
     function = function_of(source.read(application))
     state = State(names={*RESERVED, *taken, *(parameter.name for parameter in parameters)})
+    state.decisions = decisions or state.decisions
     frame = FunctionFrame(state, function)
     frame.enter_application([_with_value(item, constants or {}) for item in parameters])
     state.frames.append(frame)

@@ -60,7 +60,9 @@ class ExpressionFrame(ElementFrame):
             return bool(value.object)
         if isinstance(value, Group):
             return bool(value.items)
-        return None if isinstance(value, Runtime | Symbolic | Tile) else True
+        if isinstance(value, Symbolic):
+            return self.state.decisions.of_symbol(value.symbol)
+        return None if isinstance(value, Runtime | Tile) else True
 
     # Leaves.
 

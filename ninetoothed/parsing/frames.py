@@ -12,6 +12,7 @@ from typing import Any
 from ninetoothed.errors import ApplicationError, location_of, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, element_type
+from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.parsing.values import (
     Cell,
@@ -63,6 +64,7 @@ class State:
         loops: how many loops are around the current statement.
         effects: how many calls had an effect so far.
         copies: how many calls of helpers and rounds of loops were put in one by one so far.
+        decisions: what constexpr symbols decide.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -75,6 +77,7 @@ class State:
     loops: int = 0
     effects: int = 0
     copies: int = 0
+    decisions: Decisions = field(default_factory=Decisions)
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""

@@ -10,7 +10,7 @@ from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.parsing import source
 from ninetoothed.parsing.expressions import is_shape
-from ninetoothed.parsing.objects import comes_from, is_inlined, value_of
+from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
 from ninetoothed.program.constancy import is_constant
@@ -55,6 +55,8 @@ class LanguageCallFrame(OperatorFrame):
         if folded is not None:
             return folded
         operation = operations.find(name)
+        if operation is not None and operation.shape == "vector":
+            return self._vector(name, arguments, keywords, node)
         if operation is not None and "shape" in operation.places:
             arguments, keywords = self.widened(operation, 0, arguments, keywords, node)
         elif operation is not None and operation.takes_constants:
@@ -85,6 +87,27 @@ class LanguageCallFrame(OperatorFrame):
                 return Known(1 << (size.object - 1).bit_length())
             return self._widened_size(size, node)
         return None
+
+    def _vector(
+        self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
+    ) -> Value:
+        """``arange``, held in as many elements as are asked for, widened."""
+        bounds = {**dict(zip(("start", "end"), arguments, strict=False)), **keywords}
+        if len(arguments) + len(keywords) != 2 or bounds.keys() != {"start", "end"}:
+            return self.language_call(name, arguments, keywords, node)
+        start, end = bounds["start"], bounds["end"]
+        count = end
+        if not _is_zero(start):
+            for value in (start, end):
+                self._check_size(value, node)
+            if not (is_symbolic(start) and is_symbolic(end)):
+                return self.language_call(name, [start, end], {}, node)
+            count = self.binary(end, ast.Sub(), start, node)
+        width = self._widened_size(count, node)
+        if width is count:
+            return self.language_call(name, [start, end], {}, node)
+        places = self.language_call(name, [Known(0), width], {}, node)
+        return places if _is_zero(start) else self.binary(start, ast.Add(), places, node)
 
     def widened(
         self,
@@ -206,6 +229,10 @@ def function_of(found: source.FunctionSource) -> Function:
 
     defaults = {name: value_of(item) for name, item in found.defaults.items()}
     return Function(found.tree, found.file, resolve, defaults, found.function)
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, Known) and literal(value.object) == 0
 
 
 def _without_shapes(node: ast.expr) -> ast.expr:

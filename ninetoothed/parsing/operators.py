@@ -245,7 +245,9 @@ class OperatorFrame(ExpressionFrame):
         if any(map(_is_value, nodes)):
             # What was one object in Python, an enum's member, is a number or a text here.
             op = _EQUALITY.get(type(op), op)
-        return Runtime(self.at(ast.Compare(left=nodes[0], ops=[op], comparators=[nodes[1]]), node))
+        compared = self.at(ast.Compare(left=nodes[0], ops=[op], comparators=[nodes[1]]), node)
+        holds = self.state.decisions.of_comparison(compared)
+        return Runtime(compared) if holds is None else Known(holds)
 
     def _negated(self, value: Value, node: ast.AST) -> Value:
         truth = self.truth(value)

@@ -297,7 +297,9 @@ def _like(arguments: Arguments, operation: Operation) -> Marked:
 
 
 def _arange(arguments: Arguments, operation: Operation) -> Marked:
-    return Marked((None,))
+    """As many elements as are asked for, from 0 on where they are held in more."""
+    node = arguments.get(1)
+    return Marked((None,), () if node is None else _within(arguments, [node], False))
 
 
 def _number(arguments: Arguments, operation: Operation) -> Marked:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ninetoothed.program.nodes import DTypeRef, ElementType, SymbolValue
+from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.operators import BinaryFunction
 
 
@@ -49,8 +50,8 @@ def is_constant_symbol(symbol: Any) -> bool:
     return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())
 
 
-def decided(test: ast.expr, constants: Mapping[str, Any]) -> bool | None:
-    """Whether a condition holds; None where the constants do not decide it."""
+def decided(test: ast.expr, constants: Mapping[Any, Any]) -> bool | None:
+    """Whether a condition holds; None where the constants, by name or by symbol, do not decide it."""
     try:
         return bool(_value(test, constants))
     except _UnknownError:
@@ -73,13 +74,15 @@ _COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
 }
 
 
-def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, constants: Mapping[Any, Any]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, DTypeRef):
         return node.dtype
     if isinstance(node, ast.Name) and node.id in constants:
         return constants[node.id]
+    if isinstance(node, SymbolValue) and constants.keys() >= {*as_symbol(node.symbol).leaves()}:
+        return as_symbol(node.symbol).evaluate(constants)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not _value(node.operand, constants)
     if isinstance(node, ast.BoolOp):
@@ -93,7 +96,7 @@ def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
     raise _UnknownError
 
 
-def _any_or_all(node: ast.BoolOp, constants: Mapping[str, Any]) -> bool:
+def _any_or_all(node: ast.BoolOp, constants: Mapping[Any, Any]) -> bool:
     """One operand may decide for all, whatever the unknown ones are."""
     decisive = isinstance(node.op, ast.Or)
     decisions = [decided(operand, constants) for operand in node.values]

@@ -282,11 +282,19 @@ def mismatch(
     )
 
 
-def symbols_of(arrangement: Arrangement) -> tuple[Symbol, ...]:
-    """All names in the arrangement's shapes and accesses, in order of appearance."""
+def symbols_of(
+    arrangement: Arrangement, among: Collection[str] | None = None
+) -> tuple[Symbol, ...]:
+    """All names in the arrangement's shapes and accesses, in order of appearance.
+
+    Args:
+        among: the tensors whose shapes and accesses are meant, by default all.
+    """
     seen: dict[Symbol, None] = {}
     expressions: list[Any] = [*arrangement.grid]
     for parameter in arrangement.parameters:
+        if among is not None and parameter.name not in among:
+            continue
         expressions += [size for shape in parameter.levels for size in shape]
         if parameter.name in arrangement.accesses:
             access = arrangement.accesses[parameter.name]

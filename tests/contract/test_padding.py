@@ -103,6 +103,26 @@ def test_shapes_made_from_a_tiles_shape_are_widened_alike():
     assert torch.equal(reduced(application, x), x.sum(1) + 5)
 
 
+@pytest.mark.parametrize("size", [3, 5, 8])
+def test_arange_exists_within_the_size_that_is_asked_for(size):
+    """`full`, `zeros`, `arange` exist within the size asked for."""
+
+    def application(x, y):
+        counted = ntl.arange(0, size) + ntl.arange(2, 2 + x.shape[0])
+        y = ntl.sum(counted) + ntl.sum(x * ntl.arange(end=size, start=0))  # noqa: F841
+
+    x, places = arange(2, size), torch.arange(size)
+    assert torch.equal(reduced(application, x), (2 * places + 2).sum() + (x * places).sum(1))
+
+
+def test_rows_are_found_by_as_many_positions_as_a_tile_has():
+    def application(x, y):
+        y = ntl.sum(x.source[y.offsets(0), ntl.arange(0, x.shape[0])])  # noqa: F841
+
+    x = arange(3, 5)
+    assert torch.equal(reduced(application, x), x.sum(1))
+
+
 def test_where_other_is_set_that_value_takes_part():
     """Where `other` is set, that value takes part in whatever follows."""
 

@@ -9,7 +9,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Tensor
+from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ApplicationError, ArgumentError, UnresolvedNameError
 
 
@@ -302,3 +302,77 @@ def test_a_tuple_equals_nothing_but_a_tuple():
     torch.testing.assert_close(result_of(kernel, (3, 1)), VALUES * 3)
     # What was decided is no comparison of the running kernel.
     assert "==" not in str(kernel.specializations.of({"kind": (3, 1)}).program)
+
+
+# Symbols decide as well.
+
+MODE = Symbol("MODE", constexpr=True)
+SIZE = Symbol("SIZE", constexpr=True)
+
+
+def by_symbol(application, count=2):
+    """A kernel over vectors in blocks of SIZE."""
+
+    def arrangement(*tensors):
+        return tuple(tensor.tile((SIZE,)) for tensor in tensors)
+
+    return ninetoothed.make(arrangement, application, tuple(Tensor(1) for _ in range(count)))
+
+
+def test_a_symbol_of_the_call_decides_which_branch_there_is():
+    def application(x, y):
+        if MODE == 1:
+            y = x * x
+        elif MODE == 2 and SIZE >= 4:
+            y = x * no_such_name  # noqa: F821
+        else:
+            y = -x if MODE else x  # noqa: F841
+
+    kernel = by_symbol(application)
+    for mode, expected in {1: SQUARES, 0: VALUES, 3: -VALUES}.items():
+        assert torch.equal(result_of(kernel, MODE=mode, SIZE=4), expected)
+    assert torch.equal(result_of(kernel, MODE=2, SIZE=2), -VALUES)
+    with pytest.raises(UnresolvedNameError, match="no_such_name"):
+        result_of(kernel, MODE=2, SIZE=4)
+
+
+def test_what_a_symbol_decides_against_needs_no_valid_argument():
+    def application(x, y, bias):
+        value = x
+        if MODE > 0:
+            value += bias[99]
+        y = value  # noqa: F841
+
+    kernel = by_symbol(application, 3)
+    complex_numbers = torch.ones(2, 3, 4, dtype=torch.complex64)
+    assert torch.equal(result_of(kernel, complex_numbers, MODE=0, SIZE=4), VALUES)
+
+
+def test_the_branch_that_a_symbol_takes_is_the_only_one():
+    def application(x, y):
+        is_squared = MODE == 1
+        y = x * x if is_squared else x  # noqa: F841
+
+    kernel = by_symbol(application)
+    known = kernel.specializations
+    assert "x * x" in str(known.of({"MODE": 1, "SIZE": 4}).program)
+    assert "x * x" not in str(known.of({"MODE": 0, "SIZE": 4}).program)
+    assert "MODE" in kernel.source
+
+
+def test_a_symbol_that_decides_nothing_makes_no_new_program():
+    def application(x, y):
+        y = x * SIZE if MODE == 0 else x  # noqa: F841
+
+    known = by_symbol(application).specializations
+    first = known.of({"MODE": 0, "SIZE": 4})
+    assert known.of({"MODE": 0, "SIZE": 8}) is first
+    assert known.of({"MODE": 1, "SIZE": 8}) is not first
+
+
+def test_a_source_that_needs_a_symbol_says_so():
+    def application(x, y):
+        y = x if MODE == 0 else no_such_name  # noqa: F821, F841
+
+    with pytest.raises(ApplicationError, match=r"only known with its constants \(`MODE`\)"):
+        print(by_symbol(application).source)

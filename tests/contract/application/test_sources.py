@@ -7,8 +7,8 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Tensor
-from ninetoothed.errors import ArrangementError
+from ninetoothed import Symbol, Tensor
+from ninetoothed.errors import ArgumentError, ArrangementError
 
 NAN = float("nan")
 
@@ -129,3 +129,82 @@ def test_a_tile_that_a_constant_decides_against_does_not_take_part():
     assert torch.equal(output, x)
     with pytest.raises(ArrangementError, match="bias"):
         kernel(x, torch.randn(3), output, True)
+
+
+# None for a tensor that is not touched.
+
+
+def with_bias(x, bias, output, adds):
+    if adds:
+        output = x + bias
+    else:
+        output = x  # noqa: F841
+
+
+def adding(arrangement=None, bias=None):
+    def in_fours(x, bias, output, adds):
+        return x.tile((4,)), bias.tile((4,)), output.tile((4,)), adds
+
+    tensors = (Tensor(1), bias or Tensor(1), Tensor(1), Tensor(0, constexpr=True, value=False))
+    return ninetoothed.make(arrangement or in_fours, with_bias, tensors)
+
+
+def test_none_may_be_given_for_a_tensor_that_is_not_touched():
+    kernel = adding()
+    x, bias = torch.randn(9), torch.randn(9)
+    for given, adds in [(None, False), (bias, True), (None, False), (bias, False)] * 2:
+        output = torch.full((9,), NAN)
+        kernel(x, given, output, adds)
+        assert torch.equal(output, x + bias if adds else x)
+    output = torch.full((9,), NAN)
+    kernel(output=output, x=x, bias=None)
+    assert torch.equal(output, x)
+
+
+def test_none_may_be_given_for_a_tensor_of_any_declaration():
+    jagged = Tensor(2, jagged_dim=1)
+
+    def arrangement(x, bias, output, adds):
+        return x.tile((4,)), bias.tile((1, -1)), output.tile((4,)), adds
+
+    for bias in (Tensor(2, shape=(3, 3), dtype=torch.int8), jagged):
+        x, output = torch.randn(9), torch.full((9,), NAN)
+        adding(arrangement, bias)(x, None, output, False)
+        assert torch.equal(output, x)
+
+
+def test_none_for_a_tensor_that_is_touched_is_refused_by_name():
+    kernel, x = adding(), torch.randn(9)
+    for _ in range(2):
+        kernel(x, None, x.clone(), False)
+        with pytest.raises(ArgumentError, match="`bias` must be a tensor, not builtins.NoneType"):
+            kernel(x, None, x.clone(), True)
+
+
+@pytest.mark.parametrize("given", [None, torch.ones(9, 9)], ids=["None", "of another rank"])
+def test_what_has_not_the_sizes_that_others_need_is_refused(given):
+    def arrangement(x, bias, output, adds):
+        return x.tile((bias.shape[0],)), bias.tile((-1,)), output.tile((bias.shape[0],)), adds
+
+    kernel, x, output = adding(arrangement), torch.randn(9), torch.full((9,), NAN)
+    with pytest.raises(ArgumentError, match="`bias` is given .* its `bias_size_0` is"):
+        kernel(x, given, output, False)
+    kernel(x, torch.ones(3), output, False)
+    assert torch.equal(output, x)
+
+
+def test_a_size_that_others_have_as_well_is_theirs():
+    size = Symbol("size")
+
+    def arrangement(bias, x, output, adds):
+        return bias.tile((4,)), x.tile((size,)), output.tile((size,)), adds
+
+    def application(bias, x, output, adds):
+        with_bias(x, bias, output, adds)
+
+    tensors = (*(Tensor(shape=(size,)) for _ in range(3)), Tensor(0, constexpr=True))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    x, output = torch.randn(9), torch.full((9,), NAN)
+    for given in (None, torch.ones(4, 4), torch.ones(())):
+        kernel(given, x, output, False)
+        assert torch.equal(output, x)

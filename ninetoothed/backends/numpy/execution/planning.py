@@ -187,7 +187,9 @@ def _tensor_plan(
 def _sequences(plan: TensorPlan, values: Iterator[Any]) -> Sequences | None:
     if plan.jagged_dim is None:
         return None
-    return Sequences(flat_view(next(values), plan.shape[0] + 1, dtypes.int64))
+    pointer = next(values)
+    # What is not touched need have no sequences.
+    return Sequences(flat_view(pointer, plan.shape[0] + 1, dtypes.int64)) if pointer else None
 
 
 def choose_meta(

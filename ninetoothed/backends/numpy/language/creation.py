@@ -49,16 +49,15 @@ def tile_shape(shape: Any) -> tuple[int, ...]:
 
 
 def arange(start: Any, end: Any) -> Tile:
-    """The int32 values from ``start`` to ``end``, exclusive; their number is a power of two."""
+    """The int32 values from ``start`` to ``end``, exclusive, held in a power of two of elements."""
     first, last = integer(start, "arange's start"), integer(end, "arange's end")
     size = last - first
     if size <= 0:
         raise refuse(f"arange's end must be greater than its start, but got {first} and {last}.")
-    if size & (size - 1):
-        raise refuse(f"arange makes a power of two of values, but {first} to {last} are {size}.")
     if not -(2**31) <= first < last <= 2**31:
         raise refuse(f"arange must fit in int32, but got {first} and {last}.")
-    return Tile(np.arange(first, last, dtype=np.int32), dtypes.int32)
+    values = np.arange(first, first + widened(size), dtype=np.int32)
+    return Tile(values, dtypes.int32, marks_of_shape(size))
 
 
 def marks_of_shape(shape: Any) -> Marks:

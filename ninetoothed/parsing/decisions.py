@@ -1,0 +1,43 @@
+"""Which constexpr symbols a kernel's branches depend on, and what their values decide."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.program.constancy import decided
+from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.symbols.expr import Symbol, as_symbol
+
+
+@dataclass
+class Decisions:
+    """What is decided while an application is parsed.
+
+    Attributes:
+        values: of constexpr symbols, as far as they are known.
+        missing: the symbols whose values would have decided something.
+    """
+
+    values: Mapping[Symbol, int] = field(default_factory=dict)
+    missing: set[Symbol] = field(default_factory=set)
+
+    def of_symbol(self, symbol: Any) -> bool | None:
+        """Whether a symbolic integer counts as true; None where that is not known."""
+        return self.of_comparison(SymbolValue(symbol=symbol))
+
+    def of_comparison(self, node: ast.expr) -> bool | None:
+        """Whether a comparison of symbolic integers and constants holds; None where that is not known."""
+        compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node]
+        symbols: set[Symbol] = set()
+        for part in compared:
+            if isinstance(part, SymbolValue):
+                symbols.update(as_symbol(part.symbol).leaves())
+            elif not isinstance(part, ast.Constant):
+                return None
+        if not symbols or not all(s.leaf.constexpr and s.leaf.role == "symbol" for s in symbols):
+            return None
+        self.missing |= symbols - self.values.keys()
+        return decided(node, self.values)
