@@ -286,9 +286,8 @@ def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple
 def _is_power_of_two(node: ast.expr) -> bool:
     if isinstance(node, SymbolValue):
         return is_power_of_two(node.symbol)
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return is_power_of_two(node.value)
-    return True
+    number = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(number, int) and is_power_of_two(number)
 
 
 def _like(arguments: Arguments, operation: Operation) -> Marked:

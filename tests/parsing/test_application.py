@@ -214,7 +214,7 @@ def test_an_annotated_constant():
 
     assert parsed(application) == expected("""
         size: ntl.constexpr = FLAG * 2
-        store y = x + ntl.arange(0, size) + 4 + 3
+        store y = x + ntl.arange(0, widened(size)) + 4 + 3
     """)
 
 

@@ -68,7 +68,7 @@ def test_a_constant_that_two_branches_choose_stays_one():
             size_value: ntl.constexpr = 16
         else:
             size_value: ntl.constexpr = 8
-        store y = x + ntl.arange(0, size_value)
+        store y = x + ntl.arange(0, widened(size_value))
     """)
 
 
