@@ -24,10 +24,10 @@ from typing import Any
 
 import torch
 
+from benchmarks.common.measure import Timer, environment, num_turns
+from benchmarks.common.report import RESULTS, describe, table, write
+from benchmarks.common.spread import Spread, ratios
 from benchmarks.contenders import OURS, TASKS, Task
-from benchmarks.measure import Timer, environment, num_turns
-from benchmarks.report import RESULTS, describe, table, write
-from benchmarks.spread import Spread, ratios
 from ninetoothed.aot.build import Built, build
 from tests.aot.kernels import PREMAKES
 from tests.aot.reference import DLDataType, DLDevice, DLTensor
