@@ -60,7 +60,7 @@ def inspect_kernel(kernel: Kernel, frontend: str) -> Inspected:
         list(kernel.definition.call_names),
         shape_text(kernel.definition.grid),
         parameters,
-        str(kernel.definition.program),
+        kernel.definition.program.text(shows_types=True),
         kernel.source,
         launch,
     )

@@ -14,6 +14,7 @@ from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import value_of
 from ninetoothed.parsing.statements import StatementFrame, assigned_names
 from ninetoothed.parsing.values import Cell, Group, Known, Runtime, Tile, Value
+from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
 
 
@@ -52,7 +53,7 @@ def parse(
             _first_return(function.tree),
             "An application returns nothing: it stores by assigning to its parameters.",
         )
-    return Program(
+    program = Program(
         name=name,
         parameters=tuple(parameters),
         body=state.block,
@@ -60,6 +61,8 @@ def parse(
         helpers=state.helpers,
         names=frozenset(state.names),
     )
+    infer(program, is_checked=True)
+    return program
 
 
 class FunctionFrame(StatementFrame):

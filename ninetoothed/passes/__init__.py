@@ -18,6 +18,7 @@ from ninetoothed.passes import (
     remove_dead,
     reuse_loads,
 )
+from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
 
 PASSES: tuple[ModuleType, ...] = (
@@ -32,7 +33,8 @@ PASSES: tuple[ModuleType, ...] = (
 
 
 def run(program: Program) -> Program:
-    """The program after all passes."""
+    """The program after all passes, typed."""
     for each in PASSES:
         program = each.run(program)
+    infer(program)
     return program

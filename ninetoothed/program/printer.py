@@ -40,6 +40,7 @@ from ninetoothed.program.nodes import (
     Within,
     clone,
 )
+from ninetoothed.program.types import type_of
 from ninetoothed.tensors.views import Fixed, Run
 
 
@@ -63,9 +64,9 @@ def _shape(level: tuple[Any, ...]) -> str:
     return f"({sizes},)" if len(level) == 1 else f"({sizes})"
 
 
-def block_text(body: list[ast.stmt]) -> str:
-    """Statements as text, indented."""
-    lowering = _Lowering()
+def block_text(body: list[ast.stmt], shows_types: bool = False) -> str:
+    """Statements as text, indented; with the types of the variables that they assign."""
+    lowering = _Lowering(shows_types)
     lowered = [lowering.visit(clone(statement)) for statement in body]
     text = ast.unparse(ast.Module(body=lowered, type_ignores=[])) or "pass"
     return "\n".join(f"    {line}" if line else "" for line in text.splitlines())
@@ -167,6 +168,18 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
 
 class _Lowering(ast.NodeTransformer):
     """The Program's own nodes as plain Python, from the leaves up."""
+
+    def __init__(self, shows_types: bool = False) -> None:
+        self._shows_types = shows_types
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        target = node.targets[0]
+        if not self._shows_types or not isinstance(target, ast.Name):
+            return self.generic_visit(node)
+        shown = ast.Name(id=str(type_of(target)))
+        return ast.AnnAssign(
+            target=target, annotation=shown, value=self.visit(node.value), simple=1
+        )
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, Offsets | Mask):

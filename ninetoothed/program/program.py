@@ -46,12 +46,19 @@ class Program:
     names: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        """The program as text, its parameters with their levels first."""
+        return self.text()
+
+    def text(self, shows_types: bool = False) -> str:
+        """The program as text, its parameters with their levels first.
+
+        Args:
+            shows_types: whether to show what type a variable has where it is assigned.
+        """
         lines = [f"program {self.name}:"]
         lines += [f"    {parameter_text(parameter)}" for parameter in self.parameters]
         for helper in self.helpers.values():
-            lines += ["", block_text([helper])]
-        return "\n".join([*lines, "", block_text(self.body)]) + "\n"
+            lines += ["", block_text([helper], shows_types)]
+        return "\n".join([*lines, "", block_text(self.body, shows_types)]) + "\n"
 
     def parameter(self, name: str) -> Any:
         """The parameter called ``name``; ``KeyError`` if there is none."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ninetoothed.program.inference import infer, unlike
 from ninetoothed.program.nodes import (
     IDENTITIES,
     AllHold,
@@ -41,6 +42,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.printer import text_of_node
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import type_of
 
 _STATEMENTS = (
     ast.Assign,
@@ -77,6 +79,7 @@ def verify(program: Program) -> None:
     """
     known = {item.name for item in program.parameters if item.kind != "tensor"}
     _Verifier(program, known).block(program.body)
+    _verify_types(program)
     for name, helper in program.helpers.items():
         if not helper.body or not isinstance(helper.body[-1], ast.Return):
             raise MalformedProgramError(f"helper {name!r} does not end in a return")
@@ -84,6 +87,19 @@ def verify(program: Program) -> None:
         verifier = _Verifier(program, parameters)
         verifier.block(helper.body[:-1])
         verifier.expression(helper.body[-1].value)
+
+
+def _verify_types(program: Program) -> None:
+    """That the types which nodes bring along are those that follow from what the program is now."""
+    nodes = [node for node in program.nodes() if "type" in node.__dict__]
+    before = [type_of(node) for node in nodes]
+    infer(program)
+    for node, old in zip(nodes, before):
+        if reason := unlike(old, type_of(node)):
+            raise MalformedProgramError(
+                f"{type(node).__name__} `{text_of_node(node)}` has {reason}: it was {old}, and what it is "
+                f"made of now gives {type_of(node)}"
+            )
 
 
 class _Verifier:

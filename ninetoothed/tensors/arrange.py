@@ -55,6 +55,13 @@ class Parameter:
         """The innermost level's shape; () where a program has a single element."""
         return self.levels[-1] if len(self.levels) > 1 else ()
 
+    @threads.cached_property
+    def access(self) -> Access:
+        """Its own access, by positions of its own outermost level."""
+        if self.tensor is None:
+            raise TypeError(f"`{self.name}` is a constant")
+        return access_of(self.tensor, positions("program", self.levels[0]))
+
     @property
     def source(self) -> Tensor:
         """The tensor that was arranged."""

@@ -109,7 +109,7 @@ def test_a_bare_call_stays():
             "ntl.zeros(shape=(widened(6),), dtype=int32)",
         ),
         (lambda odd: ntl.broadcast_to(odd, 3, 5), "ntl.broadcast_to(odd, widened(3), widened(5))"),
-        (lambda odd: ntl.reshape(odd, (15,)), "ntl.reshape(odd, (widened(15),))"),
+        (lambda odd: ntl.reshape(odd, (32,)), "ntl.reshape(odd, (32,))"),
         (lambda odd: odd.reshape(5, 3), "odd.reshape(widened(5), widened(3))"),
         (lambda odd: ntl.zeros((M * 2,), ntl.int32), "ntl.zeros((widened((M * 2)),), int32)"),
         (lambda odd: ntl.zeros((2 * odd.shape[0],), ntl.int32), "ntl.zeros((widened(6),), int32)"),

@@ -202,19 +202,21 @@ def test_early_returns_become_branches():
 
 def test_early_returns_within_branches():
     def application(x, y, n):
-        y = select_nested(n, x, 0.0)
+        y = select_nested(n, x, -x)
 
     assert parsed(application) == expected("""
+        b = -x
         if n > 0:
             if n > 5:
                 result = x
                 result = result + 1
                 select_nested_result = result
             else:
-                select_nested_result = 0.0
+                select_nested_result = b
             select_nested_result_1 = select_nested_result
         else:
-            select_nested_result_1 = 0.0
+            result = b
+            select_nested_result_1 = result
         store y = select_nested_result_1
     """)
 

@@ -110,7 +110,7 @@ def test_a_load_before_a_loop_is_used_in_it():
 
 def test_a_load_in_a_branch_is_not_used_after_it():
     def application(x, y, n):
-        v = 0.0
+        v = y * 0
         if n > 0:
             v = x + 1
         y = v + x

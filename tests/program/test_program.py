@@ -34,13 +34,18 @@ from ninetoothed.program.verify import MalformedProgramError, verify
 
 def tensor(name, *levels, ndim=2):
     return SimpleNamespace(
-        name=name, kind="tensor", levels=levels, source=SimpleNamespace(ndim=ndim)
+        name=name,
+        kind="tensor",
+        levels=levels,
+        tile_shape=levels[-1],
+        dtype=None,
+        source=SimpleNamespace(ndim=ndim),
     )
 
 
 X = tensor("x", ("grid",), ("count",), ("M", "N"))
 Y = tensor("y", ("grid",), ("M", "N"))
-N = SimpleNamespace(name="n", kind="scalar", levels=(), value=None)
+N = SimpleNamespace(name="n", kind="scalar", levels=(), value=None, dtype=None)
 
 
 def placed(node):
@@ -166,6 +171,17 @@ def test_a_good_program_passes():
             Store(tile=y_tile(), value=name("v")),
         )
     )
+
+
+def test_a_pass_may_not_change_what_type_a_value_has():
+    shifted = ast.BinOp(left=Load(tile=y_tile()), op=ast.Add(), right=name("n"))
+    store = Store(tile=y_tile(), value=shifted)
+    changed = program(store)
+    verify(changed)
+
+    shifted.left = at(ast.Constant(value=1.0), shifted)
+    with pytest.raises(MalformedProgramError, match=r"has different shapes: it was \?\[M, N\]"):
+        verify(changed)
 
 
 def test_a_loop_may_read_what_it_assigned_in_the_round_before():

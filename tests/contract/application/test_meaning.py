@@ -118,9 +118,98 @@ def a_product_of_too_few(x, n, y):
     y = ntl.sum(ntl.dot(matrix, matrix), axis=1)
 
 
+def branches_of_two_shapes(x, n, y):
+    if n > 0:
+        v = x[:, None]
+    else:
+        v = x
+    y = ntl.sum(v) + x
+
+
+def a_branch_with_a_number(x, n, y):
+    if n > 0:
+        v = x * 2
+    else:
+        v = 1.0
+    y = v + x
+
+
+def a_branch_that_changes_a_type(x, n, y):
+    v = 0
+    if n > 0:
+        v = 2.5
+    y = x + v
+
+
+def an_axis_that_is_not_there(x, n, y):
+    y = x + ntl.sum(x, axis=1)
+
+
+def a_scan_along_no_axis(x, n, y):
+    y = ntl.cumsum(x, axis=1)
+
+
+def a_flip_along_no_axis(x, n, y):
+    y = ntl.flip(x, 1)
+
+
+def too_many_slices(x, n, y):
+    y = ntl.sum((x * 2)[:, :]) + x
+
+
+def a_reduction_of_a_number(x, n, y):
+    y = x + ntl.sum(ntl.sum(x))
+
+
+def sizes_that_do_not_meet(x, n, y):
+    y = ntl.sum(ntl.zeros((4,), ntl.float32) + ntl.zeros((8,), ntl.float32)) + x
+
+
+def a_reshape_to_another_count(x, n, y):
+    y = ntl.sum(ntl.reshape(ntl.zeros((4, 8), ntl.float32), (4, 4))) + x
+
+
+def dimensions_given_twice(x, n, y):
+    y = ntl.sum(ntl.permute(x[:, None], (0, 0))) + x
+
+
+def an_accumulator_of_another_shape(x, n, y):
+    a, c = ntl.zeros((16, 16), ntl.float16), ntl.zeros((16, 32), ntl.float32)
+    y = x + ntl.sum(ntl.dot(a, a, c))
+
+
+def a_product_of_inner_sizes_that_differ(x, n, y):
+    a, b = ntl.zeros((16, 16), ntl.float16), ntl.zeros((32, 16), ntl.float16)
+    y = x + ntl.sum(ntl.dot(a, b))
+
+
+def a_store_of_more_dimensions(x, n, y):
+    y = x[:, None] + x[None, :]
+
+
+def names_for_more_values(x, n, y):
+    a, b, c = ntl.split(ntl.join(x, x))
+    y = a + b + c
+
+
 @pytest.mark.parametrize(
     ("application", "message"),
     [
+        (branches_of_two_shapes, "`if` give 'v' different shapes"),
+        (a_branch_with_a_number, "`if` give 'v' different shapes"),
+        (a_branch_that_changes_a_type, "`if` give 'v' different element types: float32 .* int32"),
+        (an_axis_that_is_not_there, "Axis 1 is out of range for a tile of 1"),
+        (a_scan_along_no_axis, "Axis 1 is out of range for a tile of 1"),
+        (a_flip_along_no_axis, "Axis 1 is out of range for a tile of 1"),
+        (too_many_slices, "too many `:`"),
+        (a_reduction_of_a_number, "takes a tile, but got one number"),
+        (sizes_that_do_not_meet, r"shapes match or are 1, but got \[4\] and \[8\]"),
+        (a_reshape_to_another_count, "has 32 elements and cannot become"),
+        (dimensions_given_twice, "each of 2 dimensions"),
+        (an_accumulator_of_another_shape, "accumulator"),
+        (a_product_of_inner_sizes_that_differ, "needs shapes"),
+        (a_store_of_more_dimensions, "cannot be stored to `y`"),
+        (names_for_more_values, "2 values are given to 3 names"),
         (named_in_one_branch, "'v' is read before it is assigned"),
         (named_in_a_loop, "'v' is read before it is assigned"),
         (a_size_of_the_running_kernel, "size of a tile is needed at compile time"),

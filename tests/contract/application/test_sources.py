@@ -114,7 +114,7 @@ def test_each_value_of_a_constant_has_a_rule_of_its_own():
 
 def test_a_tile_that_a_constant_decides_against_does_not_take_part():
     def arrangement(x, bias, output, adds):
-        return x.tile((4,)), bias.tile((2,)), output.tile((4,)), adds
+        return x.tile((4,)), bias.tile((4,)), output.tile((4,)), adds
 
     def application(x, bias, output, adds):
         if adds:
@@ -122,13 +122,13 @@ def test_a_tile_that_a_constant_decides_against_does_not_take_part():
         else:
             output = x  # noqa: F841
 
-    tensors = (Tensor(1), Tensor(1, shape=(3,)), Tensor(1), Tensor(0, constexpr=True))
+    tensors = (Tensor(1), Tensor(1, shape=(5,)), Tensor(1), Tensor(0, constexpr=True))
     kernel = ninetoothed.make(arrangement, application, tensors)
     x, output = torch.randn(9), torch.full((9,), NAN)
-    kernel(x, torch.randn(3), output, False)
+    kernel(x, torch.randn(5), output, False)
     assert torch.equal(output, x)
     with pytest.raises(ArrangementError, match="bias"):
-        kernel(x, torch.randn(3), output, True)
+        kernel(x, torch.randn(5), output, True)
 
 
 # None for a tensor that is not touched.

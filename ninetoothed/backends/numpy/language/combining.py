@@ -26,10 +26,10 @@ from ninetoothed.backends.numpy.values.operators import (
     less,
     multiply,
 )
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import refuse
 
 Tiles = tuple[Tile, ...]
 Combine = Callable[[Tiles, Tiles], Tiles]

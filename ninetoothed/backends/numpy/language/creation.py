@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.promotion import checked_dtype, refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import checked_dtype, refuse
 
 _LARGEST_TILE = 1048576
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ninetoothed.backends.numpy.language.identities import marks_after_reduction, without_padding
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, joined_marks
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
+from ninetoothed.language.promotion import refuse
 
 _OPERAND_TYPES = (
     dtypes.int8,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values.pointer import PointerTile
-from ninetoothed.backends.numpy.values.promotion import refuse
+from ninetoothed.language.promotion import refuse
 
 
 def load_elements(pointer: PointerTile, mask: Any, fill: Any) -> Any:

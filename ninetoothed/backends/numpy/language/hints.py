@@ -12,12 +12,12 @@ from ninetoothed.backends.numpy.language.creation import integer
 from ninetoothed.backends.numpy.language.identities import without_padding
 from ninetoothed.backends.numpy.language.math import logical_not, logical_or
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, number
 from ninetoothed.errors import NineToothedError, caller_location
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
+from ninetoothed.language.promotion import refuse
 
 
 def _hint(input: Any, values: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array
-from ninetoothed.backends.numpy.values.promotion import integer_bounds
 from ninetoothed.backends.numpy.values.tile import Marks, Tile
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import integer_bounds
 
 
 @functools.cache

@@ -19,9 +19,9 @@ from ninetoothed.backends.numpy.language import (
 from ninetoothed.backends.numpy.language import math as language_math
 from ninetoothed.backends.numpy.language import memory as language_memory
 from ninetoothed.backends.numpy.language.math import elementwise_of
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.language import operations
 from ninetoothed.language.operations import Operation
+from ninetoothed.language.promotion import refuse
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **combining.FUNCTIONS,

@@ -23,9 +23,9 @@ from ninetoothed.backends.numpy.language.libdevice_rounding import (
     narrowed,
 )
 from ninetoothed.backends.numpy.language.math import each, in_double
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_marks
 from ninetoothed.language import dtypes
+from ninetoothed.language.promotion import refuse
 
 _LETTERS = {
     "f": dtypes.float32,

@@ -23,10 +23,10 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_remainder,
     unyielding,
 )
-from ninetoothed.backends.numpy.values.promotion import common_dtype, refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile, joined_marks, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import common_dtype, refuse
 
 _SINGLE_OR_DOUBLE = (dtypes.float32, dtypes.float64)
 _SINGLE = (dtypes.float32,)

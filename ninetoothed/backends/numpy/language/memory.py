@@ -23,10 +23,10 @@ from ninetoothed.backends.numpy.language.elements import (
     store_elements,
 )
 from ninetoothed.backends.numpy.values.pointer import PointerTile
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import refuse
 
 #: Programs may run in several threads; an atomic operation is one step to all of them.
 _atomic = threads.lock()

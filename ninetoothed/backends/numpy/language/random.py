@@ -15,10 +15,10 @@ from ninetoothed.backends.numpy.language import math as language_math
 from ninetoothed.backends.numpy.language.creation import integer
 from ninetoothed.backends.numpy.values.casting import Array
 from ninetoothed.backends.numpy.values.operators import multiply
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_marks
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import refuse
 
 _ROUNDS = 10
 

@@ -16,11 +16,11 @@ from ninetoothed.backends.numpy.language.math import exp, fdiv, promoted
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.operators import subtract
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
+from ninetoothed.language.promotion import refuse
 
 
 def sum_dtype(dtype: DType, wanted: DType | None) -> DType:

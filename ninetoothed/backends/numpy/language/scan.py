@@ -17,11 +17,11 @@ from ninetoothed.backends.numpy.language.reduction import (
 )
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
 from ninetoothed.backends.numpy.values.casting import cast_array
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
+from ninetoothed.language.promotion import refuse
 
 
 def _scanned(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, reverse: bool) -> Tile:

@@ -14,9 +14,9 @@ import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, marks_of_shape, tile_shape
 from ninetoothed.backends.numpy.language.identities import exists
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import refuse
 
 
 def _listed(values: tuple[Any, ...]) -> list[Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import refuse
 
 #: An ndarray, or the NumPy scalar that an operation on 0-d arrays returns.
 Array = Any

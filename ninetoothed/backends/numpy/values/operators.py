@@ -14,16 +14,16 @@ import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.pointer import PointerTile
-from ninetoothed.backends.numpy.values.promotion import (
+from ninetoothed.backends.numpy.values.tile import Marks, Tile, constant, joined_marks, number
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import (
     common_dtype,
     dtype_with_scalar,
     is_signed,
     refuse,
     scalar_dtype,
 )
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, constant, joined_marks, number
-from ninetoothed.language import dtypes
-from ninetoothed.language.dtypes import DType
 
 _LARGEST_CACHE = 4096
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ninetoothed.backends.numpy.values.members import add_members
-from ninetoothed.backends.numpy.values.promotion import refuse
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import refuse
 
 
 class Memory(Protocol):

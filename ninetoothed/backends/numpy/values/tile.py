@@ -37,9 +37,9 @@ from ninetoothed.backends.numpy.values.casting import (
     narrowing_cast,
 )
 from ninetoothed.backends.numpy.values.members import add_members
-from ninetoothed.backends.numpy.values.promotion import checked_dtype, refuse, scalar_dtype
 from ninetoothed.errors import CompilationError, caller_location, near
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import checked_dtype, refuse, scalar_dtype
 
 #: Conditions that hold where a lane is real; see the module's docstring.
 Marks = tuple[Any, ...]

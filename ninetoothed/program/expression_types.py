@@ -1,0 +1,382 @@
+"""The types of expressions: what a value is follows from what it is made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ninetoothed.errors import ApplicationError
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import operation_of
+from ninetoothed.program.nodes import (
+    AllHold,
+    ElementLoad,
+    ElementPlace,
+    ElementRef,
+    Excluded,
+    Exists,
+    Flipped,
+    Forwarded,
+    Held,
+    Kept,
+    Load,
+    Mask,
+    Offsets,
+    SequenceLength,
+    SourceLoad,
+    SourcePlace,
+    SourcePointer,
+    SourceStride,
+    SymbolValue,
+    Widened,
+    Within,
+    location,
+)
+from ninetoothed.program.operation_types import as_counted, type_of_call
+from ninetoothed.program.typed_calls import Call, shown
+from ninetoothed.program.types import (
+    COUNT,
+    INTEGER,
+    TRUTH,
+    UNKNOWN,
+    Shape,
+    ValueType,
+    broadcast,
+    held_shape,
+    met,
+    of_dtype,
+    of_number,
+    together,
+    with_axes,
+)
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import widened as next_power_of_two
+
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+
+
+class Expressions:
+    """Knows what variables are at a place of a Program; the types of expressions are left on the nodes.
+
+    Args:
+        parameters: the program's, by name.
+        given: the element types of tensors that a call gives, besides those declared.
+        is_checked: whether what cannot be is an error.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        given: Mapping[str, DType] | None = None,
+        is_checked: bool = False,
+    ) -> None:
+        self.parameters = parameters
+        self.given = given or {}
+        self.is_checked = is_checked
+        self.known: dict[str, ValueType] = {}
+        self.constants: set[str] = set()
+        for parameter in parameters.values():
+            if parameter.kind == "constexpr":
+                self.constants.add(parameter.name)
+            if parameter.kind == "scalar":
+                self.known[parameter.name] = of_dtype(self.dtype_of(parameter.name), ())
+            elif parameter.kind != "tensor":
+                self.known[parameter.name] = ValueType(())
+
+    def dtype_of(self, parameter: str) -> DType | None:
+        """The element type of a tensor, where it is known."""
+        found = self.given.get(parameter) or self.parameters[parameter].dtype
+        return found if isinstance(found, DType) else None
+
+    def refuse(self, node: ast.AST, message: str) -> None:
+        if self.is_checked:
+            raise ApplicationError(message, location(node))
+
+    def parts(self, node: ast.AST) -> None:
+        """Types all that a node is made of."""
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, list):
+                for item in child:
+                    if isinstance(item, ast.expr):
+                        self.of(item)
+                    elif isinstance(item, ast.keyword):
+                        self.of(item.value)
+            elif isinstance(child, ast.expr):
+                self.of(child)
+
+    def of(self, node: ast.expr) -> ValueType:
+        """The type of an expression, which is left on it and on all that it is made of."""
+        rule = _EXPRESSIONS.get(type(node))
+        if rule is None:
+            rule = next((r for kind, r in _EXPRESSIONS.items() if isinstance(node, kind)), None)
+        if rule is None:
+            self.parts(node)
+            found = UNKNOWN
+        else:
+            found = rule(self, node)
+        node.__dict__["type"] = found
+        return found
+
+    def _tile(self, node: Load | Forwarded) -> ValueType:
+        self.parts(node.tile)
+        if isinstance(node, Forwarded):
+            self.of(node.value)
+        parameter = self.parameters[node.tile.parameter]
+        return of_dtype(self.dtype_of(parameter.name), held_shape(parameter.tile_shape))
+
+    def _offsets(self, node: Offsets) -> ValueType:
+        """Positions are natural where no element of the tile can lie before its source."""
+        self.parts(node.tile)
+        parameter = self.parameters[node.tile.parameter]
+        if node.dim is None:
+            return replace(INTEGER, shape=held_shape(parameter.tile_shape))
+        access = parameter.access
+        reached = as_symbol(access.indices[node.dim])
+        leaves = set(reached.leaves())
+        sizes = (s for s, lane in zip(parameter.tile_shape, access.lanes) if lane in leaves)
+        natural = interval(reached)[0] >= 0
+        return ValueType(held_shape(sizes), "int", None, natural)
+
+    def _source_load(self, node: SourceLoad | SourcePlace) -> ValueType:
+        shape = self.together(node, [self.of(index) for index in node.indices], "indices")
+        return of_dtype(self.dtype_of(node.parameter), shape)
+
+    def _element_load(self, node: ElementLoad | ElementPlace) -> ValueType:
+        return of_dtype(self.dtype_of(node.parameter), self.view_shape(node))
+
+    def view_shape(self, node: Any) -> Shape | None:
+        """The shape of elements that a view selects."""
+        view, types = node.view, [self.of(index) for index in node.indices]
+        chosen = self.together(node, types[len(types) - view.chosen :], "positions")
+        if chosen is None:
+            return None
+        counts = held_shape(view.shape)
+        return (*counts[: view.before], *chosen, *counts[view.before :])
+
+    def together(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
+        """The shape of values that meet element by element."""
+        try:
+            return broadcast([each.shape for each in types])
+        except ValueError:
+            self.refuse(
+                node,
+                f"{what} needs tiles whose shapes match or are 1, but got {shown(*types)}."
+                if not what.isalpha()
+                else f"The {what} here need shapes that match or are 1, but got {shown(*types)}.",
+            )
+            return None
+
+    def _binary(self, node: ast.BinOp) -> ValueType:
+        return self.operated(self.of(node.left), node.op, self.of(node.right), node)
+
+    def operated(
+        self, left: ValueType, op: ast.operator, right: ValueType, node: ast.AST
+    ) -> ValueType:
+        """``left op right`` as Python has it."""
+        shape = self.together(node, [left, right], _SIGNS.get(type(op), "operator **"))
+        division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
+        result = together([left, right], shape, division)
+        if isinstance(op, ast.BitAnd):
+            either = left.is_natural or right.is_natural
+            return replace(result, is_natural=either and result.kind in ("int", "bool"))
+        if isinstance(op, ast.BitOr | ast.BitXor):
+            return result
+        result = as_counted(result)
+        if isinstance(op, ast.Div):
+            if result.kind == "float":
+                return result
+            known = result.kind == "int" and None not in (left.dtype, right.dtype)
+            return replace(result, kind="float", dtype=dtypes.float32 if known else None)
+        if isinstance(op, ast.Sub):
+            return replace(result, is_natural=False)
+        if isinstance(op, ast.Mod):
+            return replace(result, is_natural=right.is_natural)
+        if isinstance(op, ast.LShift | ast.RShift):
+            return replace(result, is_natural=left.is_natural)
+        return result if not isinstance(op, ast.Pow) else replace(result, dtype=None)
+
+    def _unary(self, node: ast.UnaryOp) -> ValueType:
+        operand = self.of(node.operand)
+        if isinstance(node.op, ast.Not):
+            return replace(TRUTH, shape=operand.shape)
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        if isinstance(node.op, ast.Invert):
+            return replace(operand, is_natural=operand.kind == "bool", number=None)
+        if isinstance(operand.number, bool | int | float):
+            return of_number(-operand.number)
+        return replace(as_counted(operand), is_natural=False, number=None)
+
+    def _compare(self, node: ast.Compare) -> ValueType:
+        operands = [self.of(each) for each in (node.left, *node.comparators)]
+        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return replace(TRUTH, shape=())
+        return replace(TRUTH, shape=self.together(node, operands, "comparison (<, ==, ...)"))
+
+    def _several(self, node: ast.BoolOp) -> ValueType:
+        operands = [self.of(value) for value in node.values]
+        result = together(operands, self.together(node, operands, "operators `and`, `or`"))
+        return (
+            result if len({each.dtype for each in operands}) == 1 else replace(result, dtype=None)
+        )
+
+    def _choice(self, node: ast.IfExp) -> ValueType:
+        self.of(node.test)
+        is_checked = self.is_checked
+        self.is_checked &= not is_constant(node.test, self.constants)
+        found = met(self.of(node.body), self.of(node.orelse))
+        self.is_checked = is_checked
+        return replace(found, number=None)
+
+    def _subscript(self, node: ast.Subscript) -> ValueType:
+        value = self.of(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        self.of(node.slice)
+        if value.items is not None:
+            index = parts[0].value if isinstance(parts[0], ast.Constant) else None
+            fits = isinstance(index, int) and -len(value.items) <= index < len(value.items)
+            return value.items[index] if fits and len(parts) == 1 else UNKNOWN  # type: ignore[index]
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            return COUNT
+        entries = [isinstance(part, ast.Slice) for part in parts]
+        if not all(
+            own or (isinstance(part, ast.Constant) and part.value is None)
+            for own, part in zip(entries, parts)
+        ):
+            return UNKNOWN
+        shape = value.shape
+        try:
+            shape = with_axes(shape, entries)
+        except ValueError:
+            self.refuse(node, f"This index has too many `:` for a tile of shape {shown(value)}.")
+            shape = None
+        return replace(value, shape=shape, number=None)
+
+    def _attribute(self, node: ast.Attribute) -> ValueType:
+        value = self.of(node.value)
+        if node.attr == "shape" and value.shape is not None:
+            return ValueType(items=tuple(map(_size, value.shape)))
+        if node.attr != "T" or value.shape is None:
+            return replace(value, shape=None, number=None) if node.attr == "T" else UNKNOWN
+        if len(value.shape) < 2:
+            self.refuse(
+                node, f"`.T` needs two dimensions or more, but the tile's shape is {shown(value)}."
+            )
+            return replace(value, shape=None, number=None)
+        return replace(value, shape=(*value.shape[:-2], value.shape[-1], value.shape[-2]))
+
+    def _call(self, node: ast.Call) -> ValueType:
+        self.parts(node)
+        if isinstance(node.func, ast.Name):
+            given = node.args[0] if node.args else None
+            if node.func.id == "float" and isinstance(given, ast.Constant):
+                return of_number(float(str(given.value)))
+            known = {"float": ValueType((), "float"), "len": COUNT}
+            return known.get(node.func.id, UNKNOWN)
+        operation = operation_of(node)
+        if operation is None:
+            return UNKNOWN
+        return type_of_call(Call(node, self.dtype_of, self.is_checked), operation)
+
+    def _value(self, node: Excluded | Kept | Flipped | Exists) -> ValueType:
+        self.parts(node)
+        value = replace(node.value.__dict__["type"], number=None)
+        return replace(COUNT, shape=value.shape) if isinstance(node, Exists) else value
+
+    def _holds(self, node: AllHold) -> ValueType:
+        self.parts(node)
+        return TRUTH
+
+    def _mask(self, node: Mask) -> ValueType:
+        tile = node.tile
+        if isinstance(tile, ElementRef):
+            shape = self.view_shape(tile)
+        else:
+            self.parts(tile)
+            shape = held_shape(self.parameters[tile.parameter].tile_shape)
+        return self.laid(shape, node.layout)
+
+    def laid(self, shape: Shape | None, layout: tuple[int | None, ...]) -> ValueType:
+        """A mask over the dimensions of a layout."""
+        if shape is None:
+            return replace(TRUTH, shape=(None,) * len(layout))
+        return replace(TRUTH, shape=tuple(1 if dim is None else shape[dim] for dim in layout))
+
+    def _within(self, node: Within) -> ValueType:
+        self.of(node.size)
+        return replace(TRUTH, shape=(None,) * len(node.layout))
+
+    def _held(self, node: Held) -> ValueType:
+        return self.laid(self.known.get(node.name, UNKNOWN).shape, node.layout)
+
+    def _tuple(self, node: ast.Tuple) -> ValueType:
+        return ValueType(items=tuple(self.of(item) for item in node.elts))
+
+
+def _size(size: Any) -> ValueType:
+    number = next_power_of_two(size) if isinstance(size, Symbol) else size
+    return replace(COUNT, number=number)
+
+
+def _symbol(expressions: Expressions, node: SymbolValue) -> ValueType:
+    symbol = as_symbol(node.symbol)
+    return ValueType((), "int", None, interval(symbol)[0] >= 0, symbol)
+
+
+def _widened(expressions: Expressions, node: Widened) -> ValueType:
+    value = expressions.of(node.value)
+    known = isinstance(value.number, Symbol)
+    return replace(COUNT, number=next_power_of_two(value.number) if known else None)
+
+
+_EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
+    ast.Name: lambda expressions, node: expressions.known.get(node.id, UNKNOWN),
+    ast.Constant: lambda expressions, node: of_number(node.value),
+    SymbolValue: _symbol,
+    Widened: _widened,
+    SequenceLength: lambda expressions, node: COUNT,
+    SourceStride: lambda expressions, node: INTEGER,
+    Load: Expressions._tile,
+    Forwarded: Expressions._tile,
+    ElementLoad: Expressions._element_load,
+    SourceLoad: Expressions._source_load,
+    ElementPlace: Expressions._element_load,
+    SourcePlace: Expressions._source_load,
+    SourcePointer: lambda expressions, node: ValueType(()),
+    Offsets: Expressions._offsets,
+    Mask: Expressions._mask,
+    Within: Expressions._within,
+    Held: Expressions._held,
+    AllHold: Expressions._holds,
+    Excluded: Expressions._value,
+    Kept: Expressions._value,
+    Flipped: Expressions._value,
+    Exists: Expressions._value,
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.Compare: Expressions._compare,
+    ast.BoolOp: Expressions._several,
+    ast.IfExp: Expressions._choice,
+    ast.Subscript: Expressions._subscript,
+    ast.Attribute: Expressions._attribute,
+    ast.Call: Expressions._call,
+    ast.Tuple: Expressions._tuple,
+}

@@ -1,0 +1,212 @@
+"""Finds the type of every value of a Program, each expression's and each variable's where it is assigned.
+
+`typed` puts them on the nodes, where `types.type_of` reads them: copies of a node keep its type. What
+cannot be, whatever the sizes, is an error with its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import names_assigned
+from ninetoothed.program.expression_types import Expressions
+from ninetoothed.program.nodes import (
+    LanguageRef,
+    Load,
+    SourceStore,
+    Store,
+)
+from ninetoothed.program.typed_calls import shown
+from ninetoothed.program.types import (
+    COUNT,
+    INTEGER,
+    UNKNOWN,
+    ValueType,
+    broadcast,
+    differ,
+    held,
+    held_shape,
+    met,
+)
+
+
+class Inference(Expressions):
+    """Walks statements in order, knowing what variables are."""
+
+    def block(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            rule = _STATEMENTS.get(type(statement))
+            if rule is None:
+                rule = next(
+                    (r for kind, r in _STATEMENTS.items() if isinstance(statement, kind)), None
+                )
+            if rule is not None:
+                rule(self, statement)
+            else:
+                self.parts(statement)
+
+    def assign(self, target: ast.expr, value: ValueType) -> None:
+        if isinstance(target, ast.Tuple):
+            items = value.items
+            if items is not None and len(items) != len(target.elts):
+                self.refuse(target, f"{len(items)} values are given to {len(target.elts)} names.")
+                items = None
+            for index, element in enumerate(target.elts):
+                self.assign(element, UNKNOWN if items is None else items[index])
+        elif isinstance(target, ast.Name):
+            self.known[target.id] = value
+            target.__dict__["type"] = value
+
+    def _assign(self, node: ast.Assign) -> None:
+        self.assign(node.targets[0], held(self.of(node.value)))
+
+    def _define(self, node: ast.AnnAssign) -> None:
+        assert isinstance(node.target, ast.Name) and node.value is not None
+        self.assign(node.target, self.of(node.value))
+        if isinstance(node.annotation, LanguageRef) and node.annotation.name == "constexpr":
+            self.constants.add(node.target.id)
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        assert isinstance(node.target, ast.Name)
+        old = self.known.get(node.target.id, UNKNOWN)
+        self.assign(node.target, held(self.operated(old, node.op, self.of(node.value), node)))
+
+    def _store(self, node: Store) -> None:
+        value = self.of(node.value)
+        self.parts(node.tile)
+        shape = held_shape(self.parameters[node.tile.parameter].tile_shape)
+        try:
+            stored = broadcast([value.shape, shape])
+        except ValueError:
+            stored = (*(value.shape or ()), 1)
+        # Of two tiles the arrangement is to tell: where these do not match, neither do the grids.
+        is_computed = not isinstance(node.value, Load)
+        if (
+            is_computed
+            and stored is not None
+            and differ((1,) * (len(shape) - len(stored)) + stored, shape)
+        ):
+            self.refuse(
+                node,
+                f"A value of shape {shown(value)} cannot be stored to `{node.tile.parameter}`, whose "
+                f"tile's shape is {shown(ValueType(shape))}.",
+            )
+
+    def _if(self, node: ast.If) -> None:
+        self.of(node.test)
+        before, is_checked = dict(self.known), self.is_checked
+        # What a constant decides against is not compiled.
+        self.is_checked &= not is_constant(node.test, self.constants)
+        self.block(node.body)
+        one, self.known = self.known, dict(before)
+        self.block(node.orelse)
+        other = self.known
+        if self.is_checked:
+            for name in sorted(names_assigned([node]) & one.keys() & other.keys()):
+                if reason := unlike(one[name], other[name]):
+                    self.refuse(
+                        node,
+                        f"The ways through this `if` give {name!r} {reason}: {one[name]} where its "
+                        f"condition holds, {other[name]} where not. Give it one shape and element type.",
+                    )
+        self.is_checked = is_checked
+        self.known = _both(one, other)
+
+    def _loop(self, node: ast.For | ast.While) -> None:
+        """A loop's variables are what they are before it and after each round."""
+        constants = set(self.constants)
+        if isinstance(node, ast.For):
+            self.of(node.iter)
+        known = dict(self.known)
+        while True:
+            self.known, self.constants = dict(known), set(constants)
+            is_unrolled = self.enter(node)
+            self.block(node.body)
+            if not is_unrolled:
+                self.check_round(node, known)
+            lasting = _both(known, self.known)
+            if lasting == known:
+                break
+            known = lasting
+        self.known, self.constants = known, constants
+
+    def enter(self, node: ast.For | ast.While) -> bool:
+        """A round begins; whether the loop is none of the running kernel."""
+        if isinstance(node, ast.While):
+            self.of(node.test)
+            return False
+        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
+        bounds = [self.of(bound) for bound in node.iter.args]
+        first = bounds[0] if len(bounds) > 1 else COUNT
+        step = bounds[2] if len(bounds) > 2 else COUNT
+        # What counts down ends where its second bound says.
+        natural = first.is_natural and (step.is_natural or bounds[1].is_natural)
+        self.assign(node.target, COUNT if natural else INTEGER)
+        function = node.iter.func
+        if isinstance(function, LanguageRef) and function.name == "static_range":
+            self.constants.add(node.target.id)
+            return True
+        return False
+
+    def check_round(self, node: ast.For | ast.While, before: Mapping[str, ValueType]) -> None:
+        for name in sorted(names_assigned(node.body) & before.keys()):
+            if reason := unlike(before[name], self.known.get(name, UNKNOWN)):
+                self.refuse(
+                    node,
+                    f"The loop changes what {name!r} is, which gets {reason}: {before[name]} before a "
+                    f"round, {self.known[name]} after it. Give it the shape and the element type that it "
+                    "has in the loop before it begins.",
+                )
+
+
+def unlike(one: ValueType, other: ValueType) -> str:
+    """What is known to differ between two values; ``""`` where nothing is."""
+    if differ(one.shape, other.shape):
+        return "different shapes"
+    if one.dtype is not None and other.dtype is not None and one.dtype is not other.dtype:
+        return "different element types"
+    return ""
+
+
+def _both(one: Mapping[str, ValueType], other: Mapping[str, ValueType]) -> dict[str, ValueType]:
+    return {name: met(one[name], other[name]) for name in one if name in other}
+
+
+_STATEMENTS: dict[type, Callable[[Inference, Any], None]] = {
+    ast.Assign: Inference._assign,
+    ast.AnnAssign: Inference._define,
+    ast.AugAssign: Inference._augment,
+    ast.If: Inference._if,
+    ast.For: Inference._loop,
+    ast.While: Inference._loop,
+    Store: Inference._store,
+    SourceStore: Inference.parts,
+}
+
+
+def infer(
+    program: Any,
+    given: Mapping[str, DType] | None = None,
+    is_checked: bool = False,
+    booleans: Collection[str] = (),
+) -> None:
+    """Types the nodes of a Program.
+
+    Args:
+        given: the element types of tensors that a call gives, besides those declared.
+        is_checked: whether what cannot be, whatever the sizes, is an error.
+        booleans: tensors that hold truth values.
+
+    Raises:
+        ApplicationError: located.
+    """
+    given = {**(given or {}), **dict.fromkeys(booleans, dtypes.bool)}
+    parameters = {parameter.name: parameter for parameter in program.parameters}
+    Inference(parameters, given, is_checked).block(program.body)
+    for helper in program.helpers.values():
+        Inference(parameters, given).block(helper.body)

@@ -1,0 +1,271 @@
+"""The type of what an operation of the language gives, by its rule in the table of operations."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import Operation
+from ninetoothed.program import movement_types
+from ninetoothed.program.arguments import size_of
+from ninetoothed.program.typed_calls import Call, shown
+from ninetoothed.program.types import (
+    COUNT,
+    TRUTH,
+    UNKNOWN,
+    Shape,
+    ValueType,
+    cast,
+    differ,
+    of_dtype,
+    together,
+    type_of,
+    without_axis,
+)
+
+#: The least that a GPU's units multiply at once.
+LEAST_DEPTH = 16
+
+
+def type_of_call(call: Call, operation: Operation) -> ValueType:
+    """The type of what an operation gives."""
+    return _RULES[operation.shape](call, operation)
+
+
+def _unknown(call: Call, operation: Operation) -> ValueType:
+    if operation.name == "item":
+        return replace(call.type(0), shape=(), number=None)
+    return UNKNOWN
+
+
+def _elementwise(call: Call, operation: Operation) -> ValueType:
+    operands, name = call.operands(), operation.name.rpartition(".")[2]
+    shape = call.met(operands, name)
+    if operation.results > 1:
+        return ValueType(items=(ValueType(shape),) * operation.results)
+    found = together(operands, shape)
+    if name == "where" and len(operands) == 3:
+        return together(operands[1:], shape)
+    if name in ("add", "mul", "cdiv") and operation.home != "libdevice":
+        return as_counted(found)
+    if name == "sub":
+        return replace(as_counted(found), is_natural=False)
+    if name in ("maximum", "minimum", "clamp"):
+        some = any(each.is_natural for each in operands)
+        return replace(
+            in_float32(found), is_natural=some if name == "maximum" else found.is_natural
+        )
+    if name == "abs":
+        return replace(found, is_natural=True)
+    if name.startswith("logical_"):
+        return replace(TRUTH, shape=shape)
+    if operation.home in ("math", "standard"):
+        return replace(found, is_natural=False)
+    return ValueType(shape)
+
+
+def as_counted(value: ValueType) -> ValueType:
+    """What arithmetic gives: truth values count as integers."""
+    if value.kind != "bool":
+        return value
+    return replace(value, kind="int", dtype=dtypes.int32 if value.dtype else None)
+
+
+def in_float32(value: ValueType) -> ValueType:
+    """What a comparison gives: bfloat16 is compared in float32."""
+    return replace(value, dtype=dtypes.float32) if value.dtype is dtypes.bfloat16 else value
+
+
+def in_32_bits(value: ValueType) -> ValueType:
+    """What a reduction gives: what is narrower is made 32 bits wide."""
+    dtype = value.dtype
+    if dtype is None or dtype.bits >= 32:
+        return replace(value, kind="int") if value.kind == "bool" else value
+    wide = of_dtype(dtypes.float32 if dtype.kind == "float" else dtypes.int32, value.shape)
+    return replace(wide, is_natural=value.is_natural)
+
+
+def _summed(value: ValueType, wanted: DType | None) -> ValueType:
+    if wanted is not None:
+        return cast(value, wanted)
+    if value.kind == "float" or (value.dtype is not None and value.dtype.bits >= 32):
+        return value
+    if value.dtype is None:
+        return replace(value, kind="int") if value.kind == "bool" else value
+    wide = dtypes.int32 if value.dtype.kind == "int" else dtypes.uint32
+    return replace(value, kind="int", dtype=wide)
+
+
+def _first(call: Call, operation: Operation) -> ValueType:
+    value = replace(call.type(0), number=None)
+    if operation.name not in ("cast", "to"):
+        return value
+    made = cast(value, call.dtype(call.node_of("dtype", 1)))
+    return replace(made, is_natural=made.kind == "bool") if call.has("bitcast") else made
+
+
+def _like(call: Call, operation: Operation) -> ValueType:
+    return replace(call.type(0), is_natural=True, number=None)
+
+
+def _reduced(call: Call, operation: Operation) -> ValueType:
+    value, places = call.type(0), operation.places
+    if value.items is not None:
+        items = tuple(ValueType(_reduced_shape(call, operation, each)) for each in value.items)
+        return ValueType(items=items)
+    shape = _reduced_shape(call, operation, value)
+    if operation.takes_function:
+        return ValueType(shape)
+    if operation.gives_positions:
+        return replace(COUNT, shape=shape, dtype=dtypes.int32)
+    value = replace(value, shape=shape, number=None)
+    if "return_indices" in places:
+        if call.constant("return_indices", places["return_indices"]):
+            positions = replace(COUNT, shape=shape, dtype=dtypes.int32)
+            return ValueType(items=(in_float32(value), positions))
+        return in_32_bits(value)
+    return (
+        _summed(value, call.dtype(call.keywords.get("dtype"))) if operation.name == "sum" else value
+    )
+
+
+def _reduced_shape(call: Call, operation: Operation, value: ValueType) -> Shape | None:
+    if value.shape == ():
+        call.refuse(f"`ntl.{operation.name}` takes a tile, but got one number. Use it as it is.")
+        return ()
+    axis = call.axis("axis", operation.places["axis"], value.rank)
+    keeps = call.constant("keep_dims", operation.places["keep_dims"])
+    if axis is ... or keeps is ...:
+        return None
+    return without_axis(value.shape, axis, bool(keeps))
+
+
+def _scanned(call: Call, operation: Operation) -> ValueType:
+    value = replace(call.type(0), number=None)
+    axis = "dim" if operation.name == "softmax" else "axis"
+    call.axis(axis, 1, value.rank, None if operation.takes_function else 0)
+    if operation.takes_function:
+        return replace(value, dtype=None, kind="", is_natural=False)
+    if operation.name == "cumsum":
+        return _summed(in_float32(value), call.dtype(call.keywords.get("dtype")))
+    return in_float32(value)
+
+
+def _sorted(call: Call, operation: Operation) -> ValueType:
+    value = replace(call.type(0), number=None)
+    if operation.name != "topk" or not value.shape:
+        return value
+    count = call.constant("k", 1)
+    size = count if isinstance(count, int) else None
+    return replace(in_32_bits(value), shape=(*value.shape[:-1], size))
+
+
+def _counted(call: Call, operation: Operation) -> ValueType:
+    bins = call.constant("num_bins", 1)
+    size = 1 << (bins - 1).bit_length() if isinstance(bins, int) and bins > 0 else None
+    return replace(COUNT, shape=(size,), dtype=dtypes.int32)
+
+
+def _product(call: Call, operation: Operation) -> ValueType:
+    left, right = call.type(0), call.named("other", 1)
+    acc = call.node_of("acc", 2)
+    dtype = _product_dtype(call, left.dtype or right.dtype)
+    if acc is not None and type_of(acc).dtype is not None:
+        dtype = type_of(acc).dtype
+    result = of_dtype(dtype, _product_shape(call, left.shape, right.shape))
+    if acc is None or isinstance(acc, ast.Constant):
+        return result
+    if differ(type_of(acc).shape, result.shape):
+        call.refuse(
+            f"The accumulator of `ntl.dot` must have the shape of the product, {shown(result)}, but "
+            f"its shape is {shown(type_of(acc))}."
+        )
+    return result
+
+
+def _product_dtype(call: Call, operand: DType | None) -> DType | None:
+    if operand is None or operand is dtypes.float64:
+        return operand
+    if operand is dtypes.int8:
+        return dtypes.int32
+    if operand in (dtypes.float32, dtypes.bfloat16):
+        return dtypes.float32
+    named = call.keywords.get("out_dtype")
+    return dtypes.float32 if named is None else call.dtype(named)
+
+
+def _product_shape(call: Call, left: Shape | None, right: Shape | None) -> Shape | None:
+    if left is None or right is None:
+        return None
+    sides = f"{shown(ValueType(left))} and {shown(ValueType(right))}"
+    if len(left) < 2 or len(right) < 2:
+        call.refuse(f"`ntl.dot` needs tiles of two dimensions or more, but got {sides}.")
+        return None
+    inner = left[-1], right[-2]
+    if differ((*left[:-2], inner[0]), (*right[:-2], inner[1])):
+        call.refuse(f"`ntl.dot` needs shapes [..., M, K] and [..., K, N], but got {sides}.")
+        return None
+    depth = next((size for size in inner if isinstance(size, int)), LEAST_DEPTH)
+    if depth < LEAST_DEPTH:
+        call.refuse(
+            f"`ntl.dot` takes tiles whose inner size is {LEAST_DEPTH} or more, as the units of a GPU do, "
+            f"but got {depth}. Tile both tensors with {LEAST_DEPTH} there: what lies beyond them is "
+            "padding."
+        )
+    return (*left[:-1], right[-1])
+
+
+def _created(call: Call, operation: Operation) -> ValueType:
+    node = call.node_of("dtype", 1 if operation.name == "zeros" else 2)
+    shape = call.shape(0, 1)
+    made = of_dtype(call.dtype(node), shape)
+    natural = operation.name == "zeros" or call.named("value", 1).is_natural
+    return replace(made, is_natural=natural)
+
+
+def _vector(call: Call, operation: Operation) -> ValueType:
+    start, node = call.constant("start", 0), call.node_of("end", 1)
+    size: Any = None
+    if isinstance(start, int) and node is not None:
+        end = call.constant("end", 1)
+        if isinstance(end, int):
+            size = end - start
+        elif start == 0:
+            size = size_of(node)
+    natural = call.named("start", 0).is_natural
+    return ValueType((size,), "int", dtypes.int32, natural)
+
+
+def _number(call: Call, operation: Operation) -> ValueType:
+    return replace(COUNT, dtype=dtypes.int32)
+
+
+def _atomic(call: Call, operation: Operation) -> ValueType:
+    return replace(call.type(0), is_natural=False, number=None)
+
+
+def _nothing(call: Call, operation: Operation) -> ValueType:
+    return UNKNOWN
+
+
+_RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
+    "unknown": _unknown,
+    "broadcast": _elementwise,
+    "first": _first,
+    "like": _like,
+    "reduced": _reduced,
+    "scanned": _scanned,
+    "sorted": _sorted,
+    "counted": _counted,
+    "product": _product,
+    "created": _created,
+    "vector": _vector,
+    "number": _number,
+    "nothing": _nothing,
+    "atomic": _atomic,
+    **movement_types.RULES,
+}

@@ -1,0 +1,97 @@
+"""A call whose arguments are typed, and what is said where its result cannot be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ninetoothed.errors import ApplicationError
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.program.arguments import Given
+from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, location
+from ninetoothed.program.types import (
+    UNKNOWN,
+    Shape,
+    ValueType,
+    broadcast,
+    type_of,
+)
+
+
+class Call(Given):
+    """A call whose arguments are typed.
+
+    Attributes:
+        dtype_of: the element type of a parameter, by its name; None where it is not known.
+        is_checked: whether what cannot be is an error; else nothing is known of it.
+    """
+
+    def __init__(
+        self, node: ast.Call, dtype_of: Callable[[str], DType | None], is_checked: bool
+    ) -> None:
+        super().__init__(node)
+        self.dtype_of = dtype_of
+        self.is_checked = is_checked
+
+    def type(self, index: int) -> ValueType:
+        """The type of an argument."""
+        node = self.get(index)
+        return UNKNOWN if node is None else type_of(node)
+
+    def named(self, name: str, index: int) -> ValueType:
+        node = self.node_of(name, index)
+        return UNKNOWN if node is None else type_of(node)
+
+    def operands(self) -> list[ValueType]:
+        """The types of the arguments that are values."""
+        nodes = [*self.all_from(0), *self.keywords.values()]
+        none = DTypeRef | ElementType | LanguageRef
+        types = [type_of(node) for node in nodes if not isinstance(node, none)]
+        flags = [type_of(node) for node in self.keywords.values() if isinstance(node, ast.Constant)]
+        return [each for each in types if not any(each is flag for flag in flags)]
+
+    def dtype(self, node: ast.expr | None) -> DType | None:
+        """The element type that an argument names."""
+        if isinstance(node, DTypeRef):
+            return node.dtype
+        if isinstance(node, ElementType):
+            return self.dtype_of(node.parameter)
+        if isinstance(node, LanguageRef) and node.name in ("int1", "bool"):
+            return dtypes.bool
+        return None
+
+    def refuse(self, message: str) -> None:
+        """What this is cannot be."""
+        if self.is_checked:
+            raise ApplicationError(message, location(self.node))
+
+    def met(self, types: Sequence[ValueType], name: str) -> Shape | None:
+        """The shape of values that meet element by element."""
+        shapes = [each.shape for each in types]
+        try:
+            return broadcast(shapes)
+        except ValueError:
+            self.refuse(
+                f"`ntl.{name}` needs tiles whose shapes match or are 1, but got {shown(*types)}."
+            )
+            return None
+
+    def axis(self, name: str, index: int, rank: int | None, default: int | None = None) -> Any:
+        """A dimension that is given; None where none is, `...` where it is not known."""
+        axis = self.constant(name, index)
+        axis = default if axis is None else axis
+        if not isinstance(axis, int) or rank is None:
+            return ... if axis is not None else None
+        if not -rank <= axis < rank:
+            self.refuse(f"Axis {axis} is out of range for a tile of {rank} dimensions.")
+            return ...
+        return axis % rank if rank else 0
+
+
+def shown(*types: ValueType) -> str:
+    """Shapes as an error has them."""
+    return " and ".join(
+        str(each)[str(each).find("[") :] if each.shape else "a number" for each in types
+    )

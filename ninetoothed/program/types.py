@@ -1,0 +1,268 @@
+"""What a value of a Program is: its shape, its elements' type, its sign where that is known.
+
+A size is an int; or a symbol, which is held in the next power of two; or None where it is not known.
+An element type is a `DType` where the Program tells it, and otherwise a kind alone: what a call's
+tensors hold is known at the call. No backend is known here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ninetoothed.errors import CompilationError
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scalar_dtype
+from ninetoothed.symbols.expr import Symbol
+
+#: The sizes of a value's dimensions.
+Shape = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """What is known of a value; `UNKNOWN` is all that nothing is known of.
+
+    Attributes:
+        shape: () of one number; None where not even the number of dimensions is known.
+        kind: ``"bool"``, ``"int"`` or ``"float"``; ``""`` where that is not known.
+        dtype: the element type; None where that is not known.
+        is_natural: whether every element that exists is known not to be negative.
+        number: the Python number that it is, which takes the type of the tile that it meets; or the
+            symbol of the integer.
+        items: of a tuple of values, theirs.
+    """
+
+    shape: Shape | None = None
+    kind: str = ""
+    dtype: DType | None = None
+    is_natural: bool = False
+    number: Any = None
+    items: tuple[ValueType, ...] | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is known to be one number, and no tile."""
+        return self.shape == ()
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions."""
+        return None if self.shape is None else len(self.shape)
+
+    def __str__(self) -> str:
+        """As ``float32[64, BLOCK_SIZE]``; ``?`` stands for what is not known."""
+        if self.items is not None:
+            return f"({', '.join(map(str, self.items))})"
+        element = (self.dtype.name if self.dtype else self.kind) or "?"
+        if self.shape is None:
+            return f"{element}[...]"
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"{element}[{sizes}]" if self.shape else element
+
+
+UNKNOWN = ValueType()
+#: One integer that is not negative, whatever its width.
+COUNT = ValueType((), "int", is_natural=True)
+INTEGER = ValueType((), "int")
+TRUTH = ValueType(None, "bool", dtypes.bool, is_natural=True)
+
+_KINDS = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
+
+
+def of_dtype(dtype: Any, shape: Shape | None = None) -> ValueType:
+    """A value of this shape with elements of this type."""
+    if not isinstance(dtype, DType):
+        return ValueType(shape)
+    return ValueType(shape, _KINDS[dtype.kind], dtype, dtype.kind in ("uint", "bool"))
+
+
+def of_number(value: Any) -> ValueType:
+    """A literal."""
+    if isinstance(value, bool):
+        return ValueType((), "bool", None, True, value)
+    if isinstance(value, int | float):
+        return ValueType((), "int" if isinstance(value, int) else "float", None, value >= 0, value)
+    return UNKNOWN
+
+
+def type_of(node: ast.AST) -> ValueType:
+    """The type of an expression of a typed Program; `UNKNOWN` where a pass put it in since."""
+    return node.__dict__.get("type", UNKNOWN)
+
+
+def held(value: ValueType) -> ValueType:
+    """What a variable of the running kernel holds of a value: a number has a type there."""
+    if value.number is None:
+        return value
+    if isinstance(value.number, Symbol):
+        return replace(value, number=None)
+    return replace(value, number=None, dtype=scalar_dtype(value.number))
+
+
+# Sizes.
+
+
+def widened(size: Any) -> Any:
+    """The next power of two of an int; symbols stand for themselves widened."""
+    if isinstance(size, int) and size > 0:
+        return 1 << (size - 1).bit_length()
+    if isinstance(size, Symbol) and size.op == "const":
+        return widened(size.operands[0])
+    return size
+
+
+def held_shape(sizes: Iterable[Any]) -> Shape:
+    """The shape that a tile of these sizes is held in."""
+    return tuple(map(widened, sizes))
+
+
+def is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def are_same(one: Any, other: Any) -> bool:
+    """Whether two sizes are known to be the same."""
+    if one is None or other is None:
+        return False
+    return one is other or (isinstance(one, int) and isinstance(other, int) and one == other)
+
+
+def differ(one: Shape | None, other: Shape | None) -> bool:
+    """Whether two shapes are known not to be the same."""
+    if one is None or other is None:
+        return False
+    return len(one) != len(other) or any(
+        isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(one, other)
+    )
+
+
+def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
+    """The common shape of values that meet element by element.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    if len(shapes) == 2 and shapes[0] == shapes[1]:
+        return shapes[0]
+    if None in shapes:
+        return None
+    known = [shape for shape in shapes if shape]
+    if len(known) < 2:
+        return known[0] if known else ()
+    result: list[Any] = []
+    for dim in range(-max(map(len, known)), 0):
+        sizes = [shape[dim] for shape in known if len(shape) >= -dim]
+        larger = [size for size in dict.fromkeys(sizes) if not is_one(size)]
+        numbers = {size for size in larger if isinstance(size, int)}
+        if len(numbers) > 1:
+            raise ValueError(f"{numbers}")
+        if numbers:
+            result += numbers
+        else:
+            result.append(larger[0] if len(larger) == 1 else None if larger else 1)
+    return tuple(result)
+
+
+# Values together.
+
+
+def met(one: ValueType, other: ValueType) -> ValueType:
+    """What holds of a value that is one or the other, and has one shape in both cases."""
+    if one is other or one == other:
+        return one
+    items = None
+    if one.items is not None and other.items is not None and len(one.items) == len(other.items):
+        items = tuple(map(met, one.items, other.items))
+    return ValueType(
+        _unified(one.shape, other.shape),
+        one.kind if one.kind == other.kind else "",
+        one.dtype if one.dtype is other.dtype else None,
+        one.is_natural and other.is_natural,
+        items=items,
+    )
+
+
+def _unified(one: Shape | None, other: Shape | None) -> Shape | None:
+    if one is None or other is None or differ(one, other):
+        return None
+    return tuple(b if a is None or isinstance(b, int) else a for a, b in zip(one, other))
+
+
+def together(
+    operands: Sequence[ValueType], shape: Shape | None, division: bool = False
+) -> ValueType:
+    """Values that meet element by element: their common type; natural where all are."""
+    kinds = {operand.kind for operand in operands}
+    ranked = [kind for kind in ("float", "int", "bool") if kind in kinds]
+    kind = "" if "" in kinds or not ranked else ranked[0]
+    common: ValueType | None = operands[0] if operands else None
+    for operand in operands[1:]:
+        common = None if common is None else _common(common, operand, division)
+    dtype = None if common is None else common.dtype
+    natural = all(operand.is_natural for operand in operands)
+    return ValueType(shape, _KINDS[dtype.kind] if dtype else kind, dtype, natural)
+
+
+def _common(left: ValueType, right: ValueType, division: bool) -> ValueType | None:
+    """Two types as the one that they meet in; None where that is not known."""
+    try:
+        dtype = _common_dtype(left, right, division)
+    except CompilationError:
+        return None
+    return None if dtype is None else of_dtype(dtype)
+
+
+def _common_dtype(left: ValueType, right: ValueType, division: bool) -> DType | None:
+    if left.dtype is not None and right.dtype is not None:
+        same = left.dtype is right.dtype and not division
+        return left.dtype if same else common_dtype(left.dtype, right.dtype, division)
+    if left.dtype is None:
+        left, right = right, left
+    if left.dtype is None:
+        return None
+    if isinstance(right.number, bool | int | float):
+        return dtype_with_scalar(left.dtype, right.number, division)
+    # An integer of whatever width: to some floats it yields, whichever it is.
+    yields = left.dtype in (dtypes.float64, dtypes.float32) or (
+        left.dtype is dtypes.float16 and not division
+    )
+    return left.dtype if yields and right.kind in ("int", "bool") else None
+
+
+def cast(value: ValueType, dtype: Any) -> ValueType:
+    """A value whose elements are made ones of another type."""
+    made = of_dtype(dtype, value.shape)
+    natural = made.is_natural or (value.is_natural and made.kind != "")
+    return replace(made, is_natural=natural)
+
+
+# Dimensions.
+
+
+def with_axes(shape: Shape | None, entries: Sequence[bool]) -> Shape | None:
+    """A shape with a dimension of 1 for each False; for each True the next one of its own.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    if shape is None:
+        return None
+    rest = list(shape)
+    result = [(rest.pop(0) if rest else ...) if entry else 1 for entry in entries]
+    if ... in result:
+        raise ValueError(f"{shape}")
+    return (*result, *rest)
+
+
+def without_axis(shape: Shape | None, axis: int | None, keeps: bool = False) -> Shape | None:
+    """A shape that was reduced along an axis, or along all."""
+    if axis is None:
+        return None if keeps and shape is None else (1,) * len(shape or ()) if keeps else ()
+    if shape is None:
+        return None
+    axis %= len(shape)
+    return (*shape[:axis], *((1,) if keeps else ()), *shape[axis + 1 :])
