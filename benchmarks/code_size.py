@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "host")
     options = parser.parse_args(arguments)
     sizes, here = measure(), environment()
     text = "\n".join(("# Size of the code", "", describe(here), "", as_tables(sizes)))

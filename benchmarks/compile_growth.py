@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--processes", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "host")
     options = parser.parse_args(arguments)
     runs = {
         kind: {count: measure(kind, count, options.processes) for count in SIZES} for kind in KINDS

@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--efforts", default=",".join(EFFORTS), help="the last one is the measure")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--processes", type=int, default=3, help="with warm caches")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "tuning")
     options = parser.parse_args(arguments)
     names, efforts = options.tasks.split(","), options.efforts.split(",")
     for given, known in ((names, list(BUILDERS)), (efforts, EFFORTS)):

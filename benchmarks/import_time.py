@@ -31,7 +31,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser("python -m benchmarks.import_time", description=__doc__)
     parser.add_argument("--processes", type=int, default=15)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "host")
     options = parser.parse_args()
     runs = [figures(_PROGRAM) for _ in range(options.processes)]
     what = ("import ninetoothed", "import ninetoothed, with the language and every name")

@@ -76,7 +76,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.launch", description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--path", action="append", default=[], metavar="FRONTEND=FOLDERS")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "launch")
     options = parser.parse_args()
 
     paths = frontends.paths_of(options.path)

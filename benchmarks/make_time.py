@@ -44,7 +44,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser("python -m benchmarks.make_time", description=__doc__)
     parser.add_argument("--processes", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "host")
     options = parser.parse_args()
     runs = {}
     for module in pkgutil.iter_modules(examples.__path__):

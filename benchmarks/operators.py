@@ -74,7 +74,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser("python -m benchmarks.operators", description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "launch")
     options = parser.parse_args()
     functions = contenders()
     times: dict[str, list[float]] = {name: [] for name in functions}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.readme [RESULTS.json]
 
-By default the last results in `benchmarks/results` are taken.
+By default the last results in `benchmarks/results/tasks` are taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ README = ROOT / "README.md"
 _TABLE = re.compile(r"\| task \| ours / .*\n(?:\|.*\n)+")
 
 
-def last_results(folder: Path = RESULTS) -> Path:
+def last_results(folder: Path = RESULTS / "tasks") -> Path:
     """The last results of the ten tasks on an H200."""
     return max(folder.glob("*-nvidia-h200-tasks.json"))
 

@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_argument("--rounds", type=int, default=3)
     commands.add_argument("--configs", type=Path, help="results whose configurations to use again")
     commands.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
-    commands.add_argument("--output", type=Path, default=RESULTS)
+    commands.add_argument("--output", type=Path, default=RESULTS / "sweeps")
     options = commands.parse_args(arguments)
     tasks, contenders = options.tasks.split(","), options.contenders.split(",")
     selections = options.selection.split(",") if options.selection else []

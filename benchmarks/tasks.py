@@ -206,7 +206,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--configs", type=Path, help="results whose configurations are used again")
     made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
-    made.add_argument("--output", type=Path, default=RESULTS, help="the folder of the results")
+    made.add_argument(
+        "--output", type=Path, default=RESULTS / "tasks", help="the folder of the results"
+    )
     return made
 
 

@@ -200,7 +200,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--prompt", type=int, default=2048)
     parser.add_argument("--contenders", nargs="+")
     parser.add_argument("--config", type=json.loads, default={}, help="other sizes, as JSON")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "models")
     return parser.parse_args()
 
 

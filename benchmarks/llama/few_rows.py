@@ -102,7 +102,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser("python -m benchmarks.llama.few_rows", description=__doc__)
     parser.add_argument("--rows", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "models")
     options = parser.parse_args()
     # Tiles are chosen here; of the rest the first choice is taken.
     os.environ["NINETOOTHED_TUNE"] = "none"

@@ -120,7 +120,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seconds", type=float, default=480.0, help="no task begins after them")
     made.add_argument("--caches", type=Path, help="a folder to keep them in; else they are dropped")
     made.add_argument("--label", help="of the results; else the options' names")
-    made.add_argument("--output", type=Path, default=RESULTS, help="the folder of the results")
+    made.add_argument(
+        "--output", type=Path, default=RESULTS / "options", help="the folder of the results"
+    )
     return made
 
 

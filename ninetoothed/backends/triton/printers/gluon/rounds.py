@@ -6,7 +6,7 @@ and need more than either alone; a branch that a whole program takes or does not
 
 Measured on an NVIDIA H200, 2026-11-22, float16, causal attention, two loops over one, the mean of
 cold, in a row and in a chain; *tuned* anew for two loops, or in the *same* configuration
-(`benchmarks/results/2026-11-22-nvidia-h200-option-trials-trial.md`, there called ``joined``):
+(`benchmarks/results/options/2026-11-22-nvidia-h200-option-trials-trial.md`, there called ``joined``):
 
     heads of 64, 1024 long       tuned 1.057   same 1.075
     heads of 64, 4096 long       tuned 1.069   same 1.064
