@@ -91,6 +91,8 @@ class Frontend:
             quicker way to compare them than the expressions. It may say no too often, and must where
             the `state` differs. Where there is a `state`, the places of the tensors that are stored to
             are given too, as ``stored``.
+        unguarded: whether `guard`, and what it makes, may not be asked of the tensor; None where they may
+            be of every one.
         guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
             one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -129,6 +131,7 @@ class Frontend:
     stream: str = "0"
     jagged: JaggedExpressions | None = None
     guard: Callable[..., Callable[..., bool]] | None = None
+    unguarded: str | None = None
     guard_addresses: bool = False
     event: Callable[[], Any] | None = None
     launch: Callable[[Any], Callable[[Mapping[str, Any]], Any]] | None = None
@@ -144,7 +147,7 @@ class Frontend:
                 optional = str(field.type).endswith("None")
                 if not callable(value) and not (optional and value is None):
                     raise PluginError(self._wrong(field.name, value, "a function"))
-            elif field.name == "read_only":
+            elif field.type == "str | None":
                 if value is not None:
                     self._check_expression(field.name, value)
             elif field.type == "str" and field.name != "name":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.frontends.paddle_guard import Keys, guard
-from ninetoothed.frontends.paddle_kinds import refused, remark, stored
+from ninetoothed.frontends.paddle_kinds import remark, stored
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 
@@ -304,7 +304,6 @@ FRONTEND = Frontend(
     pointer="({x}.data_ptr() or no_pointer({x}))",
     dtype="element_types[dtype_key({x}.dtype)]",
     device="(only_place or place_key({x}.place))",
-    refused=refused,
     remark=remark,
     stored=stored,
     stream="current_stream({index})",

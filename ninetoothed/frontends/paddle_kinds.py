@@ -12,16 +12,6 @@ from typing import Any
 from ninetoothed.errors import ArgumentError
 
 
-def refused(tensor: Any, is_stored: bool) -> str | None:
-    """Why no kernel may be given a tensor now, or None; see `Frontend.refused`."""
-    if is_stored and _overlaps(tensor):
-        return (
-            "is stored to, and several of its elements are at one address, as `expand` makes them. Give "
-            "`.clone()` of it, or the tensor that was expanded."
-        )
-    return None
-
-
 def remark(tensor: Any, is_stored: bool) -> str | None:
     """What a user is warned of, or None; see `Frontend.remark`."""
     import paddle
@@ -54,10 +44,3 @@ def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
             tensor._bump_inplace_version()
 
     return tell
-
-
-def _overlaps(tensor: Any) -> bool:
-    """Whether a stride is 0 along a dimension of several elements, where there are elements."""
-    sizes = list(tensor.shape)
-    steps = zip(sizes, tensor.strides)
-    return 0 not in sizes and any(size > 1 and stride == 0 for size, stride in steps)

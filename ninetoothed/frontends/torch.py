@@ -205,6 +205,8 @@ FRONTEND = Frontend(
     remark=remark,
     stored=stored,
     guard=_guard,
+    # Of a nested tensor with the strided layout the comparison asks strides, and ends the process.
+    unguarded="{x}.is_nested",
     event=_event,
     operator=_operator,
     opaque=_opaque,

@@ -172,12 +172,6 @@ def _is_dual(tensor: Any) -> bool:
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
-def _overlaps(tensor: Any) -> bool:
-    import torch
-
-    return not tensor.is_nested and torch._debug_has_internal_overlap(tensor) == 1
-
-
 def _storage_too_small(tensor: Any) -> str | None:
     if tensor.is_nested or tensor.device.type == "meta" or not tensor.numel():
         return None
@@ -252,11 +246,6 @@ _KINDS: _Kinds = (
 )
 
 _STORED_KINDS: _Kinds = (
-    (
-        _overlaps,
-        "is stored to, and several of its elements are at one address, as `expand` makes them. Give "
-        "`.clone()` of it, or the tensor that was expanded.",
-    ),
     (
         _is_leaf_now,
         "is stored to, and is a leaf that requires grad, or a view of one. As for PyTorch's own "

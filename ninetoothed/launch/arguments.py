@@ -10,6 +10,7 @@ from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, cal
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.launch import scalars
+from ninetoothed.launch.overlap import overlaps
 from ninetoothed.program.written import written
 
 if TYPE_CHECKING:
@@ -39,30 +40,53 @@ def described(
             given[name] = (shape, (0,) * len(shape), None, None, ALIGNMENT)
             values += [0] if parameter.source.jagged_dim is None else [0, 0]
             continue
-        _check_accepted(kernel, frontend, parameter, value)
-        _check_jagged(kernel, frontend, parameter, value)
-        _check_writable(kernel, frontend, parameter, value)
-        is_jagged = parameter.source.jagged_dim is not None
-        held = frontend.evaluate("jagged.values", value) if is_jagged else value
-        prefix = "jagged." if is_jagged else ""
-        pointer = _address(kernel, frontend, name, held)
-        given[name] = (
-            frontend.evaluate(f"{prefix}shape", value),
-            frontend.evaluate(f"{prefix}strides", value),
-            frontend.evaluate("dtype", held),
-            frontend.evaluate("device", held),
-            math.gcd(pointer, ALIGNMENT),
-        )
-        values.append(pointer)
-        if is_jagged:
-            offsets = frontend.evaluate("jagged.offsets", value)
-            values.append(frontend.evaluate("pointer", offsets))
+        try:
+            given[name], pointers = _read(kernel, frontend, parameter, value)
+        except NineToothedError:
+            raise
+        except Exception as error:
+            # A class of the user's may answer its framework's questions in its own way.
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{name}` of {type(value).__module__}."
+                f"{type(value).__qualname__} cannot be read: {type(error).__name__}: {error}"
+            ) from error
+        values += pointers
     is_beside_float64 = _has_float64(kernel, frontend, given, kernel.untouched)
     for parameter in kernel.call_parameters:
         if parameter.kind == "scalar":
             number = given[parameter.name]
             given[parameter.name] = scalars.dtype_of(number, parameter.dtype, is_beside_float64)
     return given, tuple(values)
+
+
+def _read(
+    kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any
+) -> tuple[tuple[Any, ...], list[int]]:
+    """What a plan depends on of a tensor, and the addresses that it is called with."""
+    _check_accepted(kernel, frontend, parameter, value)
+    _check_jagged(kernel, frontend, parameter, value)
+    _check_writable(kernel, frontend, parameter, value)
+    is_jagged = parameter.source.jagged_dim is not None
+    held = frontend.evaluate("jagged.values", value) if is_jagged else value
+    prefix = "jagged." if is_jagged else ""
+    pointers = [_address(kernel, frontend, parameter.name, held)]
+    if is_jagged:
+        offsets = frontend.evaluate("jagged.offsets", value)
+        pointers.append(frontend.evaluate("pointer", offsets))
+    read = (
+        frontend.evaluate(f"{prefix}shape", value),
+        frontend.evaluate(f"{prefix}strides", value),
+        frontend.evaluate("dtype", held),
+        frontend.evaluate("device", held),
+        math.gcd(pointers[0], ALIGNMENT),
+    )
+    if not is_jagged and is_stored(kernel, parameter) and overlaps(*read[:2]):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{parameter.name}` is stored to, and several of its elements are at one "
+            f"address: its shape is {tuple(read[0])}, its strides {tuple(read[1])}, as `expand` or "
+            "`as_strided` makes them. Give a copy of it, or the tensor that it was made of."
+        )
+    return read, pointers
 
 
 def _has_float64(

@@ -227,6 +227,9 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         )
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.declaration.call_parameters if p.kind == "tensor"]
+    unguarded = ""
+    if frontend.unguarded is not None:
+        unguarded = "".join(f"{frontend.unguarded.format(x=name)} or " for name in compared)
     if frontend.guard_addresses:
         compared += [_pointer_of(name, kernel.declaration.call_names) for name in compared]
     tensors = ", ".join(compared)
@@ -235,7 +238,7 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
     return (
         f"        {own['last']} = {own['last_']}[0]\n"
         f"        {plan} = {own['last']}\n"
-        f"        if {own['others']} != ({others}) or not {own['alike']}({tensors}):\n"
+        f"        if {own['others']} != ({others}) or {unguarded}not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
         f"            if {own['plan']} is {own['last']}:\n"
