@@ -42,6 +42,8 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "rms_norm": {"columns": 4096},
     "rope": {"heads": 48},
     "sdpa": {"is_causal": False},
+    # At the call its sizes are constants too.
+    "conv2d": {"input_shape": (4, 512, 14, 14), "filters": (512, 512)},
 }
 
 #: (arguments) -> what a call in C is given: tensors, numbers, and the result's shape.

@@ -59,9 +59,16 @@ def premake_bmm(dtype: Any = ninetoothed.float16) -> Premade:
     return bmm.arrangement, mm.application, _tensors(3, 3, dtype)
 
 
-def premake_conv2d(dtype: Any = ninetoothed.float16) -> Premade:
-    input, output = _tensors(2, 4, dtype)
-    (filter,) = _tensors(1, 4, dtype, shape=(None, None, 3, 3))
+def premake_conv2d(
+    dtype: Any = ninetoothed.float16,
+    input_shape: tuple[int | None, ...] = (None, None, None, None),
+    filters: tuple[int | None, ...] = (None, None),
+) -> Premade:
+    batch, _, height, width = input_shape
+    windows = tuple(size and size - 2 for size in (height, width))
+    (input,) = _tensors(1, 4, dtype, shape=input_shape)
+    (filter,) = _tensors(1, 4, dtype, shape=(*filters, 3, 3))
+    (output,) = _tensors(1, 4, dtype, shape=(batch, filters[0], *windows))
     return conv2d.arrangement, mm.application, (input, filter, output)
 
 

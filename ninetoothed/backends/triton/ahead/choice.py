@@ -32,7 +32,7 @@ _MIDDLE = 64
 
 _NUM_STAGES = 3
 
-#: The options that a call's conditions can answer for; and those that are left out without harm.
+#: The options that a call's conditions can answer for.
 _SERVED = {
     "descriptors",
     "eviction_policy",
@@ -42,6 +42,10 @@ _SERVED = {
     "swizzle",
     "tma_pipeline",
 }
+#: The options that a call's conditions can answer for where all its sizes are declared.
+_SERVED_OF_SIZES = {"register_prefetch"}
+
+#: The options that are left out without harm.
 _LEFT_OUT = {"dependent_launch"}
 
 
@@ -52,15 +56,25 @@ def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Conf
         estimator = Estimator(kernel, call, limits)
         (plain, *_), _ = space.plainly_ranked(kernel, call, estimator)
         costs = space.space_of(kernel, call, limits).costs
-        served = [c for c in costs if {name for name, _ in c.options} <= _SERVED | _LEFT_OUT]
-        best = min(served, key=costs.__getitem__, default=plain)
-        options = tuple((n, v) for n, v in best.options if n in _SERVED)
+        served = _SERVED | (_SERVED_OF_SIZES if has_declared_sizes(kernel) else set())
+        possible = [c for c in costs if {name for name, _ in c.options} <= served | _LEFT_OUT]
+        best = min(possible, key=costs.__getitem__, default=plain)
+        options = tuple((n, v) for n, v in best.options if n in served)
         return replace(best, options=options), estimator.seconds(best)
     except (ArrangementError, ArgumentError):
         chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
         warps = _first(kernel.num_warps) or space.usual_warps(kernel, call, chosen)
         stages = _first(kernel.num_stages) or _NUM_STAGES
         return Config(tuple(chosen.items()), warps, stages), math.inf
+
+
+def has_declared_sizes(kernel: Definition) -> bool:
+    """Whether every size of every tensor is declared."""
+    return all(
+        as_symbol(size).op == "const"
+        for parameter in kernel.tensor_parameters
+        for size in parameter.source.shape
+    )
 
 
 def _first(given: Integers) -> int | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions
-from ninetoothed.backends.triton.ahead.choice import choose, large_call
-from ninetoothed.backends.triton.ahead.described import lowered, with_descriptors
+from ninetoothed.backends.triton.ahead.choice import choose, has_declared_sizes, large_call
 from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
+from ninetoothed.backends.triton.ahead.levels import lowered, with_descriptors, with_options
 from ninetoothed.backends.triton.analysis import boxes
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
@@ -103,10 +103,13 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
     found: list[Variant] = []
     added: tuple[Condition, ...] = ()
     levels, case = Assumptions(kernel, known, tensors).chain(), None
-    if "descriptors" in dict(config.options):
+    if config.options:
         call = large_call(kernel, fixed)
         case = Case(kernel, call, environment_of(kernel, call, config), limits)
-        levels = with_descriptors(levels, case, config, known)
+        if "descriptors" in dict(config.options):
+            levels = with_descriptors(levels, case, config, known)
+        elif has_declared_sizes(kernel):
+            levels = with_options(levels, case, config)
     for assumption in levels:
         variant = _variant(kernel, fixed, known, assumption, case, config)
         added += variant.added
