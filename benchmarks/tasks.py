@@ -8,7 +8,9 @@ by round, for the clocks move; its median is printed, and its least and greatest
 `--flush none` times calls that follow one another, as in a program, instead of each by itself;
 `--flush do_bench` has `triton.testing.do_bench` time them, one contender after the other.
 A function's result is dropped, and the next call is given the same memory for its own, as with
-`triton.testing.do_bench`; with `--results kept` as many are alive as there are sets of arguments.
+`triton.testing.do_bench`; with `--results kept` as many are alive as there are sets of arguments,
+and with `--results chained` each call's first argument is what the last one gave: for tasks whose
+result is as that argument is.
 `--configs` takes the hand-written kernels' configurations from an earlier run's results.
 """
 
@@ -39,6 +41,9 @@ from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH,
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 
+#: The tasks whose result may be their first argument.
+CHAINED = {"add", "silu", "softmax", "rms_norm", "rope"}
+
 #: How calls are timed, by the name of the flush before each.
 CACHES = {
     "write": "the cache cold after a write",
@@ -48,7 +53,11 @@ CACHES = {
 }
 
 #: What becomes of results, by name.
-RESULTS_ARE = {"reused": "", "kept": ", results in turns"}
+RESULTS_ARE = {
+    "reused": "",
+    "kept": ", results in turns",
+    "chained": ", each call on the last one's result",
+}
 
 
 def verify(task: Task, maker: Maker) -> tuple[dict[str, float], dict[str, str]]:
@@ -84,11 +93,13 @@ def run(
     maker = Maker(dtype, "cuda")
     seconds, wrong = verify(task, maker)
     arguments = task.build(maker)
+    # In a chain a call is to find what the last one wrote where it is.
     num_bytes = sum(argument.nbytes for argument in arguments)
-    turns = [arguments, *(task.build(maker) for _ in range(num_turns(num_bytes) - 1))]
-    prepare = keeping if results == "kept" else functools.partial
+    count = 1 if results == "chained" else num_turns(num_bytes)
+    turns = [arguments, *(task.build(maker) for _ in range(count - 1))]
+    prepare = {"reused": functools.partial, "kept": keeping, "chained": chaining}[results]
     functions = {
-        name: [prepare(functools.partial(function, *arguments)) for arguments in turns]
+        name: [prepare(function, *arguments) for arguments in turns]
         for name, function in task.contenders.items()
         if name not in wrong
     }
@@ -106,13 +117,20 @@ def run(
     }, list(wrong.values())
 
 
-def keeping(function: Callable[[], Any]) -> Callable[[], Any]:
-    """The function, its last result kept until its next one is there.
+def keeping(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    """The function of these arguments, its last result kept until its next one is there.
 
     Each set of arguments has a function of its own: so many results are alive at a time.
     """
     held: collections.deque[Any] = collections.deque(maxlen=1)
-    return lambda: held.append(function())
+    return lambda: held.append(function(*arguments))
+
+
+def chaining(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    """The function, its first argument what its last call gave: a kernel reads what one just wrote."""
+    first, *others = arguments
+    held = collections.deque((first,), maxlen=1)
+    return lambda: held.append(function(held[0], *others))
 
 
 def as_table(results: list[dict[str, Any]]) -> str:
@@ -239,7 +257,9 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser()
     options = commands.parse_args(arguments)
     tasks = chosen_tasks(options, commands.error)
-    if options.flush == "do_bench" and options.results == "kept":
+    if options.results == "chained" and not {task.name for task in tasks} <= CHAINED:
+        commands.error(f"--results chained is for --tasks {','.join(sorted(CHAINED))}")
+    if options.flush == "do_bench" and options.results != "reused":
         commands.error("--flush do_bench has one set of arguments, so that no results take turns")
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["tasks"]["configurations"])

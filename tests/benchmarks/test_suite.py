@@ -274,3 +274,15 @@ def test_a_kept_result_is_alive_until_the_next_one_is() -> None:
     assert made[0]() is not None
     call()
     assert made[0]() is None and made[1]() is not None
+
+
+def test_a_chain_gives_each_call_what_the_last_one_gave() -> None:
+    seen: list[tuple[int, int]] = []
+
+    def function(value: int, other: int) -> int:
+        seen.append((value, other))
+        return value + other
+
+    call = tasks.chaining(function, 1, 10)
+    call(), call(), call()
+    assert seen == [(1, 10), (11, 10), (21, 10)]
