@@ -10,6 +10,7 @@ language and its arrangement, a kernel like any other.
 - ``rules``: what an operation's gradient gives its operands
 - ``reverse``: from a tape to the statements that compute gradients
 - ``accesses``: which programs share an input's elements
+- ``exchange``: dimensions of the grid that an input's elements do not differ in, as loops
 - ``arranging``: the gradients' tensors, arranged as those that they are gradients of
 - ``text``: statements as an application's source
 - ``derive``: all of it

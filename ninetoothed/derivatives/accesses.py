@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.program.nodes import Store, SymbolValue
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import positions, steps
@@ -21,10 +22,21 @@ class SharedError(Exception):
     """Why an input's elements are shared in a way that is not known to be summed."""
 
 
-def shared(arrangement: Arrangement, parameter: Any) -> tuple[int, ...]:
-    """The dimensions of the grid whose programs have the same elements of an input.
+@dataclass(frozen=True)
+class Sharing:
+    """In what accesses of an input may differ and have the same elements.
 
-    Programs that differ in others, selections and lanes have different elements.
+    Attributes:
+        programs: dimensions of the grid.
+        selections: dimensions of the middle levels, counted together.
+    """
+
+    programs: tuple[int, ...] = ()
+    selections: tuple[int, ...] = ()
+
+
+def shared(arrangement: Arrangement, parameter: Any) -> Sharing:
+    """In what accesses of an input have the same elements; in all else they have different ones.
 
     Raises:
         SharedError: elements are shared in another way.
@@ -52,10 +64,13 @@ def shared(arrangement: Arrangement, parameter: Any) -> tuple[int, ...]:
         if leaves & present:
             raise SharedError("several programs have the same elements, and not by a dimension")
         absent |= {leaf for leaf in leaves if leaf.leaf.role == "index"}
-    programs = set(arrangement.programs)
-    if absent - programs:
+    programs, selections = arrangement.programs, [p for level in inner[:-1] for p in level]
+    if absent - {*programs, *selections}:
         raise SharedError("a tile has the same elements several times")
-    return tuple(dim for dim, p in enumerate(arrangement.programs) if p in absent)
+    return Sharing(
+        tuple(dim for dim, p in enumerate(programs) if p in absent),
+        tuple(dim for dim, p in enumerate(selections) if p in absent),
+    )
 
 
 def _check(operation: metaops.MetaOperation, taken: Sequence[Indices]) -> None:
@@ -94,9 +109,17 @@ def is_covered(parameter: Any, arrangement: Arrangement) -> bool:
     return all(_covers(op, taken) for op, taken, _ in steps(tensor, [access.placed, *inner]))
 
 
-def are_selected(parameter: Any, gradient: str, body: Sequence[ast.stmt]) -> bool:
-    """Whether statements store to every tile of a gradient, in all middle levels."""
-    sizes = [size for level in parameter.middle_levels for size in level]
+def are_selected(
+    sizes: Sequence[Any],
+    gradient: str,
+    body: Sequence[ast.stmt],
+    equal: Mapping[Symbol, Expression],
+) -> bool:
+    """Whether statements store to every tile of a gradient, in middle levels of these sizes.
+
+    Args:
+        equal: what sizes are the same as.
+    """
     fixed: set[tuple[Any, ...]] = set()
     pending: list[tuple[ast.stmt, dict[str, ast.expr]]] = [(each, {}) for each in body]
     while pending:
@@ -106,7 +129,9 @@ def are_selected(parameter: Any, gradient: str, body: Sequence[ast.stmt]) -> boo
             pending += [(each, inner) for each in statement.body]
         elif isinstance(statement, Store) and statement.tile.parameter == gradient:
             indices = [
-                index.value if isinstance(index, ast.Constant) else _is_every(index, size, rounds)
+                index.value
+                if isinstance(index, ast.Constant)
+                else _is_every(index, size, rounds, equal)
                 for index, size in zip(statement.tile.indices, sizes)
             ]
             if all(index is True for index in indices):
@@ -117,14 +142,17 @@ def are_selected(parameter: Any, gradient: str, body: Sequence[ast.stmt]) -> boo
     return set(itertools.product(*(range(int(size)) for size in sizes))) <= fixed
 
 
-def _is_every(index: ast.expr, size: Any, rounds: dict[str, ast.expr]) -> bool:
+def _is_every(
+    index: ast.expr, size: Any, rounds: dict[str, ast.expr], equal: Mapping[Symbol, Expression]
+) -> bool:
     """Whether an index is the number of a loop's round, of which there are ``size``."""
     iterable = rounds.get(getattr(index, "id", ""))
     if not isinstance(iterable, ast.Call) or len(iterable.args) != 1:
         return False
     (count,) = iterable.args
     if isinstance(count, SymbolValue):
-        return difference(count.symbol, size) == 0
+        pair = (as_symbol(each).substitute(equal) for each in (count.symbol, size))
+        return difference(*pair) == 0
     return isinstance(count, ast.Constant) and count.value == size
 
 

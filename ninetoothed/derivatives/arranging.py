@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.level import owner_of, rebuilt
+from ninetoothed.tensors.metaops import Expand, MetaOperation
 from ninetoothed.tensors.tensor import Tensor
 
 #: What stands for a size in a backward kernel.
@@ -52,6 +54,21 @@ def arranged_as(tensor: Tensor, source: Tensor, sizes: Sizes) -> Tensor:
     if source is tensor.source and not uses(tensor, sizes):
         return tensor
     return rebuilt(tensor, replaced, source)
+
+
+def unexpanded(tensor: Tensor, source: Tensor, sizes: Sizes) -> Tensor:
+    """The same, with the dimensions that are repeated as often as they are there: once."""
+
+    def replaced(expression: Expression) -> Expression:
+        return expression.substitute(sizes) if isinstance(expression, Symbol) else expression
+
+    def once(operation: MetaOperation) -> MetaOperation:
+        if not isinstance(operation, Expand):
+            return operation
+        pairs = zip(operation.shape, operation.expanded)
+        return replace(operation, shape=tuple(1 if expanded else size for size, expanded in pairs))
+
+    return rebuilt(tensor, replaced, source, once)
 
 
 def uses(tensor: Tensor, symbols: Any) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.derivatives.accesses import SharedError, are_selected, is_covered, shared
-from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbols_of
+from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbols_of, unexpanded
+from ninetoothed.derivatives.exchange import Exchange, ExchangeError
 from ninetoothed.derivatives.record import Recorder
-from ninetoothed.derivatives.reverse import Reverse
+from ninetoothed.derivatives.reverse import Reverse, needed
 from ninetoothed.derivatives.tape import refused
 from ninetoothed.derivatives.text import function_of
 from ninetoothed.errors import ArgumentError, Location, near
@@ -34,12 +36,14 @@ class Derived:
         gradients: its parameters that are gradients of outputs, by the names of these.
         made: its parameters that are the gradients of inputs, by the names of these.
         covered: the inputs of which every element's gradient is stored.
+        equal: what the sizes of gradients are the same as.
     """
 
     specializations: Specializations
     gradients: dict[str, str]
     made: dict[str, str]
     covered: frozenset[str]
+    equal: dict[Symbol, Expression]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -69,11 +73,27 @@ def dependent(definition: Definition, wrt: Sequence[str]) -> tuple[str, ...]:
     return tuple(each for each in wrt if stores[made[each]])
 
 
+def grouped(definition: Definition, wrt: Sequence[str]) -> list[tuple[str, ...]]:
+    """Inputs in groups whose gradients one backward kernel computes.
+
+    Raises:
+        ApplicationError: of one, elements are shared in a way that is not known to be summed.
+    """
+    groups: dict[Any, list[str]] = {}
+    for name in wrt:
+        deriving = _Deriving(definition, (name,), None)
+        dims = deriving.shared_by(name)
+        is_alone = bool(dims) and bool(deriving.parameters[name].middle_levels)
+        groups.setdefault((dims, name if is_alone else ""), []).append(name)
+    return [tuple(group) for group in groups.values()]
+
+
 def derive(
     definition: Definition,
     wrt: Sequence[str],
     name: str | None = None,
     beside: Sequence[str] = (),
+    equal: Mapping[Symbol, Expression] | None = None,
 ) -> Derived:
     """The kernel that computes the gradients of some of a kernel's inputs.
 
@@ -81,12 +101,13 @@ def derive(
         wrt: the names of these inputs.
         name: of the kernel.
         beside: inputs that are to be parameters of it, needed or not.
+        equal: what sizes are known to be the same as.
 
     Raises:
         ArgumentError: one of them is no input.
         ApplicationError: a part of the program has no derivative.
     """
-    return _Deriving(definition, tuple(wrt), name, beside).run()
+    return _Deriving(definition, tuple(wrt), name, beside, equal or {}).run()
 
 
 class _Deriving:
@@ -96,9 +117,10 @@ class _Deriving:
         wrt: tuple[str, ...],
         name: str | None,
         beside: Sequence[str] = (),
+        equal: Mapping[Symbol, Expression] | None = None,
     ) -> None:
         self.definition = definition
-        self.beside = beside
+        self.beside, self.equal = beside, equal or {}
         self.program = definition.program
         self.wrt = wrt
         self.name = name or f"{definition.name}_backward"
@@ -110,6 +132,12 @@ class _Deriving:
         self.names |= {p.name for p in definition.parameters}
 
     def run(self) -> Derived:
+        try:
+            return self.made()
+        except ExchangeError as error:
+            raise self.refused_for(self.wrt[0], str(error)) from None
+
+    def made(self) -> Derived:
         body, gradients, made, stores = self.derived()
         for each, gradient in made.items():
             if not stores[gradient]:
@@ -117,16 +145,19 @@ class _Deriving:
                     f"no output of kernel `{self.definition.name}` changes where `{each}` does by a "
                     "little, so there is no gradient of it"
                 )
-            self.check_access(each)
         return self.assembled(body, gradients, made)
 
     def derived(
         self,
     ) -> tuple[list[ast.stmt], dict[str, str], dict[str, str], dict[str, list[Store]]]:
         """The statements, the names of the gradients by what they are of, and their stores."""
-        recorder = Recorder(self.program, self.wrt, self.outputs, self.names)
+        recorder = self.recorder = Recorder(self.program, self.wrt, self.outputs, self.names)
         gradients = {each: recorder.fresh(f"{each}_gradient") for each in self.outputs}
         made = {each: recorder.fresh(f"{each}_gradient") for each in self.wrt}
+        for each in self.wrt:
+            with contextlib.suppress(SharedError):
+                found = shared(self.definition.arrangement, self.parameters[each])
+                recorder.repeated[each] = found.selections
         recorder.run()
         body = Reverse(recorder, {**gradients, **made}).run()
         stores: dict[str, list[Store]] = {gradient: [] for gradient in made.values()}
@@ -135,16 +166,32 @@ class _Deriving:
                 stores[node.tile.parameter].append(node)
         return body, gradients, made, stores
 
-    def check_access(self, name: str) -> None:
-        try:
-            dims = shared(self.definition.arrangement, self.parameters[name])
-        except SharedError as error:
-            raise self.refused_access(name, str(error)) from None
-        grid = self.definition.grid
-        if any(grid[dim] != 1 for dim in dims):
-            raise self.refused_access(name, "several programs have the same elements")
+    def exchange(self, gradients: dict[str, str], made: dict[str, str]) -> Exchange | None:
+        """The exchange of the grid's dimensions that the inputs' elements do not differ in."""
+        groups = {self.shared_by(each): each for each in self.wrt}
+        if len(groups) > 1:
+            one, other, *_ = groups.values()
+            raise ArgumentError(
+                f"`{one}` and `{other}` of kernel `{self.definition.name}` need backward kernels of their "
+                "own: programs share their elements in different ways. Derive by each alone; "
+                "`ninetoothed.op` does"
+            )
+        (absent,) = groups
+        if not absent:
+            return None
+        named = dict(self.parameters)
+        named |= {new: self.parameters[old] for old, new in {**gradients, **made}.items()}
+        return Exchange(self.definition.arrangement, absent, named)
 
-    def refused_access(self, name: str, why: str) -> Exception:
+    def shared_by(self, name: str) -> tuple[int, ...]:
+        """The dimensions of the grid in which programs have the same elements of an input."""
+        try:
+            dims = shared(self.definition.arrangement, self.parameters[name]).programs
+        except SharedError as error:
+            raise self.refused_for(name, str(error)) from None
+        return tuple(dim for dim in dims if self.definition.grid[dim] != 1)
+
+    def refused_for(self, name: str, why: str) -> Exception:
         code = self.definition.application.__code__
         error = refused(f"of `{name}`, {why}.", ast.Pass())
         location = Location(code.co_filename, code.co_firstlineno)
@@ -154,12 +201,18 @@ class _Deriving:
         self, body: list[ast.stmt], gradients: dict[str, str], made: dict[str, str]
     ) -> Derived:
         """The kernel: what it is given, in the forward kernel's order, then what it stores to."""
+        exchange = self.exchange(gradients, made)
+        if exchange is not None:
+            fresh, first = self.recorder.fresh, next(iter(gradients.values()))
+            body = needed(exchange.statements(body, [*made.values()], fresh, first))
+        covered = self.covered(body, made, exchange)
         sources = {new: like(self.parameters[old].source) for old, new in made.items()}
         sources |= {new: like(self.parameters[old].source) for old, new in gradients.items()}
         used = {
             node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
         }
-        kept = self.kept(body, {**gradients, **made}, {*used, *self.beside})
+        extra = [] if exchange is None else exchange.sizes
+        kept = self.kept(body, {**gradients, **made}, {*used, *self.beside}, extra)
         sizes: dict[Symbol, Expression] = {}
         for old, new in {**gradients, **made}.items():
             if old not in kept:
@@ -168,47 +221,91 @@ class _Deriving:
         names = {name for each in body for name in names_read(each)}
         for parameter in self.definition.parameters:
             if parameter.name in kept and parameter.name not in self.outputs:
-                arranged[parameter.name] = self.arranged(parameter, parameter.source, sizes)
+                arranged[parameter.name] = self.arranged(
+                    parameter.name, parameter, parameter.source, sizes, exchange
+                )
             elif parameter.kind != "tensor" and parameter.name in names:
                 is_known = parameter.kind == "constant"
                 arranged[parameter.name] = parameter.value if is_known else parameter.tensor
         for old, new in gradients.items():
             if new in kept:
-                arranged[new] = self.arranged(self.parameters[old], sources[new], sizes)
+                arranged[new] = self.arranged(
+                    new, self.parameters[old], sources[new], sizes, exchange
+                )
         for old in self.outputs:
             if old in kept:
-                arranged[old] = self.arranged(
-                    self.parameters[old], self.parameters[old].source, sizes
-                )
+                parameter = self.parameters[old]
+                arranged[old] = self.arranged(old, parameter, parameter.source, sizes, exchange)
         for old, new in made.items():
-            arranged[new] = self.arranged(self.parameters[old], sources[new], sizes)
+            parameter = self.parameters[old]
+            arranged[new] = self.arranged(new, parameter, sources[new], sizes, exchange, True)
         for each in body:
             for node in walk(each):
                 if isinstance(node, SymbolValue):
                     node.symbol = as_symbol(node.symbol).substitute(sizes)
         specializations = self.defined(body, arranged, sources)
         given = {old: new for old, new in gradients.items() if new in arranged}
-        arrangement = self.definition.arrangement
-        covered = frozenset(
-            old
-            for old, new in made.items()
-            if is_covered(self.parameters[old], arrangement)
-            and are_selected(self.parameters[old], new, body)
-        )
-        return Derived(specializations, given, made, covered)
+        equal = {
+            symbol: as_symbol(size).substitute(self.equal)
+            for old, new in {**gradients, **made}.items()
+            for symbol, size in sizes_of(sources[new], self.parameters[old].source).items()
+        }
+        return Derived(specializations, given, made, covered, {**self.equal, **equal})
 
-    def arranged(self, parameter: Parameter, source: Tensor, sizes: dict[Any, Any]) -> Tensor:
+    def covered(
+        self, body: list[ast.stmt], made: dict[str, str], exchange: Exchange | None
+    ) -> frozenset[str]:
+        """The inputs of which every element's gradient is stored."""
+        found = set()
+        for old, new in made.items():
+            parameter = self.parameters[old]
+            places = [
+                (d, i) for d, level in enumerate(parameter.middle_levels) for i in range(len(level))
+            ]
+            # What is a dimension of the grid has a program for each tile.
+            taken = [] if exchange is None else exchange.taken(new)
+            sizes = [
+                1 if place in self.recorder.repeated.get(old, ()) else parameter.middle_levels[d][i]
+                for place, (d, i) in enumerate(places)
+                if (d, i) not in taken
+            ]
+            if is_covered(parameter, self.definition.arrangement):
+                if are_selected(sizes, new, body, self.equal):
+                    found.add(old)
+        return frozenset(found)
+
+    def arranged(
+        self,
+        name: str,
+        parameter: Parameter,
+        source: Tensor,
+        sizes: dict[Symbol, Expression],
+        exchange: Exchange | None,
+        is_made: bool = False,
+    ) -> Tensor:
         """A source, arranged as a parameter is, with its own sizes in the place of that one's."""
         assert parameter.tensor is not None
         own = {} if source is parameter.source else sizes_of(parameter.source, source)
-        return arranged_as(parameter.tensor, source, {**sizes, **own})
+        if exchange is None:
+            return arranged_as(parameter.tensor, source, {**sizes, **own})
+        arranging = unexpanded if is_made else arranged_as
+        tensor = arranging(parameter.tensor, source, {**sizes, **own})
+        return exchange.arranged(
+            tensor, name, lambda size: as_symbol(size).substitute(sizes), is_made
+        )
 
-    def kept(self, body: list[ast.stmt], new: dict[str, str], used: set[str]) -> set[str]:
+    def kept(
+        self,
+        body: list[ast.stmt],
+        new: dict[str, str],
+        used: set[str],
+        sizes: Sequence[Expression],
+    ) -> set[str]:
         """The tensors that are needed: those that are used, and those whose sizes are."""
         kept = {each for each in self.parameters if each in used}
         kept |= {each for each in new.values() if each in used}
         of_new = {name: old for old, name in new.items()}
-        read: set[Symbol] = set()
+        read = {leaf for size in sizes for leaf in as_symbol(size).leaves()}
         for node in (node for statement in body for node in walk(statement)):
             if isinstance(node, SymbolValue):
                 read |= set(as_symbol(node.symbol).leaves())

@@ -203,7 +203,8 @@ class Recorder(Values):
         assigned: dict[str, list[ast.stmt]] = {}
         for statement in node.body:
             for inner in statements_of(statement):
-                for made in targets_of(inner):
+                # The variable of a loop within begins anew.
+                for made in () if isinstance(inner, ast.For) else targets_of(inner):
                     assigned.setdefault(made.id, []).append(inner)  # type: ignore[arg-type]
         found = []
         for target, statements in assigned.items():

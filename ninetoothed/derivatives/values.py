@@ -50,6 +50,7 @@ class Values:
         dims: the shapes of the tape's values that depend on the inputs.
         depths: within how many loops each variable is made.
         names: every name that is taken.
+        repeated: of inputs, the selections that make no difference: dimensions of the middle levels.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Values:
         self.items: list[Item] = []
         self.wrt, self.outputs = wrt, outputs
         self.names = names
+        self.repeated: dict[str, tuple[int, ...]] = {}
         self.parameters: dict[str, Any] = {p.name: p for p in program.parameters}
         self.shapes = Shapes(self.parameters)
         self.dims: dict[str, Dims] = {}
@@ -112,6 +114,8 @@ class Values:
                     "programs may read one, and its gradient would be added to atomically.",
                     node,
                 )
+        for place in self.repeated.get(tile.parameter, ()):
+            tile.indices[place] = ast.Constant(0)
         key = dump(tile)
         used = [self.depths.get(each, 0) for index in tile.indices for each in names_read(index)]
         depth = max(used, default=0)

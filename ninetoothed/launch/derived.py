@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.derivatives.derive import Derived, dependent, derive, differentiable
+from ninetoothed.derivatives.derive import Derived, dependent, derive, differentiable, grouped
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
+from ninetoothed.symbols.expr import Expression, Symbol
+
+#: What sizes are the same as.
+Sizes = Mapping[Symbol, Expression]
 
 #: Makes an operator of a kernel.
 Making = Callable[[Kernel, OperatorDefinition], Callable[..., Any]]
@@ -30,11 +34,23 @@ def with_backward(
         ApplicationError: a part of the application has no derivative.
     """
     _check_outputs(operator)
-    found = _Backward(operator, making, wrt)
+    found = _Backward(operator, making, wrt, _equal_sizes(operator))
     return replace(operator, backward=found.run, saved=found.saved)
 
 
-def _later(operator: OperatorDefinition, making: Making) -> OperatorDefinition:
+def _equal_sizes(operator: OperatorDefinition) -> Sizes:
+    """What the sizes of outputs are, over those of inputs."""
+    sources = {p.name: p.source for p in operator.kernel.tensor_parameters}
+    found: dict[Symbol, Expression] = {}
+    for output in operator.outputs:
+        shape = output.shape
+        sizes = sources[shape].shape if isinstance(shape, str) else shape
+        pairs = zip(sources[output.name].shape, sizes)
+        found |= {own: size for own, size in pairs if isinstance(own, Symbol)}
+    return found
+
+
+def _later(operator: OperatorDefinition, making: Making, equal: Sizes) -> OperatorDefinition:
     """The same, derived when it is first asked for: whoever derives once seldom derives twice."""
     saved = _names(operator)
     count = len(operator.outputs)
@@ -44,7 +60,7 @@ def _later(operator: OperatorDefinition, making: Making) -> OperatorDefinition:
     def backward(*values: Any) -> Any:
         with lock:
             if not made:
-                made.append(_Backward(operator, making, None))
+                made.append(_Backward(operator, making, None, equal))
         by_name = dict(zip(saved, values[count:]))
         return made[0].run(*values[:count], *(by_name[each] for each in made[0].saved))
 
@@ -83,13 +99,13 @@ class _Backward:
     """
 
     def __init__(
-        self, operator: OperatorDefinition, making: Making, wrt: Sequence[str] | None
+        self, operator: OperatorDefinition, making: Making, wrt: Sequence[str] | None, equal: Sizes
     ) -> None:
-        self._operator, self._making = operator, making
+        self._operator, self._making, self._equal = operator, making, equal
         kernel = operator.kernel
         if wrt is None:
             wrt = dependent(kernel, differentiable(kernel))
-        self._parts = [self._part(tuple(wrt))] if wrt else []
+        self._parts = [self._part(group) for group in grouped(kernel, wrt)]
         needed = {
             name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
         }
@@ -108,12 +124,12 @@ class _Backward:
 
     def _part(self, wrt: tuple[str, ...]) -> _Part:
         operator = self._operator
-        name = f"{operator.name}_backward"
-        kernel_name = f"{operator.kernel.name}_backward"
-        derived = derive(operator.kernel, wrt, kernel_name)
+        suffix = f"backward_{'_'.join(wrt)}"
+        name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
+        derived = derive(operator.kernel, wrt, kernel_name, (), self._equal)
         beside = [each for each in wrt if self._shape_of(each, derived) is None]
         if beside:
-            derived = derive(operator.kernel, wrt, kernel_name, beside)
+            derived = derive(operator.kernel, wrt, kernel_name, beside, self._equal)
         for each in wrt:
             if each not in derived.covered:
                 raise ArgumentError(
@@ -126,7 +142,7 @@ class _Backward:
         constants = {k: v for k, v in operator.constants.items() if k in declaration.call_names}
         fixed = derived.specializations.fixed(constants)
         definition = _later(
-            define_operator(name, fixed, outputs, None, (), constants), self._making
+            define_operator(name, fixed, outputs, None, (), constants), self._making, derived.equal
         )
         made = self._making(Kernel(derived.specializations), definition)
         of_gradients = {new: old for old, new in derived.gradients.items()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -256,8 +256,17 @@ def cloned(dtype: Any) -> Any:
     return result
 
 
-def rebuilt(tensor: LevelT, function: Rewrite, source: LevelT) -> LevelT:
-    """The same arrangement of ``source``, with ``function`` applied to every expression in it."""
+def rebuilt(
+    tensor: LevelT,
+    function: Rewrite,
+    source: LevelT,
+    change: Callable[[MetaOperation], MetaOperation] = lambda operation: operation,
+) -> LevelT:
+    """The same arrangement of ``source``, with ``function`` applied to every expression in it.
+
+    Args:
+        change: applied to every operation.
+    """
     memo: dict[int, LevelT] = {}
     operations: dict[int, MetaOperation] = {}
 
@@ -272,7 +281,9 @@ def rebuilt(tensor: LevelT, function: Rewrite, source: LevelT) -> LevelT:
         key = id(origin.operation)
         if key not in operations:
             operand = tuple(operand._shape for operand in operands)
-            operations[key] = replace(origin.operation.substituted(function), operand=operand)
+            operations[key] = replace(
+                change(origin.operation).substituted(function), operand=operand
+            )
         if old._shape == origin.operation.results()[origin.result]:
             # Not mapped from the old shape: a count is clamped at 0 once it is known.
             shape = operations[key].results()[origin.result]

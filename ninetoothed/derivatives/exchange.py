@@ -1,0 +1,289 @@
+"""Inputs whose elements several programs have: the dimensions that those differ in become a loop.
+
+What a program of the forward kernel gives to an input is summed over the programs that share it. So the
+grid's dimensions that the input's access has none of become a level above the tiles, to loop over; where
+the input's tiles are selected by a loop's round, that loop becomes a dimension of the grid instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ninetoothed.derivatives import rules
+from ninetoothed.derivatives.tape import name
+from ninetoothed.program.effects import names_read
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementType,
+    Store,
+    SymbolValue,
+    TileRef,
+    walk,
+)
+from ninetoothed.symbols.expr import Expression
+from ninetoothed.tensors.arrange import Arrangement, Parameter
+from ninetoothed.tensors.tensor import Tensor
+
+
+class ExchangeError(Exception):
+    """Why the grid and a loop cannot be exchanged; ``node`` says where."""
+
+    def __init__(self, why: str, node: ast.AST | None = None) -> None:
+        super().__init__(why)
+        self.node = node
+
+
+@dataclass
+class Exchange:
+    """An exchange of dimensions of the grid with loops.
+
+    Attributes:
+        arrangement: the forward kernel's.
+        absent: the dimensions of the grid that become loops.
+        parameters: the forward kernel's tensors, by the names that they have in the statements; a
+            gradient's is that which it is a gradient of.
+        rounds: the sizes of the loops that become dimensions of the grid, by their variables.
+        selected: for each tensor, by these variables, the middle level and its dimension.
+        order: the new grid: dimensions of the grid that stay and variables of loops, as the dimensions
+            of the input that they go along.
+    """
+
+    arrangement: Arrangement
+    absent: tuple[int, ...]
+    parameters: dict[str, Parameter]
+    rounds: dict[str, Expression] = field(default_factory=dict)
+    selected: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    order: list[int | str] = field(default_factory=list)
+
+    def _ordered(self, gradient: str) -> list[int | str]:
+        grid, parameter = self.arrangement.grid, self.parameters[gradient]
+        access = self.arrangement.accesses[parameter.name]
+        sizes = [len(level) for level in parameter.middle_levels]
+        found: dict[int | str, Any] = {
+            dim: self.arrangement.programs[dim]
+            for dim, size in enumerate(grid)
+            if dim not in self.absent and size != 1
+        }
+        for variable, (level, dim) in self.selected.get(gradient, {}).items():
+            found[variable] = access.selections[sum(sizes[:level]) + dim]
+
+        def first(key: int | str) -> int:
+            along = (
+                place for place, index in enumerate(access.indices) if found[key] in index.leaves()
+            )
+            return next(along, len(access.indices))
+
+        return sorted(found, key=first)
+
+    @property
+    def sizes(self) -> list[Expression]:
+        """The sizes that it takes of other tensors than those that have them."""
+        return [*self.arrangement.grid, *self.rounds.values()]
+
+    def taken(self, gradient: str) -> Collection[tuple[int, int]]:
+        """The dimensions of a gradient's middle levels that are dimensions of the grid now."""
+        return self.selected.get(gradient, {}).values()
+
+    # Statements.
+
+    def statements(
+        self, body: list[ast.stmt], gradients: Sequence[str], fresh: Any, like: str
+    ) -> list[ast.stmt]:
+        """The statements, which compute sums over the programs that share the gradients' elements.
+
+        Args:
+            gradients: the names of the gradients that are stored to.
+            fresh: gives names that are not taken.
+            like: a tensor in whose element type, if it is float64, sums are made.
+
+        Raises:
+            ExchangeError: what is stored needs what the exchange takes away.
+        """
+        body = self._without_rounds(body, gradients)
+        self.order = self._ordered(gradients[0])
+        variables = {dim: fresh("i") for dim in self.absent}
+        started: list[ast.stmt] = []
+        ended: list[ast.stmt] = []
+        inner: list[ast.stmt] = []
+        for statement in body:
+            if isinstance(statement, Store):
+                total = fresh(f"{statement.tile.parameter}_sum")
+                started.append(_assignment(total, self._zeros(statement.tile.parameter, like)))
+                target = ast.Name(id=total, ctx=ast.Store())
+                inner.append(ast.AugAssign(target, ast.Add(), statement.value))
+                ended.append(Store(tile=statement.tile, value=name(total)))
+            elif isinstance(statement, ast.For) and any(
+                isinstance(node, Store) for node in walk(statement)
+            ):
+                raise ExchangeError("its tiles are read in a loop within a loop")
+            else:
+                inner.append(statement)
+        for statement in inner:
+            self._select(statement, [variables[dim] for dim in self.absent])
+        for dim in reversed(self.absent):
+            count = SymbolValue(symbol=self.arrangement.grid[dim])
+            rounds = rules.template("range(n)", n=count)
+            assert isinstance(rounds, ast.Call)
+            rounds.func = name("range")
+            inner = [ast.For(ast.Name(variables[dim], ast.Store()), rounds, inner, [])]
+        return [*started, *inner, *ended]
+
+    def _without_rounds(self, body: list[ast.stmt], gradients: Sequence[str]) -> list[ast.stmt]:
+        """The statements of one round of the loop that selects the gradients' tiles."""
+        loops = [
+            statement
+            for statement in body
+            if isinstance(statement, ast.For)
+            and any(isinstance(n, Store) and n.tile.indices for n in walk(statement))
+        ]
+        if not loops:
+            if any(s.tile.indices for s in body if isinstance(s, Store)):
+                raise ExchangeError("its tiles are selected by numbers")
+            return body
+        if len(loops) > 1 or any(isinstance(s, Store) for s in body):
+            raise ExchangeError("its tiles are read in several loops, or in and out of one")
+        (loop,) = loops
+        assert isinstance(loop.target, ast.Name)
+        variable = loop.target.id
+        outside = [statement for statement in body if statement is not loop]
+        for statement in outside:
+            if isinstance(statement, ast.For):
+                raise ExchangeError(
+                    "what a loop sums is needed again for every round; store it to an output"
+                )
+        flat = [*outside, *loop.body]
+        for statement in flat:
+            if not isinstance(statement, ast.For):
+                self._promote(statement, variable)
+        self._count(loop, variable, gradients)
+        for statement in flat:
+            if variable in names_read(statement):
+                raise ExchangeError(
+                    "the number of a loop's round is a value, and not only an index"
+                )
+        return flat
+
+    def _promote(self, statement: ast.stmt, variable: str) -> None:
+        """Takes a loop's round out of the tiles' indices, and notes where it stood."""
+        for node in walk(statement):
+            if not isinstance(node, TileRef | ElementLoad):
+                continue
+            levels = self.parameters[node.parameter].middle_levels
+            places = [(d, i) for d, level in enumerate(levels) for i in range(len(level))]
+            known = self.selected.setdefault(node.parameter, {})
+            at = [
+                place
+                for place, index in zip(places, node.indices)
+                if isinstance(index, ast.Name) and index.id == variable
+            ]
+            if len(at) > 1 or (at and known.setdefault(variable, at[0]) != at[0]):
+                raise ExchangeError(f"`{node.parameter}` is selected from in several ways")
+            if not at and places:
+                known.setdefault(variable, (-1, -1))
+            if known.get(variable, (-1, -1)) != (at[0] if at else (-1, -1)):
+                raise ExchangeError(f"`{node.parameter}` is selected from in several ways")
+            node.indices = [index for place, index in zip(places, node.indices) if place not in at]
+
+    def _count(self, loop: ast.For, variable: str, gradients: Sequence[str]) -> None:
+        for gradient in gradients:
+            level, dim = self.selected[gradient].get(variable, (-1, -1))
+            if level < 0:
+                raise ExchangeError("its tiles are not selected by the round of a loop")
+            size = self.parameters[gradient].middle_levels[level][dim]
+            self.rounds.setdefault(variable, size)
+
+    def _select(self, statement: ast.stmt, variables: Sequence[str]) -> None:
+        for node in walk(statement):
+            if isinstance(node, TileRef | ElementLoad):
+                node.indices = [*(name(each) for each in variables), *node.indices]
+
+    def _zeros(self, gradient: str, like: str) -> ast.expr:
+        shape = self.parameters[gradient].tile_shape
+        sizes = ast.Tuple([SymbolValue(symbol=size) for size in shape], ast.Load())
+        text = "full(s, 0.0, dtype=float64 if t is float64 else float32)"
+        return rules.template(text, s=sizes, t=ElementType(parameter=like))
+
+    # Tensors.
+
+    def arranged(self, tensor: Tensor, own: str, sizes: Any, is_made: bool) -> Tensor:
+        """A tensor, arranged anew.
+
+        Args:
+            own: its name in the statements.
+            sizes: what stands for sizes.
+            is_made: whether it is a gradient that is stored to, which needs no loop.
+        """
+        places = self.arrangement.places[self.parameters[own].name]
+        if places is None:
+            raise ExchangeError("which dimensions of the grid it has is known only in a call")
+        grid = self.arrangement.grid
+        of_grid = {place: dim for dim, place in enumerate(places) if place is not None}
+        selected = self.selected.get(own, {})
+        outer: list[Any] = []
+        for key in self.order:
+            if isinstance(key, int):
+                outer.append((0, of_grid[key]) if key in of_grid else sizes(grid[key]))
+            else:
+                level, dim = selected.get(key, (-1, -1))
+                outer.append((level + 1, dim) if level >= 0 else sizes(self.rounds[key]))
+        looped: list[Any] = []
+        if not is_made:
+            looped = [
+                (0, of_grid[dim]) if dim in of_grid else sizes(grid[dim]) for dim in self.absent
+            ]
+        taken = {place for place in selected.values() if place[0] >= 0}
+        rest = [
+            [(depth, dim) for dim in range(level.ndim) if (depth - 1, dim) not in taken]
+            for depth, level in enumerate(tensor.levels)
+            if depth > 0
+        ]
+        middle, tile = [level for level in rest[:-1] if level], rest[-1] if rest else []
+        return regrouped(tensor, [outer, *([looped] if looped else []), *middle, tile])
+
+
+def regrouped(tensor: Tensor, levels: Sequence[Sequence[Any]]) -> Tensor:
+    """A tensor's dimensions in other levels.
+
+    Args:
+        levels: outermost first, for each dimension the level and the dimension that it is now, or a
+            size that it is repeated to. Dimensions that are not among them have size 1.
+    """
+    shapes = [level.ndim for level in tensor.levels]
+    flat = {
+        (depth, dim): sum(shapes[:depth]) + dim
+        for depth, count in enumerate(shapes)
+        for dim in range(count)
+    }
+    entries = [entry for level in levels for entry in level]
+    wanted = [flat[entry] for entry in entries if isinstance(entry, tuple)]
+    others = [place for place in flat.values() if place not in wanted]
+    result = tensor.ravel() if len(shapes) > 1 else tensor
+    result = result.permute((*wanted, *others))
+    if others:
+        result = result.squeeze(tuple(range(len(wanted), len(wanted) + len(others))))
+    for place, entry in enumerate(entries):
+        if not isinstance(entry, tuple):
+            result = result.unsqueeze(place)
+            result = result.expand(tuple(entry if p == place else -1 for p in range(result.ndim)))
+    return _split(result, [len(level) for level in levels])
+
+
+def _split(tensor: Tensor, counts: Sequence[int]) -> Tensor:
+    """One level as several, of so many dimensions each."""
+    own, rest = counts[0], sum(counts[1:])
+    if len(counts) == 1:
+        return tensor
+    result = tensor.tile((1,) * own + (-1,) * rest)
+    if rest:
+        result = result.squeeze(tuple(range(own, own + rest)))
+    if own:
+        result.dtype = result.dtype.squeeze(tuple(range(own)))
+    result.dtype = _split(result.dtype, counts[1:])
+    return result
+
+
+def _assignment(target: str, expression: ast.expr) -> ast.Assign:
+    return ast.Assign(targets=[ast.Name(id=target, ctx=ast.Store())], value=expression)
