@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from dataclasses import replace
 
 from ninetoothed.language import dtypes
 from ninetoothed.passes.rewriting import Draft, language
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import has_effect, names_assigned
-from ninetoothed.program.kinds import COUNT, UNKNOWN, Kind, Kinds, met, of_type, operated
+from ninetoothed.program.effects import has_effect
+from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import (
     DTypeRef,
     LanguageRef,
@@ -27,6 +28,7 @@ from ninetoothed.program.nodes import (
     clone,
 )
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import ValueType, are_unlike, type_of
 
 _DIVISIONS = (ast.FloorDiv, ast.Mod)
 
@@ -41,29 +43,21 @@ def run(program: Program, booleans: Collection[str] = ()) -> Program:
         booleans: tensors that hold truth values in a call, besides those declared to.
     """
     draft = Draft(program)
-    parameters = {parameter.name: parameter for parameter in program.parameters}
+    helpers = {name: clone(helper) for name, helper in program.helpers.items()}
+    infer(replace(program, body=draft.body, helpers=helpers), booleans=booleans)
     declared = {p.name for p in program.parameters if p.dtype is dtypes.bool}
-    rewriter = _Rewriter(Kinds(parameters, {*booleans, *declared}))
-    rewriter.block(draft.body)
-    helpers = dict(program.helpers)
-    for name, helper in helpers.items():
-        helpers[name] = clone(helper)
-        _Rewriter(Kinds(parameters, {*booleans, *declared})).block(helpers[name].body)
+    constants = {p.name for p in program.parameters if p.kind == "constexpr"}
+    for body in (draft.body, *(helper.body for helper in helpers.values())):
+        _Rewriter({*booleans, *declared}, constants).block(body)
     return draft.finished(helpers=helpers)
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Walks statements in order, knowing the kinds of variables; expressions from the leaves up."""
+    """Walks statements in order, knowing what is constant; expressions from the leaves up."""
 
-    def __init__(self, kinds: Kinds, constants: Collection[str] = ()) -> None:
-        self.kinds = kinds
+    def __init__(self, booleans: Collection[str], constants: Collection[str]) -> None:
+        self.booleans = booleans
         self.constants = set(constants)
-        for parameter in kinds.parameters.values():
-            if parameter.kind == "constexpr":
-                self.constants.add(parameter.name)
-            if parameter.kind != "tensor":
-                known = of_type(parameter.dtype) if parameter.kind == "scalar" else UNKNOWN
-                kinds.known.setdefault(parameter.name, Kind(known.element, True, known.is_natural))
 
     # Statements.
 
@@ -74,11 +68,8 @@ class _Rewriter(ast.NodeTransformer):
     def statement(self, node: ast.stmt) -> ast.stmt:
         if isinstance(node, ast.If):
             node.test = self.visit(node.test)
-            before = dict(self.kinds.known)
             self.block(node.body)
-            one, self.kinds.known = self.kinds.known, dict(before)
             self.block(node.orelse)
-            self.kinds.known = _both(one, self.kinds.known)
         elif isinstance(node, ast.For | ast.While):
             self.loop(node)
         elif isinstance(node, ast.AugAssign):
@@ -88,28 +79,23 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def simple(self, node: ast.stmt) -> None:
-        self.generic_visit(node)
         if isinstance(node, Store | SourceStore):
             name = node.tile.parameter if isinstance(node, Store) else node.parameter
-            if name in self.kinds.booleans and self.kinds.of(node.value).element != "bool":
+            is_truth = type_of(node.value).kind == "bool"
+            self.generic_visit(node)
+            if name in self.booleans and not is_truth:
                 node.value = _compared(node.value, ast.NotEq())
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            return
+        self.generic_visit(node)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             self.constants.add(node.target.id)
-            self.kinds.known[node.target.id] = self.kinds.of(node.value)
-        elif isinstance(node, ast.Assign):
-            target = node.targets[0]
-            if isinstance(target, ast.Name):
-                self.kinds.known[target.id] = self.kinds.of(node.value)
-            else:
-                for name in names_assigned([node]):
-                    self.kinds.known[name] = UNKNOWN
 
     def augmented(self, node: ast.AugAssign) -> ast.stmt:
         assert isinstance(node.target, ast.Name)
-        target = node.target.id
-        left = at(ast.Name(id=target, ctx=ast.Load()), node)
+        left = at(ast.Name(id=node.target.id, ctx=ast.Load()), node)
+        # Of the statement it is what the variable held before it.
+        left.__dict__["type"] = type_of(node)
         made = self.visit(at(ast.BinOp(left=left, op=node.op, right=node.value), node))
-        self.kinds.known[target] = self.kinds.of(made)
         is_same = type(made) is ast.BinOp and made.left is left
         if is_same:
             node.value = made.right
@@ -117,71 +103,41 @@ class _Rewriter(ast.NodeTransformer):
         return at(ast.Assign(targets=[node.target], value=made), node)
 
     def loop(self, node: ast.For | ast.While) -> None:
-        """A loop's variables have the kinds that they have before it and after each round."""
         constants = set(self.constants)
-        if isinstance(node, ast.For):
-            self.generic_iter(node)
-        known = dict(self.kinds.known)
-        while True:
-            rehearsal = _Rewriter(
-                Kinds(self.kinds.parameters, self.kinds.booleans, dict(known)), self.constants
-            )
-            rehearsal.entered(node)
-            rehearsal.block([clone(statement) for statement in node.body])
-            lasting = _both(known, rehearsal.kinds.known)
-            if lasting == known:
-                break
-            known = lasting
-        self.kinds.known = dict(known)
         if isinstance(node, ast.While):
             node.test = self.visit(node.test)
-        self.entered(node)
+        else:
+            assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
+            node.iter.args = [self.visit(argument) for argument in node.iter.args]
+            function = node.iter.func
+            if isinstance(function, LanguageRef) and function.name == "static_range":
+                self.constants.add(node.target.id)
         self.block(node.body)
-        self.kinds.known, self.constants = known, constants
-
-    def generic_iter(self, node: ast.For) -> None:
-        assert isinstance(node.iter, ast.Call)
-        node.iter.args = [self.visit(argument) for argument in node.iter.args]
-
-    def entered(self, node: ast.For | ast.While) -> None:
-        """What is known of a loop's own variable."""
-        if not isinstance(node, ast.For):
-            return
-        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
-        bounds = node.iter.args
-        first = self.kinds.of(bounds[0]) if len(bounds) > 1 else COUNT
-        step = self.kinds.of(bounds[2]) if len(bounds) > 2 else COUNT
-        # What counts down ends where its second bound says.
-        if not step.is_natural:
-            first = met(first, self.kinds.of(bounds[1]))
-        self.kinds.known[node.target.id] = Kind("int", True, first.is_natural)
-        function = node.iter.func
-        if isinstance(function, LanguageRef) and function.name == "static_range":
-            self.constants.add(node.target.id)
+        self.constants = constants
 
     # Expressions.
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        left, right = type_of(node.left), type_of(node.right)
         self.generic_visit(node)
-        left, right = self.kinds.of(node.left), self.kinds.of(node.right)
         if isinstance(node, Rounded) or is_constant(node, self.constants):
             return node
-        if isinstance(node.op, _COUNTING) and left.element == right.element == "bool":
+        if isinstance(node.op, _COUNTING) and left.kind == right.kind == "bool":
             node.left = _counted(node.left)
             if isinstance(node.op, _DIVISIONS):
                 node.right = _counted(node.right)
             return node
         if not isinstance(node.op, _DIVISIONS):
             return node
-        is_whole = operated(left, node.op, right).element == "int"
-        if (left.is_natural and right.is_natural) and (is_whole or not _is_float(left, right)):
+        is_float = "float" in (left.kind, right.kind)
+        if left.is_natural and right.is_natural and not is_float:
             return node
         return at(Rounded(left=node.left, op=node.op, right=node.right), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        operand = type_of(node.operand)
         self.generic_visit(node)
-        operand = self.kinds.of(node.operand)
-        if isinstance(node.op, ast.USub) and operand.element == "bool":
+        if isinstance(node.op, ast.USub) and operand.kind == "bool":
             node.operand = _counted(node.operand)
         if not isinstance(node.op, ast.Not) or _is_truth(operand):
             return node
@@ -191,44 +147,29 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         """Where a compiler wants both values in one type and shape, the choice brings them there."""
+        one, other = type_of(node.body), type_of(node.orelse)
         self.generic_visit(node)
-        one, other = self.kinds.of(node.body), self.kinds.of(node.orelse)
-        if is_constant(node.test, self.constants) or not _are_unlike(one, other):
+        if is_constant(node.test, self.constants) or not are_unlike(one, other):
             return node
         if has_effect(node.body) or has_effect(node.orelse):
             return node
         return language("where", [node.test, node.body, node.orelse], node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        types = [type_of(value) for value in node.values]
         self.generic_visit(node)
         if isinstance(node, Logical):
             return node
-        kinds = self.kinds.all_of(node.values)
         is_plain = all(
-            is_constant(value, self.constants) or _is_truth(kind)
-            for value, kind in zip(node.values, kinds)
+            is_constant(value, self.constants) or _is_truth(known)
+            for value, known in zip(node.values, types)
         )
         return node if is_plain else at(Logical(op=node.op, values=node.values), node)
 
 
-def _is_truth(kind: Kind) -> bool:
+def _is_truth(known: ValueType) -> bool:
     """Whether a value is known to be a single truth value."""
-    return kind.is_scalar and kind.element == "bool"
-
-
-def _are_unlike(one: Kind, other: Kind) -> bool:
-    """Whether two values are known to be of two types or ranks."""
-    if one.element and other.element and one.element != other.element:
-        return True
-    return one.is_scalar is not other.is_scalar
-
-
-def _is_float(left: Kind, right: Kind) -> bool:
-    return "float" in (left.element, right.element)
-
-
-def _both(one: dict[str, Kind], other: dict[str, Kind]) -> dict[str, Kind]:
-    return {name: met(one[name], other[name]) for name in one if name in other}
+    return known.is_scalar and known.kind == "bool"
 
 
 def _counted(node: ast.expr) -> ast.expr:

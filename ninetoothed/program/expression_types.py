@@ -45,6 +45,7 @@ from ninetoothed.program.types import (
     UNKNOWN,
     Shape,
     ValueType,
+    are_unlike,
     broadcast,
     held_shape,
     met,
@@ -242,9 +243,12 @@ class Expressions:
         self.of(node.test)
         is_checked = self.is_checked
         self.is_checked &= not is_constant(node.test, self.constants)
-        found = met(self.of(node.body), self.of(node.orelse))
+        one, other = self.of(node.body), self.of(node.orelse)
         self.is_checked = is_checked
-        return replace(found, number=None)
+        if is_constant(node.test, self.constants) or not are_unlike(one, other):
+            return replace(met(one, other), number=None)
+        # Values of two kinds become one, as those of `where` do.
+        return together([one, other], self.together(node, [one, other], "choice"))
 
     def _subscript(self, node: ast.Subscript) -> ValueType:
         value = self.of(node.value)

@@ -73,7 +73,7 @@ class Inference(Expressions):
 
     def _augment(self, node: ast.AugAssign) -> None:
         assert isinstance(node.target, ast.Name)
-        old = self.known.get(node.target.id, UNKNOWN)
+        old = node.__dict__["type"] = self.known.get(node.target.id, UNKNOWN)
         self.assign(node.target, held(self.operated(old, node.op, self.of(node.value), node)))
 
     def _store(self, node: Store) -> None:

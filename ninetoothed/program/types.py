@@ -90,7 +90,10 @@ def of_number(value: Any) -> ValueType:
 
 
 def type_of(node: ast.AST) -> ValueType:
-    """The type of an expression of a typed Program; `UNKNOWN` where a pass put it in since."""
+    """The type of an expression of a typed Program; `UNKNOWN` where a pass put it in since.
+
+    Of a name that is assigned it is what it gets; of ``x += y``, the statement, what ``x`` was before.
+    """
     return node.__dict__.get("type", UNKNOWN)
 
 
@@ -184,6 +187,13 @@ def met(one: ValueType, other: ValueType) -> ValueType:
         one.is_natural and other.is_natural,
         items=items,
     )
+
+
+def are_unlike(one: ValueType, other: ValueType) -> bool:
+    """Whether one value is a number of another kind than the other's, or none where that is one."""
+    if one.kind and other.kind and one.kind != other.kind:
+        return True
+    return one.is_scalar is not other.is_scalar
 
 
 def _unified(one: Shape | None, other: Shape | None) -> Shape | None:
