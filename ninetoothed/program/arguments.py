@@ -81,6 +81,8 @@ class Given:
     def shape(self, first: int, most: int | None = None) -> Shape | None:
         """A shape that is given; None where not even its length is known."""
         nodes = self.listed("shape", first, most)
+        if len(nodes) == 1 and (items := type_of(nodes[0]).items) is not None:
+            return tuple(_known(item.number) for item in items)
         if len(nodes) == 1 and size_of(nodes[0]) is None:
             return None if type_of(nodes[0]).shape != () else (None,)
         return tuple(map(size_of, nodes))
@@ -94,7 +96,11 @@ def size_of(node: ast.expr) -> Any:
         return node.symbol
     if isinstance(node, ast.Constant):
         return widened(node.value) if isinstance(node.value, int) else None
-    number = type_of(node).number
+    return _known(type_of(node).number)
+
+
+def _known(number: Any) -> Any:
+    """A number as a dimension; a symbol is one where it stands for its next power of two."""
     if isinstance(number, Symbol):
         return number.operands[0] if number.op == "widened" else None
     return number if isinstance(number, int) and number & (number - 1) == 0 else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.language.dtypes import bfloat16, float16, float32
+from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import (
     called_name,
     has_effect,
@@ -17,7 +18,8 @@ from ninetoothed.program.effects import (
     names_read,
     targets_of,
 )
-from ninetoothed.program.nodes import DTypeRef, LanguageRef, Load, SymbolValue, Widened, walk
+from ninetoothed.program.nodes import LanguageRef, Load, SymbolValue, walk
+from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def form_in(program: Program) -> Form | None:
     initial = _initial_values(before)
     shapes = {}
     for name in names_assigned(loop.body) & set(initial):
-        shape = _zeros_shape(initial[name], initial)
+        shape = _zeros_shape(initial[name])
         if shape is None:
             return None
         shapes[name] = shape
@@ -140,38 +142,16 @@ def _initial_values(before: Sequence[ast.stmt]) -> dict[str, ast.expr | None]:
     return values
 
 
-def _zeros_shape(
-    value: ast.expr | None, initial: Mapping[str, ast.expr | None]
-) -> tuple[Symbol, ...] | None:
+def _zeros_shape(value: ast.expr | None) -> tuple[Symbol, ...] | None:
     """The shape of ``value`` where it is floating-point zeros."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, LanguageRef):
         return None
-    arguments = dict(zip(("shape", "value", "dtype"), value.args))
-    if value.func.name == "zeros":
-        arguments = dict(zip(("shape", "dtype"), value.args))
-    elif value.func.name != "full":
+    if value.func.name not in ("zeros", "full") or type_of(value).dtype not in _FLOATS:
         return None
-    arguments |= {keyword.arg: keyword.value for keyword in value.keywords if keyword.arg}
-    dtype, filled = arguments.get("dtype"), arguments.get("value")
-    if not isinstance(dtype, DTypeRef) or dtype.dtype not in _FLOATS:
+    if value.func.name == "full" and Given(value).constant("value", 1) != 0:
         return None
-    if value.func.name == "full" and not (isinstance(filled, ast.Constant) and filled.value == 0):
-        return None
-    return _shape(arguments["shape"], initial)
-
-
-def _shape(node: ast.expr, initial: Mapping[str, ast.expr | None]) -> tuple[Symbol, ...] | None:
-    if isinstance(node, ast.Attribute) and node.attr == "shape":
-        # Of another value made before.
-        return _zeros_shape(_named(node.value, initial), initial)
-    if not isinstance(node, ast.Tuple | ast.List):
-        return None
-    sizes = [_integer(size.value if isinstance(size, Widened) else size) for size in node.elts]
-    return None if None in sizes or not sizes else tuple(size for size in sizes if size)
-
-
-def _named(node: ast.expr, initial: Mapping[str, ast.expr | None]) -> ast.expr | None:
-    return initial.get(node.id) if isinstance(node, ast.Name) else None
+    shape = type_of(value).shape
+    return tuple(map(as_symbol, shape)) if shape and None not in shape else None
 
 
 def _only_adds(loop: ast.For, accumulators: set[str]) -> bool:

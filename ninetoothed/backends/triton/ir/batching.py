@@ -30,6 +30,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import type_of
 
 _NOT_OF_TILES = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _NUMBERS = (ast.Constant, SymbolValue, DTypeRef, ElementType, SourceStride, LanguageRef)
@@ -74,24 +75,26 @@ class _Batching:
     def __init__(self, program: Program, followers: Collection[str]) -> None:
         self._program = program
         self._followers = followers
-        self._ranks: dict[str, tuple[int, bool]] = {}
+        self._lifted: dict[str, bool] = {}
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         if isinstance(node, Store):
-            rank = self._rank_of(node.tile.parameter)
+            rank = len(self._program.parameter(node.tile.parameter).tile_shape)
             if node.tile.parameter not in self._followers:
                 raise _NotLiftable
             self._check_same(node.tile.indices)
             node.value = self._at_rank(self.value(node.value), rank)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value = self.value(node.value)
-            self._ranks[node.targets[0].id] = (value.rank, value.is_lifted)
+            self._lifted[node.targets[0].id] = value.is_lifted
             node.value = value.tree
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
-            new = ast.BinOp(ast.Name(name, ast.Load()), node.op, node.value)
+            old = ast.Name(name, ast.Load())
+            new = ast.BinOp(old, node.op, node.value)
+            old.__dict__["type"], new.__dict__["type"] = type_of(node), type_of(node.target)
             value = self._operator(new)
-            self._ranks[name] = (value.rank, value.is_lifted)
+            self._lifted[name] = value.is_lifted
             return ast.Assign([ast.Name(name, ast.Store())], value.tree)
         elif not isinstance(node, ast.Pass):
             raise _NotLiftable
@@ -104,9 +107,6 @@ class _Batching:
                 return rule(self, node)
         raise _NotLiftable
 
-    def _rank_of(self, parameter: str) -> int:
-        return len(self._program.parameter(parameter).tile_shape)
-
     def _check_same(self, nodes: Sequence[ast.expr]) -> None:
         """That expressions are numbers, the same for all programs."""
         for node in nodes:
@@ -118,7 +118,7 @@ class _Batching:
         return _Value(node, 0, False)
 
     def _name(self, node: ast.Name) -> _Value:
-        return _Value(node, *self._ranks.get(node.id, (0, False)))
+        return _Value(node, _rank(node), self._lifted.get(node.id, False))
 
     def _widened(self, node: Widened) -> _Value:
         self._check_same([node.value])
@@ -126,11 +126,11 @@ class _Batching:
 
     def _load(self, node: Load) -> _Value:
         self._check_same(node.tile.indices)
-        return _Value(node, self._rank_of(node.tile.parameter), True)
+        return _Value(node, _rank(node), True)
 
     def _operator(self, node: ast.BinOp) -> _Value:
-        (node.left, node.right), rank, is_lifted = self._aligned([node.left, node.right])
-        return _Value(node, rank, is_lifted)
+        (node.left, node.right), is_lifted = self._aligned([node.left, node.right], _rank(node))
+        return _Value(node, _rank(node), is_lifted)
 
     def _sign(self, node: ast.UnaryOp) -> _Value:
         value = self.value(node.operand)
@@ -141,10 +141,10 @@ class _Batching:
 
     def _comparison(self, node: ast.Compare) -> _Value:
         operands = [node.left, *node.comparators]
-        (node.left, *node.comparators), rank, is_lifted = self._aligned(operands)
+        (node.left, *node.comparators), is_lifted = self._aligned(operands, _rank(node))
         if is_lifted and (len(node.ops) > 1 or isinstance(node.ops[0], _NOT_OF_TILES)):
             raise _NotLiftable
-        return _Value(node, rank, is_lifted)
+        return _Value(node, _rank(node), is_lifted)
 
     def _call(self, node: ast.Call) -> _Value:
         function, operation = called_name(node), operation_of(node)
@@ -167,11 +167,11 @@ class _Batching:
 
     def _elementwise(self, node: ast.Call) -> _Value:
         operands = [*node.args, *(keyword.value for keyword in node.keywords)]
-        trees, rank, is_lifted = self._aligned(operands)
+        trees, is_lifted = self._aligned(operands, _rank(node))
         node.args = trees[: len(node.args)]
         for keyword, tree in zip(node.keywords, trees[len(node.args) :]):
             keyword.value = tree
-        return _Value(node, rank, is_lifted)
+        return _Value(node, _rank(node), is_lifted)
 
     def _constant(self, node: ast.Call) -> _Value:
         """A tile with one value everywhere, the same for all programs."""
@@ -179,7 +179,7 @@ class _Batching:
         if not isinstance(shape, ast.Tuple):
             raise _NotLiftable
         self._check_same([*shape.elts, *rest])
-        return _Value(node, len(shape.elts), False)
+        return _Value(node, _rank(node), False)
 
     def _reduction(self, node: ast.Call, function: str) -> _Value:
         given = dict(zip(("input", "axis"), node.args))
@@ -199,7 +199,7 @@ class _Batching:
             tree.keywords = [ast.keyword("axis", ast.Constant(each + 1))]
             if keeps:
                 tree.keywords.append(ast.keyword("keep_dims", ast.Constant(True)))
-        return _Value(tree, value.rank if keeps else value.rank - len(axes), True)
+        return _Value(tree, _rank(node), True)
 
     def _excluded(self, node: Excluded) -> _Value:
         value = self.value(node.value)
@@ -228,16 +228,15 @@ class _Batching:
             entries = [ast.Slice(), *entries]
         slice_ = ast.Tuple(list(entries), ast.Load()) if len(entries) > 1 else entries[0]
         tree = ast.Subscript(value.tree, slice_, ast.Load())
-        return _Value(tree, len(kept) + len(added), value.is_lifted)
+        return _Value(tree, _rank(node), value.is_lifted)
 
-    def _aligned(self, nodes: Sequence[ast.expr]) -> tuple[list[ast.expr], int, bool]:
-        """Operands of an element-wise operation, their rank, and whether the result is batched."""
+    def _aligned(self, nodes: Sequence[ast.expr], rank: int) -> tuple[list[ast.expr], bool]:
+        """Operands of an element-wise operation of a rank, and whether the result is batched."""
         values = [self.value(node) for node in nodes]
-        rank = max((value.rank for value in values), default=0)
         is_lifted = any(value.is_lifted for value in values)
         if not is_lifted:
-            return [value.tree for value in values], rank, False
-        return [self._at_rank(value, rank) for value in values], rank, True
+            return [value.tree for value in values], False
+        return [self._at_rank(value, rank) for value in values], True
 
     def _at_rank(self, value: _Value, rank: int) -> ast.expr:
         """A value with dimensions of one put in, so that it goes with others of a higher rank."""
@@ -264,6 +263,14 @@ _RULES: dict[Any, Callable[[_Batching, Any], _Value]] = {
     Excluded: _Batching._excluded,
     ast.Subscript: _Batching._subscript,
 }
+
+
+def _rank(node: ast.expr) -> int:
+    """The number of dimensions that a value has for one program."""
+    rank = type_of(node).rank
+    if rank is None:
+        raise _NotLiftable
+    return rank
 
 
 def _next(dim: int | None) -> int | None:

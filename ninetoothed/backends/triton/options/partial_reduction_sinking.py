@@ -20,8 +20,9 @@ from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Opt
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
-from ninetoothed.program.nodes import Excluded, LanguageRef, Load, SymbolValue, Widened, at, walk
+from ninetoothed.program.nodes import Excluded, LanguageRef, SymbolValue, Widened, at, walk
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import Shape, type_of
 from ninetoothed.symbols.expr import Expression
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
-
-_Shape = tuple[Expression, ...]
 
 #: The partial sums of a row: so many columns are in the registers of one group of threads.
 PARTS = 8
@@ -53,8 +52,7 @@ class _Sum:
 def run(program: Program) -> Program:
     """The program with such sums deferred; the program itself where it has none."""
     draft = Draft(program)
-    tiles = {p.name: p.tile_shape for p in program.parameters if p.kind == "tensor"}
-    found = [_defer(draft, tiles, *each) for each in _candidates(draft.body)]
+    found = [_defer(draft, *each) for each in _candidates(draft.body)]
     return draft.finished() if any(found) else program
 
 
@@ -120,13 +118,12 @@ def _summed(node: ast.expr) -> ast.expr | None:
 
 def _defer(
     draft: Draft,
-    tiles: dict[str, _Shape],
     block: list[ast.stmt],
     loop: ast.For,
     found: _Sum,
 ) -> bool:
     """Rewrites one sum; whether that could be done."""
-    columns = _columns(draft.body, tiles, found)
+    columns = _columns(draft.body, found)
     start = _start(block, loop, found.total)
     if columns is None or start is None or not _is_carried_only(loop, found):
         return False
@@ -186,13 +183,13 @@ def _is_carried_only(loop: ast.For, found: _Sum) -> bool:
 # How many columns a value has.
 
 
-def _columns(body: list[ast.stmt], tiles: dict[str, _Shape], found: _Sum) -> Expression | None:
+def _columns(body: list[ast.stmt], found: _Sum) -> Expression | None:
     """The columns of what is summed; None where it is not made of a product place by place."""
-    shapes = _Shapes(tiles)
+    products = _Products()
     for statement in _before(body, found.statement):
-        shapes.learn(statement)
-    product = shapes.product(found.value)
-    return product[1] if product is not None else None
+        products.learn(statement)
+    shape = products.shape(found.value)
+    return shape[1] if shape is not None and len(shape) == 2 else None
 
 
 def _before(body: Iterable[ast.stmt], place: ast.stmt) -> Iterator[ast.stmt]:
@@ -208,50 +205,26 @@ def _before(body: Iterable[ast.stmt], place: ast.stmt) -> Iterator[ast.stmt]:
         yield from _before(inner, place) if inner else [statement]
 
 
-class _Shapes:
-    """The shapes of matrices: tiles, products, and what is made of a product place by place."""
+class _Products:
+    """The values that are made of a product place by place."""
 
-    def __init__(self, tiles: dict[str, _Shape]) -> None:
-        self._tiles = tiles
-        self._matrices: dict[str, _Shape | None] = {}
-        self._products: dict[str, _Shape | None] = {}
+    def __init__(self) -> None:
+        self._of_names: dict[str, Shape | None] = {}
 
     def learn(self, statement: ast.stmt) -> None:
         """Takes note of what a statement assigns."""
-        matrix = product = None
-        if isinstance(statement, ast.Assign):
-            matrix, product = self.matrix(statement.value), self.product(statement.value)
+        is_plain = isinstance(statement, ast.Assign)
+        shape = self.shape(statement.value) if is_plain else None  # type: ignore[attr-defined]
         for name in names_assigned([statement]):
-            self._matrices[name], self._products[name] = matrix, product
+            self._of_names[name] = shape
 
-    def matrix(self, value: ast.expr) -> _Shape | None:
-        """The shape of a tile, turned or not, or of a product."""
-        if isinstance(value, ast.Name):
-            return self._matrices.get(value.id)
-        if isinstance(value, Load):
-            shape = self._tiles.get(value.tile.parameter, ())
-            return shape if len(shape) == 2 else None
-        if isinstance(value, ast.Attribute) and value.attr == "T":
-            return _turned(self.matrix(value.value))
-        if not isinstance(value, ast.Call) or not value.args:
-            return None
-        name, first = called_name(value), self.matrix(value.args[0])
-        if name == "trans" and len(value.args) == 1:
-            return _turned(first)
-        if name == "cast":
-            return first
-        if name == "dot" and len(value.args) >= 2:
-            second = self.matrix(value.args[1])
-            return (first[0], second[1]) if first is not None and second is not None else None
-        return None
-
-    def product(self, value: ast.expr) -> _Shape | None:
+    def shape(self, value: ast.expr) -> Shape | None:
         """The shape of a product that a value is made of place by place; None of any other."""
         if isinstance(value, ast.Name):
-            return self._products.get(value.id)
+            return self._of_names.get(value.id)
         if isinstance(value, ast.Call) and called_name(value) == "dot":
-            return self.matrix(value)
-        return next(filter(None, map(self.product, _places_of(value))), None)
+            return type_of(value).shape
+        return next(filter(None, map(self.shape, _places_of(value))), None)
 
 
 def _places_of(value: ast.expr) -> list[ast.expr]:
@@ -267,10 +240,6 @@ def _places_of(value: ast.expr) -> list[ast.expr]:
         of_method = [value.func.value] if isinstance(value.func, ast.Attribute) else []
         return [*of_method, *value.args]
     return []
-
-
-def _turned(shape: _Shape | None) -> _Shape | None:
-    return None if shape is None else shape[::-1]
 
 
 @dataclass(frozen=True)

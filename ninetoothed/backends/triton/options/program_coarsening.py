@@ -20,7 +20,8 @@ from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.program.nodes import Load, Store
+from ninetoothed.program.inference import infer
+from ninetoothed.program.nodes import Load, Store, clone
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import simplify
@@ -172,6 +173,9 @@ def _coarsened(kernel: Definition, dim: int, count: int) -> Definition:
         for parameter in parameters
         if parameter.kind == "tensor"
     }
+    body = [clone(statement) for statement in program.body]
+    coarsened = replace(program, parameters=parameters, body=body)
+    infer(coarsened)
     return replace(
         kernel,
         arrangement=replace(
@@ -181,7 +185,7 @@ def _coarsened(kernel: Definition, dim: int, count: int) -> Definition:
             programs=_put(arrangement.programs, dim, position),
             accesses=accesses,
         ),
-        program=replace(program, parameters=parameters),
+        program=coarsened,
         is_optimized=True,
     )
 

@@ -11,12 +11,13 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import targets_of
 from ninetoothed.program.nodes import Offsets, SymbolValue, walk
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import Shape, type_of
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
 from ninetoothed.symbols.leaf import Leaf
@@ -25,12 +26,6 @@ from ninetoothed.symbols.simplify import simplify
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.access import Access
-
-#: The sizes of a value's dimensions, as the tiles have them; () of one number.
-Dims = tuple[Expression, ...]
-
-#: The slice ``:``.
-_WHOLE = ast.dump(ast.Slice())
 
 
 @dataclass(frozen=True)
@@ -43,13 +38,7 @@ class Comparison:
     """
 
     excess: Symbol
-    dims: Dims
-
-
-@dataclass(frozen=True)
-class _Value:
-    expression: Symbol
-    dims: Dims
+    dims: Shape
 
 
 def round_of(variable: str, extent: Expression) -> Symbol:
@@ -68,7 +57,6 @@ class Comparisons:
 
     def __init__(self, program: Program, accesses: Mapping[str, Access]) -> None:
         self._accesses = accesses
-        self._tiles = {p.name: p.tile_shape for p in program.parameters if p.kind == "tensor"}
         self._levels = {
             p.name: [size for level in p.middle_levels for size in level]
             for p in program.parameters
@@ -87,11 +75,11 @@ class Comparisons:
         # Each tile has lanes of its own, and gets the same ones whenever it is asked for.
         self._tile_number = 0
         left, right = self._value(node.left), self._value(node.comparators[0])
-        if left is None or right is None:
+        dims = type_of(node).shape
+        if left is None or right is None or not dims or None in dims:
             return None
-        dims = _broadcast(left.dims, right.dims)
-        excess = _excess(node.ops[0], left.expression, right.expression)
-        if not dims or excess is None:
+        excess = _excess(node.ops[0], left, right)
+        if excess is None:
             return None
         return Comparison(as_symbol(simplify(excess)), dims)
 
@@ -116,38 +104,34 @@ class Comparisons:
                 if counts[node.target.id] == 1:
                     self._loops.add(node.target.id)
 
-    def _value(self, node: ast.AST) -> _Value | None:
+    def _value(self, node: ast.AST) -> Symbol | None:
         """An integer value as an expression of positions; None where it is more than that."""
         if isinstance(node, SymbolValue):
-            return _Value(as_symbol(node.symbol), ())
+            return as_symbol(node.symbol)
         if isinstance(node, ast.Constant):
             # Of the constants that are integers, a truth value is none here.
-            return _Value(constant(node.value), ()) if type(node.value) is int else None
+            return constant(node.value) if type(node.value) is int else None
         if isinstance(node, Offsets):
             return self._offsets(node)
         if isinstance(node, ast.Name):
             return self._value(self._values[node.id]) if node.id in self._values else None
         if isinstance(node, ast.Subscript):
-            value = self._value(node.value)
-            return None if value is None else _expanded(value, node.slice)
+            # Dimensions of one alone are put between others.
+            return None if type_of(node).shape is None else self._value(node.value)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             left, right = self._value(node.left), self._value(node.right)
             if left is None or right is None:
                 return None
-            a, b = left.expression, right.expression
-            expression = a + b if isinstance(node.op, ast.Add) else a - b
-            dims = _broadcast(left.dims, right.dims)
-            return None if dims is None else _Value(expression, dims)
+            return left + right if isinstance(node.op, ast.Add) else left - right
         return None
 
-    def _offsets(self, node: Offsets) -> _Value | None:
+    def _offsets(self, node: Offsets) -> Symbol | None:
         if node.dim is None:
             return None
         self._tile_number += 1
         tile, number = node.tile, self._tile_number
-        access, shape = self._accesses[tile.parameter], self._tiles[tile.parameter]
+        access = self._accesses[tile.parameter]
         index = access.indices[node.dim]
-        known = set(index.leaves())
         if any(part.op in ("sequence_start", "sequence_length") for part in index.walk()):
             return None
         renamed: dict[Symbol, Expression] = {}
@@ -158,8 +142,7 @@ class Comparisons:
         for place, selection in enumerate(access.selections):
             extent = self._levels[tile.parameter][place]
             renamed[selection] = self._selected(tile.indices[place], extent, (number, place))
-        dims = tuple(size for lane, size in zip(access.lanes, shape) if lane in known)
-        return _Value(index.substitute(renamed), dims)
+        return index.substitute(renamed)
 
     def _selected(self, chosen: ast.expr, extent: Expression, place: tuple[int, int]) -> Expression:
         if isinstance(chosen, ast.Constant) and isinstance(chosen.value, int):
@@ -205,30 +188,3 @@ def _excess(op: ast.cmpop, left: Symbol, right: Symbol) -> Symbol | None:
     if isinstance(op, ast.GtE):
         return right - left - 1
     return None
-
-
-def _expanded(value: _Value, entries: Any) -> _Value | None:
-    """A value subscripted with ``None`` and ``:``."""
-    entries = entries.elts if isinstance(entries, ast.Tuple) else [entries]
-    rest = list(value.dims)
-    dims: list[Expression] = []
-    for entry in entries:
-        if isinstance(entry, ast.Constant) and entry.value is None:
-            dims.append(1)
-        elif isinstance(entry, ast.Slice) and rest and ast.dump(entry) == _WHOLE:
-            dims.append(rest.pop(0))
-        else:
-            return None
-    return _Value(value.expression, (*dims, *rest))
-
-
-def _broadcast(left: Dims, right: Dims) -> Dims | None:
-    """The dimensions of two values together; None where that cannot be told."""
-    rank = max(len(left), len(right))
-    padded = [(1,) * (rank - len(dims)) + dims for dims in (left, right)]
-    dims: list[Expression] = []
-    for a, b in zip(*padded):
-        if a != 1 and b != 1 and a is not b and a != b:
-            return None
-        dims.append(b if isinstance(a, int) and a == 1 else a)
-    return tuple(dims)
