@@ -8,6 +8,7 @@ tensors hold is known at the call. No backend is known here.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scalar_dtype
-from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.expr import Symbol, maximum
 
 #: The sizes of a value's dimensions.
 Shape = tuple[Any, ...]
@@ -166,7 +167,8 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
         if numbers:
             result += numbers
         else:
-            result.append(larger[0] if len(larger) == 1 else None if larger else 1)
+            # Where they are not the same, they are so but for those that are 1.
+            result.append(None if None in larger else functools.reduce(maximum, larger or [1]))
     return tuple(result)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import operation_of
+from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import (
     Excluded,
     LanguageRef,
@@ -27,8 +29,10 @@ from ninetoothed.program.nodes import (
     SourceStore,
     Store,
     SymbolValue,
-    Widened,
+    clone,
 )
+from ninetoothed.program.program import Program
+from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import Product
 
@@ -92,8 +96,38 @@ def count(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> 
         environment: the value of every symbol.
     """
     counter = _Counter(kernel, call, environment)
-    counter.block(kernel.optimized.body, 1.0, 0)
+    given = (p.name for p in kernel.parameters if p.kind == "constexpr")
+    constants = tuple((name, call.constants[name]) for name in given if name in call.constants)
+    counter.block(_decided(kernel, constants).body, 1.0, 0)
     return counter.counts
+
+
+@analysis
+def _decided(kernel: Definition, constants: tuple[tuple[str, Any], ...]) -> Program:
+    """The program without the ways that constants decide against, where it has such."""
+    program, known = kernel.optimized, dict(constants)
+    tests = [node.test for node in program.nodes() if isinstance(node, ast.If)]
+    if all(decided(test, known) is None for test in tests):
+        return program
+    made = replace(program, body=_ways(program.body, known))
+    infer(made)
+    return made
+
+
+def _ways(body: list[ast.stmt], constants: Mapping[str, Any]) -> list[ast.stmt]:
+    """Copies of statements, of an ``if`` that constants decide its one way."""
+    result: list[ast.stmt] = []
+    for statement in body:
+        decision = decided(statement.test, constants) if isinstance(statement, ast.If) else None
+        if decision is not None:
+            assert isinstance(statement, ast.If)
+            result += _ways(statement.body if decision else statement.orelse, constants)
+            continue
+        copy = clone(statement)
+        if isinstance(copy, ast.If | ast.For | ast.While):
+            copy.body, copy.orelse = _ways(copy.body, constants), _ways(copy.orelse, constants)
+        result.append(copy)
+    return result
 
 
 class _Counter:
@@ -104,9 +138,8 @@ class _Counter:
             parameter.name: tuple(_widened(self._value(size)) for size in parameter.tile_shape)
             for parameter in kernel.tensor_parameters
         }
-        self._accesses = kernel.arrangement.accesses
-        #: What a local name holds: a shape, and a number where it is one that is known.
-        self._shapes: dict[str, Shape] = {}
+        self._widths: dict[Any, int] = {None: 1}
+        #: The numbers that local names hold, where they are known.
         self._numbers: dict[str, float] = {}
         #: The parameters that a local name's value was loaded from without being changed.
         self._origins: dict[str, str] = {}
@@ -117,6 +150,12 @@ class _Counter:
     def _value(self, expression: object) -> int:
         return int(as_symbol(expression).evaluate(self._environment))
 
+    def _width(self, size: object) -> int:
+        """In how many a dimension is held."""
+        if size not in self._widths:
+            self._widths[size] = _widened(self._value(size))
+        return self._widths[size]
+
     def block(self, statements: list[ast.stmt], times: float, depth: int) -> None:
         """Counts statements that run so often, in so many loops."""
         for statement in statements:
@@ -126,13 +165,9 @@ class _Counter:
                 self._shape(statement.test, times * _UNKNOWN_TRIPS, depth)
                 self._loop(statement.body, times, _UNKNOWN_TRIPS, depth)
             elif isinstance(statement, ast.If):
-                decision = decided(statement.test, self._call.constants)
-                if decision is None:
-                    self._shape(statement.test, times, depth)
-                if decision is not False:
-                    self.block(statement.body, times, depth)
-                if decision is not True:
-                    self.block(statement.orelse, times, depth)
+                self._shape(statement.test, times, depth)
+                self.block(statement.body, times, depth)
+                self.block(statement.orelse, times, depth)
             else:
                 self._statement(statement, times, depth)
 
@@ -187,10 +222,9 @@ class _Counter:
             self._operate(shape, times)
         for target in getattr(statement, "targets", [getattr(statement, "target", None)]):
             if isinstance(target, ast.Name):
-                self._assign(target.id, value, shape, isinstance(statement, ast.AugAssign))
+                self._assign(target.id, value, isinstance(statement, ast.AugAssign))
 
-    def _assign(self, name: str, value: ast.expr, shape: Shape, is_changed: bool) -> None:
-        self._shapes[name] = shape
+    def _assign(self, name: str, value: ast.expr, is_changed: bool) -> None:
         number = None if is_changed else self._number(value)
         if number is not None:
             self._numbers[name] = number
@@ -216,100 +250,49 @@ class _Counter:
         if special:
             self.counts.special += amount
 
-    # Shapes of expressions; what they do is counted on the way.
+    # What expressions do, and their shapes.
 
     def _shape(self, node: ast.expr, times: float, depth: int) -> Shape:
+        """Counts what an expression does; its shape."""
         if isinstance(node, Load):
             self._move(self.counts.loaded, node.tile.parameter, times)
             return self._tiles[node.tile.parameter]
-        if isinstance(node, SourceLoad):
-            shapes = [self._shape(index, times, depth) for index in node.indices]
-            shape = _broadcast(shapes)
-            size = times * math.prod(shape) * self._itemsize(node.parameter)
-            self._add(self.counts.loaded, node.parameter, size)
-            return shape
-        if isinstance(node, ast.Name):
-            return self._shapes.get(node.id, ())
-        if isinstance(node, Offsets):
-            return self._offsets(node)
-        if isinstance(node, Excluded):
-            shape = self._shape(node.value, times, depth)
-            self._operate(shape, times)
-            return shape
         if isinstance(node, Mask):
             return ()
-        if isinstance(node, ast.Subscript):
-            return self._subscripted(node, self._shape(node.value, times, depth))
-        if isinstance(node, ast.Call):
-            return self._called(node, times, depth)
-        parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        shape = _broadcast([self._shape(part, times, depth) for part in parts])
-        if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
+        if isinstance(node, Offsets):
+            return self._known(node, ())
+        parts = [self._shape(part, times, depth) for part in _parts(node)]
+        shape = self._known(node, _broadcast(parts))
+        if isinstance(node, SourceLoad):
+            size = times * math.prod(shape) * self._itemsize(node.parameter)
+            self._add(self.counts.loaded, node.parameter, size)
+        elif isinstance(node, ast.Call):
+            self._operation(node, parts, times, depth)
+        elif isinstance(node, Excluded | ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
             is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
             self._operate(shape, times, special=is_division)
         return shape
 
-    def _offsets(self, node: Offsets) -> Shape:
-        """Indices along one dimension have the tile's dimensions that lead along it."""
-        tile = self._tiles[node.tile.parameter]
-        if node.dim is None:
-            return tile
-        access = self._accesses[node.tile.parameter]
-        leaves = set(access.indices[node.dim].leaves())
-        return tuple(size for size, lane in zip(tile, access.lanes) if lane in leaves)
+    def _known(self, node: ast.expr, guess: Shape) -> Shape:
+        """The shape that a value's type says; where it does not know all of it, the guess."""
+        shape = type_of(node).shape
+        if shape is None or (None in shape and len(shape) == len(guess)):
+            return guess
+        return tuple(map(self._width, shape))
 
-    def _subscripted(self, node: ast.Subscript, shape: Shape) -> Shape:
-        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        result: list[int] = []
-        rest = list(shape)
-        for index in indices:
-            if isinstance(index, ast.Constant) and index.value is None:
-                result.append(1)
-            elif rest:
-                result.append(rest.pop(0))
-        return (*result, *rest)
-
-    def _called(self, node: ast.Call, times: float, depth: int) -> Shape:
-        arguments, operation = _arguments(node), _operation(node)
-        shapes = [self._shape(argument, times, depth) for argument in arguments]
+    def _operation(self, node: ast.Call, shapes: list[Shape], times: float, depth: int) -> None:
+        operation = _operation_of(node)
         if operation.kind == "product" and len(shapes) > 1:
-            return self._product(node, shapes, times, depth)
-        if operation.shape in ("created", "vector"):
-            return self._literal(arguments[0]) if arguments else ()
-        if operation.is_free:
-            shape = next(iter(shapes), ())
-            return shape[::-1] if operation.shape == "transposed" and len(shape) == 2 else shape
-        shape = _broadcast(shapes)
-        self._operate(shape, times, special=operation.is_transcendental)
-        if operation.kind in ("reduction", "scan", "sort"):
-            self.counts.reductions += times
-        return self._reduced(node, shape) if operation.shape == "reduced" else shape
+            self._product(node, shapes, times, depth)
+        elif not operation.is_free and operation.shape not in ("created", "vector"):
+            self._operate(_broadcast(shapes), times, special=operation.is_transcendental)
+            if operation.kind in ("reduction", "scan", "sort"):
+                self.counts.reductions += times
 
-    def _reduced(self, node: ast.Call, shape: Shape) -> Shape:
-        axis: Any = None
-        for keyword in node.keywords:
-            if keyword.arg == "axis":
-                axis = getattr(keyword.value, "value", None)
-        arguments = _arguments(node)
-        if axis is None and len(arguments) > 1:
-            axis = getattr(arguments[1], "value", None)
-        if not isinstance(axis, int) or not shape:
-            return ()
-        axis %= len(shape)
-        return shape[:axis] + shape[axis + 1 :]
-
-    def _literal(self, node: ast.expr) -> Shape:
-        parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-        sizes = []
-        for part in parts:
-            number = self._number(part.value if isinstance(part, Widened) else part)
-            sizes.append(_widened(int(number)) if number is not None else 1)
-        return tuple(sizes)
-
-    def _product(self, node: ast.Call, shapes: list[Shape], times: float, depth: int) -> Shape:
+    def _product(self, node: ast.Call, shapes: list[Shape], times: float, depth: int) -> None:
         left, right = shapes[0], shapes[1]
         if len(left) < 2 or len(right) < 2:
-            return ()
+            return
         arguments = _arguments(node)[:2]
         origins = [self._origin(argument) for argument in arguments]
         widths = [self._call.arguments[name].dtype.bits for name in origins if name is not None]
@@ -328,7 +311,6 @@ class _Counter:
             is_loaded_here = any(isinstance(part, Load) for part in ast.walk(argument))
             kept = self.counts.streamed if depth and is_loaded_here else self.counts.held
             kept[name] = self._tile_bytes(name)
-        return (*left[:-1], right[-1])
 
     def _origin(self, node: ast.expr) -> str | None:
         """The parameter whose tile an expression is, maybe transposed or cast."""
@@ -336,7 +318,7 @@ class _Counter:
             return node.tile.parameter
         if isinstance(node, ast.Name):
             return self._origins.get(node.id)
-        if isinstance(node, ast.Call) and _operation(node).is_free and _arguments(node):
+        if isinstance(node, ast.Call) and _operation_of(node).is_free and _arguments(node):
             return self._origin(_arguments(node)[0])
         return None
 
@@ -351,7 +333,18 @@ def _arguments(node: ast.Call) -> list[ast.expr]:
     return [node.func.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
 
 
-def _operation(node: ast.Call) -> Operation:
+def _parts(node: ast.expr) -> Iterable[ast.expr]:
+    """The expressions that one is evaluated from."""
+    if isinstance(node, ast.Call):
+        return _arguments(node)
+    if isinstance(node, SourceLoad):
+        return node.indices
+    if isinstance(node, Excluded | ast.Subscript):
+        return [node.value]
+    return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+
+
+def _operation_of(node: ast.Call) -> Operation:
     is_known = isinstance(node.func, LanguageRef | ast.Attribute)
     found = operation_of(node) if is_known else None
     return _NOTHING_KNOWN if found is None else found
