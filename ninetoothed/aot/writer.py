@@ -259,8 +259,7 @@ class Source:
         yield from self._asked(found, edition, "NT_ERROR_ARRANGEMENT")
 
     def _meetings(self, edition: Edition) -> Iterator[str]:
-        constants = self._unit.fixed.constants
-        found = meeting_requirements(self._unit.kernel, constants, edition.known)
+        found = meeting_requirements(self._unit.kernel, edition.known)
         yield from self._asked(found, edition, "NT_ERROR_SIZE")
 
     def _asked(

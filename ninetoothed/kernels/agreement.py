@@ -40,7 +40,7 @@ def check_meetings(
     if 0 in grid:
         return
     numbers = _Numbers(kernel, environment, grid)
-    for meeting in meetings(kernel, call.constants):
+    for meeting in meetings(kernel):
         sizes = numbers.differing(meeting)
         if sizes is not None:
             values = [(size, numbers.value(size)) for size in sizes]

@@ -21,16 +21,13 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
 
 
-def meeting_requirements(
-    kernel: Definition, constants: Mapping[str, Any], known: Mapping[Symbol, int]
-) -> Iterator[Requirement]:
+def meeting_requirements(kernel: Definition, known: Mapping[Symbol, int]) -> Iterator[Requirement]:
     """What must hold where there is a program at all.
 
     Args:
-        constants: the compile-time constants, which decide the branches that are taken.
         known: the values of the constexpr and meta symbols.
     """
-    for meeting in meetings(kernel, constants):
+    for meeting in meetings(kernel):
         counts = [loop.count for loop in meeting.loops]
         widths = [_width(kernel, side, known) for side in meeting.sides]
         if None in counts or None in widths or (1 in widths and widths[0] != widths[1]):

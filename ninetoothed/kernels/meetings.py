@@ -1,14 +1,14 @@
 """Where loaded tiles meet in an application: element by element, in a product, or as they are stored.
 
-The program is walked once for each set of constants that decide its branches, knowing which loads each
-value is made of; `marks` says how their dimensions follow it. What stands under a condition of run time
-may never happen, and is not told of. Pure data: `ninetoothed.kernels.agreement` compares the sizes.
+The program is walked knowing which loads each value is made of; `marks` says how their dimensions
+follow it. What stands under a condition of run time may never happen, and is not told of. Pure data:
+`ninetoothed.kernels.agreement` compares the sizes.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,7 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.program.constancy import decided
-from ninetoothed.program.effects import names_assigned, names_read, operation_of
+from ninetoothed.program.effects import names_assigned, operation_of
 from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
@@ -84,29 +83,10 @@ class Meeting:
     location: Location
 
 
-def meetings(kernel: Definition, constants: Mapping[str, Any]) -> tuple[Meeting, ...]:
-    """The meetings in a kernel whose sides' limits are not the same, whatever the sizes.
-
-    Args:
-        constants: the values of the constexpr parameters.
-    """
-    given = [(name, constants[name]) for name in _deciding(kernel) if name in constants]
-    return _meetings(kernel, tuple((name, type(value), value) for name, value in given))
-
-
 @analysis
-def _deciding(kernel: Definition) -> tuple[str, ...]:
-    """The constexpr parameters that conditions name."""
-    tests = [node.test for node in kernel.program.nodes() if isinstance(node, (ast.If, ast.IfExp))]
-    named = {name for test in tests for name in names_read(test)}
-    return tuple(p.name for p in kernel.parameters if p.kind == "constexpr" and p.name in named)
-
-
-@analysis
-def _meetings(
-    kernel: Definition, constants: tuple[tuple[str, type, Any], ...]
-) -> tuple[Meeting, ...]:
-    walk = _Walk(kernel, {name: value for name, _, value in constants})
+def meetings(kernel: Definition) -> tuple[Meeting, ...]:
+    """The meetings in a kernel whose sides' limits are not the same, whatever the sizes."""
+    walk = _Walk(kernel)
     walk.block(walk.draft.body)
     return tuple(walk.found.values())
 
@@ -122,10 +102,9 @@ class _Walk(Values):
         integers: the variables that are integers over sizes and rounds of loops.
     """
 
-    def __init__(self, kernel: Definition, constants: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: Definition) -> None:
         super().__init__(Draft(remove_dead.run(kernel.program)))
         self.kernel = kernel
-        self.given = constants
         self.found: dict[tuple[Side, Side], Meeting] = {}
         self.sides: dict[tuple[Use, int | None], Side] = {}
         self.loops: tuple[Loop, ...] = ()
@@ -184,7 +163,8 @@ class _Walk(Values):
         for statement in body:
             self.statement = statement
             if isinstance(statement, ast.If):
-                self.branch(statement.test, statement.body, statement.orelse)
+                self.value(statement.test)
+                self.perhaps(statement.body, statement.orelse)
             elif isinstance(statement, ast.For | ast.While):
                 self.loop(statement)
             else:
@@ -222,14 +202,6 @@ class _Walk(Values):
             self.integers.pop(target.id, None)
             if number is not None:
                 self.integers[target.id] = number
-
-    def branch(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        decision = decided(test, self.given)
-        if decision is not None:
-            self.block(body if decision else orelse)
-            return
-        self.value(test)
-        self.perhaps(body, orelse)
 
     def perhaps(self, *blocks: list[ast.stmt]) -> None:
         """One of the blocks runs, nobody knows which."""
@@ -309,9 +281,6 @@ class _Walk(Values):
         return joined(operands)
 
     def visit_chosen(self, node: ast.IfExp) -> Marked:
-        decision = decided(node.test, self.given)
-        if decision is not None:
-            return self.value(node.body if decision else node.orelse)
         self.value(node.test)
         was_certain, self.is_certain = self.is_certain, False
         one, other = self.value(node.body), self.value(node.orelse)

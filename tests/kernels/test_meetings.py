@@ -15,7 +15,7 @@ def met(kernel, **constants):
     """The parameters that meet, with their dimensions."""
     return {
         tuple((side.use.parameter, side.dim) for side in meeting.sides)
-        for meeting in meetings(kernel.definition, constants)
+        for meeting in meetings(kernel.specializations.of(constants))
     }
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.resources import most_registers, number
-from ninetoothed.backends.triton.compiler.constants import constant_of
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import UNKNOWN, Lowered
 from ninetoothed.backends.triton.options.option import Case
@@ -73,7 +72,7 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         value = _known_value(parameter, call, environment)
         if parameter.is_constexpr:
             signature[name] = "constexpr"
-            constants[name] = constant_of(value)
+            constants[name] = value
             continue
         if parameter.kind == "descriptor":
             argument = call.arguments[parameter.parameter or ""]

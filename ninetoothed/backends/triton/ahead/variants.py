@@ -15,7 +15,6 @@ from ninetoothed.backends.triton.analysis import boxes
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
-from ninetoothed.backends.triton.compiler.constants import constant_of
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
@@ -156,7 +155,7 @@ def _variant(
         name = parameter.name
         if parameter.is_constexpr:
             signature.append((name, "constexpr"))
-            constants.append((name, constant_of(_value(fixed, known, parameter))))
+            constants.append((name, _value(fixed, known, parameter)))
             continue
         if parameter.kind == "descriptor":
             assert case is not None
