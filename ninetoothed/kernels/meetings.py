@@ -25,7 +25,6 @@ from ninetoothed.passes.marks import (
     Origin,
     joined,
     met,
-    widened,
     with_rank,
 )
 from ninetoothed.passes.padding_arguments import Arguments
@@ -44,6 +43,7 @@ from ninetoothed.program.nodes import (
     TileRef,
     location,
 )
+from ninetoothed.program.types import widened
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, index, make
 from ninetoothed.symbols.operators import OPERATOR_OF_NODE
 

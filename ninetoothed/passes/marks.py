@@ -14,7 +14,7 @@ from typing import Any
 
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import SymbolValue, Widened
-from ninetoothed.symbols.expr import Symbol
+from ninetoothed.program.types import is_one, widened
 
 #: A dimension: an int or a symbol; None where it is not known.
 Shape = tuple[Any, ...]
@@ -373,32 +373,19 @@ def size_of(node: ast.expr) -> Any:
     return None
 
 
-def widened(size: Any) -> Any:
-    """The next power of two of an int; symbols stand for themselves widened."""
-    if isinstance(size, int) and size > 0:
-        return 1 << (size - 1).bit_length()
-    if isinstance(size, Symbol) and size.op == "const":
-        return widened(size.operands[0])
-    return size
-
-
 def reshaped(value: Marked, shape: Shape | None) -> Marked:
     """A reshape keeps marks where it only adds or removes dimensions of size 1."""
     if shape is None or value.shape is None:
         return Marked(shape)
-    old = [(place, size) for place, size in enumerate(value.shape) if not _is_one(size)]
-    new = [size for size in shape if not _is_one(size)]
+    old = [(place, size) for place, size in enumerate(value.shape) if not is_one(size)]
+    new = [size for size in shape if not is_one(size)]
     if len(old) != len(new) or any(
         a is None or b is None or not _same(a, b) for (_, a), b in zip(old, new)
     ):
         return Marked(shape)
     remaining = iter(old)
-    places = [None if _is_one(size) else next(remaining)[0] for size in shape]
+    places = [None if is_one(size) else next(remaining)[0] for size in shape]
     return rearranged(value, places, shape)
-
-
-def _is_one(size: Any) -> bool:
-    return isinstance(size, int) and size == 1
 
 
 def _same(a: Any, b: Any) -> bool:

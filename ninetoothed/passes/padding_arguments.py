@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import Any
 
 from ninetoothed.passes.marks import UNKNOWN, Marked, aligned, follows, with_rank
 from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.program.arguments import FIRST, Given
 from ninetoothed.program.nodes import Excluded, at
 
 
-class Arguments:
+class Arguments(Given):
     """The arguments of a call, a method's own value first, and what is known of each."""
 
     def __init__(self, analysis: Knowledge, node: ast.Call) -> None:
         self.analysis = analysis
-        self.node = node
         #: What stands in the call's place.
         self.result: ast.expr = node
-        self.first = 0
         self.values: dict[int, Marked] = {}
         if isinstance(node.func, ast.Attribute):
-            self.first = 1
             node.func.value, self.values[0] = analysis.visit(node.func.value)
+        first = len(self.values)
         for index, item in enumerate(node.args):
-            node.args[index], self.values[index + self.first] = analysis.visit(item)
-        self.keywords: dict[str, ast.expr] = {}
+            node.args[index], self.values[index + first] = analysis.visit(item)
         self.named: dict[str, Marked] = {}
         for keyword in node.keywords:
             keyword.value, known = analysis.visit(keyword.value)
             if keyword.arg is not None:
-                self.keywords[keyword.arg] = keyword.value
                 self.named[keyword.arg] = known
+        super().__init__(node)
         if 0 not in self.values:
-            for key in ("input", "x", "condition"):
+            for key in FIRST:
                 if key in self.named:
                     self.values[0] = self.named[key]
 
@@ -45,19 +42,6 @@ class Arguments:
     def known(self, index: int) -> Marked:
         return self.values.get(index, UNKNOWN)
 
-    def get(self, index: int) -> ast.expr | None:
-        """The node of an argument."""
-        if isinstance(self.node.func, ast.Attribute) and index == 0:
-            return self.node.func.value
-        place = index - self.first
-        if place < len(self.node.args):
-            return self.node.args[place]
-        if index == 0:
-            for key in ("input", "x", "condition"):
-                if key in self.keywords:
-                    return self.keywords[key]
-        return None
-
     def put(self, index: int, value: ast.expr) -> None:
         if isinstance(self.node.func, ast.Attribute) and index == 0:
             self.node.func.value = value
@@ -65,12 +49,8 @@ class Arguments:
             self.node.args[index - self.first] = value
         else:
             for keyword in self.node.keywords:
-                if keyword.arg in ("input", "x", "condition"):
+                if keyword.arg in FIRST:
                     keyword.value = value
-
-    def node_of(self, name: str, index: int) -> ast.expr | None:
-        """An argument's node, by name or place."""
-        return self.keywords.get(name) or self.get(index)
 
     def put_named(self, name: str, index: int, value: ast.expr) -> None:
         """Replace an argument that is given by name or place."""
@@ -79,19 +59,6 @@ class Arguments:
                 keyword.value = value
                 return
         self.put(index, value)
-
-    def has(self, name: str) -> bool:
-        return name in self.keywords
-
-    def constant(self, name: str, index: int) -> Any:
-        """A literal argument by name or place; None where it is not given, `...` if no literal."""
-        node = self.node_of(name, index)
-        if node is None:
-            return None
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            value = node.operand.value
-            return -value if isinstance(value, int) else ...
-        return node.value if isinstance(node, ast.Constant) else ...
 
     def exclude(self, index: int, identity: str, axis: int | None = None) -> None:
         """Put the identity into the padding of an argument; of marks that depend on ``axis`` alone."""

@@ -18,7 +18,6 @@ from ninetoothed.passes.marks import (
     keep_zero,
     number,
     rearranged,
-    widened,
     with_rank,
 )
 from ninetoothed.passes.padding_calls import visit_call
@@ -42,6 +41,7 @@ from ninetoothed.program.nodes import (
     TileRef,
     at,
 )
+from ninetoothed.program.types import widened
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.access import access_of, positions
 

@@ -11,7 +11,7 @@ from ninetoothed.program.types import Shape, type_of, widened
 from ninetoothed.symbols.expr import Symbol
 
 #: What the functions of the language call their first argument.
-_FIRST = ("input", "x", "condition", "src", "a")
+FIRST = ("input", "x", "condition", "src", "a")
 
 
 class Given:
@@ -32,7 +32,7 @@ class Given:
         if place < len(self.node.args):
             return self.node.args[place]
         if index == 0:
-            for key in _FIRST:
+            for key in FIRST:
                 if key in self.keywords:
                     return self.keywords[key]
         return None

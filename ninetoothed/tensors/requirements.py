@@ -12,7 +12,7 @@ from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum, min
 from ninetoothed.symbols.simplify import difference, product, simplify
 from ninetoothed.tensors.arrange import Arrangement
 from ninetoothed.tensors.grids import Places
-from ninetoothed.tensors.level import Level
+from ninetoothed.tensors.level import operations
 from ninetoothed.tensors.metaops import (
     Expand,
     Flatten,
@@ -60,7 +60,7 @@ def requirements(
         name, tensor = parameter.name, parameter.tensor
         if tensor is None or (touched is not None and name not in touched):
             continue
-        for operation in _operations(tensor):
+        for operation in operations(tensor):
             for expression, low, high, text in _of(operation):
                 yield Requirement(name, as_symbol(simplify(expression)), low, high, text)
         for own, shared in _pairs(parameter.levels[0], arrangement.grid, arrangement.places[name]):
@@ -82,18 +82,6 @@ def _pairs(shape: Shape, grid: Shape, placed: Places) -> Iterator[tuple[Expressi
     for dim, size in enumerate(grid):
         if dim not in placed:
             yield size, 1
-
-
-def _operations(tensor: Level) -> Iterator[MetaOperation]:
-    seen: set[int] = set()
-    pending = list(tensor.levels)
-    while pending:
-        level = pending.pop()
-        if level.origin is None or id(level) in seen:
-            continue
-        seen.add(id(level))
-        yield level.origin.operation
-        pending += level.origin.operands
 
 
 def _of(

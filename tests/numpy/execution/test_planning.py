@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from ninetoothed import Symbol, Tensor, block_size, make
-from ninetoothed.backends.numpy.execution.addressing import Sequences, next_power_of_two
+from ninetoothed.backends.numpy.execution.addressing import Sequences
 from ninetoothed.backends.numpy.execution.planning import choose_meta, scalar
 from ninetoothed.language import dtypes
+from ninetoothed.symbols.operators import next_power_of_2
 
 
 def chosen(arranged, symbols, sizes):
@@ -81,7 +82,7 @@ def test_a_scalar_with_a_fixed_type_is_of_that():
 
 @pytest.mark.parametrize(("size", "power"), [(0, 1), (1, 1), (2, 2), (3, 4), (64, 64), (65, 128)])
 def test_the_next_power_of_two(size, power):
-    assert next_power_of_two(size) == power
+    assert next_power_of_2(size) == power
 
 
 def test_sequences_that_are_not_there_have_no_length():

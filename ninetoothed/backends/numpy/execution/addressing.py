@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 
 Shape = tuple[int, ...]
@@ -22,11 +23,6 @@ Shape = tuple[int, ...]
 def concrete(value: Expression, environment: Mapping[Symbol, int]) -> int:
     """The number that an expression of sizes and constants is."""
     return int(as_symbol(value).evaluate(environment))
-
-
-def next_power_of_two(size: int) -> int:
-    """The least power of two that is no less than ``size``; 1 for 0."""
-    return 1 << max(size - 1, 0).bit_length()
 
 
 class Addressing:
@@ -51,7 +47,7 @@ class Addressing:
         )
         self.selectable: Shape = tuple(size for level in self.levels[:-1] for size in level)
         self.tile: Shape = self.levels[-1]
-        self.widened: Shape = tuple(next_power_of_two(size) for size in self.tile)
+        self.widened: Shape = tuple(next_power_of_2(size) for size in self.tile)
         self._lanes = tuple(
             _along(_positions(size), dim, len(self.tile)) for dim, size in enumerate(self.widened)
         )

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ninetoothed.backends.numpy.execution.addressing import Shape, next_power_of_two
+from ninetoothed.backends.numpy.execution.addressing import Shape
 from ninetoothed.backends.numpy.values.tile import Marks, Tile, joined_marks
 from ninetoothed.errors import ApplicationError, caller_location
+from ninetoothed.symbols.operators import next_power_of_2
 
 
 class Positions(NamedTuple):
@@ -120,7 +121,7 @@ def _run(name: str, key: slice, size: int) -> tuple[Any, Any]:
     count = len(range(start, stop, step))
     if not count:
         raise _refused(f"A slice of `{name}`, along a dimension of size {size}, has no element.")
-    lanes = np.arange(next_power_of_two(count))
+    lanes = np.arange(next_power_of_2(count))
     return start + step * lanes, lanes < count
 
 

@@ -14,7 +14,6 @@ from ninetoothed.backends.numpy.execution.addressing import (
     Sequences,
     Shape,
     concrete,
-    next_power_of_two,
 )
 from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
@@ -25,6 +24,7 @@ from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.space import Config, fitting, values_of
 
 if TYPE_CHECKING:
@@ -218,9 +218,7 @@ def choose_meta(
             if sizes(slice(None, -1)) != counts:
                 chosen[symbol] = before
                 break
-    while any(
-        prod(map(next_power_of_two, tile)) > _LARGEST_TILE for tile in sizes(slice(-1, None))
-    ):
+    while any(prod(map(next_power_of_2, tile)) > _LARGEST_TILE for tile in sizes(slice(-1, None))):
         shrinking = [s for s in symbols if _closest(s, chosen[s] // 2) < chosen[s]]
         if not shrinking:
             break
@@ -235,5 +233,5 @@ def _closest(symbol: Symbol, wanted: int) -> int:
     value = max(low, min(wanted, high))
     if not symbol.power_of_two:
         return value
-    power = next_power_of_two(value)
+    power = next_power_of_2(value)
     return power if power <= high else power // 2
