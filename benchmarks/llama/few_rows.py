@@ -12,6 +12,7 @@ import argparse
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ SHAPES = {
 #: So many bytes of weights are used in turns, and so many calls make a graph.
 _BYTES, _CALLS = 1 << 30, 16
 
-#: Elements of sums for each thread, warps, and the columns of a tile.
-_TILES = tuple(itertools.product((32, 64), (2, 4, 8), (256, 512, 1024, 2048, 4096)))
+#: Elements of sums for each thread, and warps with the columns of a tile.
+_ELEMENTS = (32, 64)
+_WARPS = ((1, 256), (1, 512), (2, 256), (2, 512), (2, 1024), (4, 512), (4, 1024), (4, 2048))
 
 
 def milliseconds(functions: list[Callable[[], object]], replays: int = 12) -> float:
@@ -58,9 +60,9 @@ def milliseconds(functions: list[Callable[[], object]], replays: int = 12) -> fl
 
 def tiles(rows: int, parts: int) -> Iterator[tuple[int, int, int]]:
     """Rows and columns of a tile of weights, and warps, that give each thread a fair share."""
-    for elements, warps, columns in _TILES:
+    for elements, (warps, columns) in itertools.product(_ELEMENTS, _WARPS):
         block = elements * 32 * warps // (rows * parts * columns)
-        if block >= 1 and block & (block - 1) == 0 and columns >= 256 * warps // 2:
+        if block >= 1:
             yield block, columns, warps
 
 
@@ -75,18 +77,15 @@ def measured(name: str, rows: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "cuBLAS": milliseconds([lambda w=w: x @ w.flatten(0, 1).T for w in weights])
     }
-    kernels = {warps: products.make_few(application, warps) for warps in (2, 4, 8)}
 
-    def call(weight: torch.Tensor, block: int, columns: int, warps: int) -> None:
-        kernels[warps](
-            *(x, x[0] if scale is None else scale, weight, 1e-5, output, output),
-            scale is not None,
-            BLOCK_SIZE_N=block,
-            BLOCK_SIZE_K=columns,
-        )
+    def call(tile: tuple[int, int, int], weight: torch.Tensor = weights[0]) -> None:
+        products.few(application, x, scale, weight, 1e-5, output, output, tile)
 
-    for tile in tiles(rows, shape[0]):
-        functions = [lambda w=w, tile=tile: call(w, *tile) for w in weights]
+    candidates = list(tiles(rows, shape[0]))
+    with ThreadPoolExecutor() as compilers:
+        list(compilers.map(call, candidates))
+    for tile in candidates:
+        functions = [lambda w=w, tile=tile: call(tile, w) for w in weights]
         found["{} × {}, {} warps".format(*tile)] = milliseconds(functions)
     return found
 

@@ -111,7 +111,8 @@ few_tensors = (
 )
 
 
-def make_few(application, num_warps=4):
+@functools.cache
+def make_few(application, num_warps):
     return ninetoothed.make(
         few_arrangement,
         application,
@@ -121,7 +122,13 @@ def make_few(application, num_warps=4):
     )
 
 
-few_plain, few_gated, few_added = map(make_few, (plain, gated, added))
+#: Rows and columns of a tile of weights, and warps, by the rows of the input: the best of those that
+#: `benchmarks.llama.few_rows` measured on an H200 at an 8B Llama's sizes.
+TILES = {
+    plain: ((8, 256, 1), (4, 256, 1), (2, 256, 1), (2, 256, 1)),
+    gated: ((4, 256, 1), (2, 256, 1), (1, 256, 1), (1, 256, 1)),
+    added: ((4, 1024, 2), (4, 256, 1), (2, 256, 1), (2, 256, 1)),
+}
 
 
 def many_arrangement(
@@ -194,11 +201,11 @@ added_kernel = ninetoothed.make(
 )
 
 
-def few(kernel, input, scale, weight, eps, residual, output):
-    """Launch a product of few rows, each program with tiles that fill its threads' registers."""
-    num_rows, inner = input.shape
+def few(application, input, scale, weight, eps, residual, output, tile=None):
+    """Launch a product of few rows, with a tile (rows, columns, warps) if it is not to be the usual one."""
+    block, columns, num_warps = tile or TILES[application][input.shape[0] - 1]
 
-    kernel(
+    make_few(application, num_warps)(
         input,
         input[0] if scale is None else scale,
         weight,
@@ -206,8 +213,8 @@ def few(kernel, input, scale, weight, eps, residual, output):
         residual,
         output,
         scale is not None,
-        BLOCK_SIZE_N=max(1, 8 // (num_rows + num_rows % 2) // weight.shape[0]),
-        BLOCK_SIZE_K=min(1024, 1 << (inner - 1).bit_length()),
+        BLOCK_SIZE_N=block,
+        BLOCK_SIZE_K=min(columns, 1 << (input.shape[1] - 1).bit_length()),
     )
 
     return output
@@ -219,7 +226,7 @@ def linear(input, weight, scale=None, eps=0.0, output=None):
         output = input.new_empty((input.shape[0], weight.shape[0]))
 
     if input.shape[0] <= FEW:
-        return few(few_plain, input, scale, weight.unsqueeze(0), eps, output, output)
+        return few(plain, input, scale, weight.unsqueeze(0), eps, output, output)
 
     if scale is not None:
         input = fused_rms_norm(input, scale, eps)
@@ -235,7 +242,7 @@ def swiglu(input, weight, scale=None, eps=0.0, output=None):
         output = input.new_empty((input.shape[0], weight.shape[1]))
 
     if input.shape[0] <= FEW:
-        return few(few_gated, input, scale, weight, eps, output, output)
+        return few(gated, input, scale, weight, eps, output, output)
 
     if scale is not None:
         input = fused_rms_norm(input, scale, eps)
@@ -250,7 +257,7 @@ def add_linear(residual, input, weight, output=None):
     output = residual if output is None else output
 
     if input.shape[0] <= FEW:
-        return few(few_added, input, None, weight.unsqueeze(0), 0.0, residual, output)
+        return few(added, input, None, weight.unsqueeze(0), 0.0, residual, output)
 
     added_kernel(input, weight, residual, output)
 

@@ -23,6 +23,7 @@ import triton.language as tl
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.execution.planning import fitting_meta
+from ninetoothed.backends.triton import library
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices as choosing
@@ -39,7 +40,10 @@ from tests.examples.checking import check
 from tests.examples.more_cases import MORE
 
 # No kernel runs before one here that it could wait for (`dependent_launch`).
-tl.extra.cuda.gdc_wait = lambda: None
+tl.extra.cuda.gdc_wait = tl.extra.cuda.gdc_launch_dependents = lambda: None
+
+# There is no cache to ask (`early_prefetch`).
+library.prefetch_lines = lambda pointers: None
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)

@@ -216,13 +216,16 @@ def draw(logits, positions, tokens, history, least, temperature=1.0):
 
 def nucleus(make):
     logits, temperature = make(3, 9001, scale=3.0).float(), 0.7
-    ordered = (logits.double() / temperature).softmax(1).sort(1, descending=True).values
+    falling = logits.sort(1, descending=True).values
+    ordered = (falling.double() / temperature).softmax(1)
     before = ordered.cumsum(1) - ordered
     for top_p in (0.1, 0.5, 0.9):
         least = make.unwritten(3, dtype=torch.float32)
         sampling.nucleus_kernel(logits, temperature, top_p, least)
         kept = (logits >= least[:, None]).sum(1)
-        yield kept, (before < top_p).sum(1)
+        # Of tokens that are as likely as the last one, all are in it.
+        last = falling.gather(1, (before < top_p).sum(1, keepdim=True) - 1)
+        yield kept, (falling >= last).sum(1)
 
 
 #: name -> a function of a maker that yields results and what they should be.
