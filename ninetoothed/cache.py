@@ -8,6 +8,7 @@ before something is stored, and nothing is read from where another user could ha
 from __future__ import annotations
 
 import atexit
+import errno
 import functools
 import hashlib
 import os
@@ -363,18 +364,49 @@ def _key_of(content: bytes) -> str | None:
 def _directory_is_private(path: Path) -> bool:
     # Following a link is right here: what counts is who can write to the place it leads to.
     status = os.stat(path)
-    return stat.S_ISDIR(status.st_mode) and is_private(status)
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not is_private(status):
+        _refuse(str(path), _why_not_private(status))
+        return False
+    return True
 
 
 def read_private(path: Path | str) -> bytes | None:
-    """The file's content, or None where it is no plain file or not ours alone."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    """The file's content, or None where it is no plain file or not ours alone; why not is warned of."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        _refuse(str(path), "it is a link")
+        return None
     with os.fdopen(descriptor, "rb") as file:
         # The status of what is open, so that nobody can exchange it in between.
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or not is_private(status):
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if not is_private(status):
+            _refuse(str(path), _why_not_private(status))
             return None
         return file.read()
+
+
+def _why_not_private(status: os.stat_result) -> str:
+    if status.st_uid not in (os.getuid(), 0):
+        return f"it belongs to the user {status.st_uid}"
+    return f"others may write to it, its mode is {stat.S_IMODE(status.st_mode):o}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _refuse(path: str, why: str) -> None:
+    """Warns, once for each path."""
+    warnings.warn(
+        f"{path} is not used as a cache of kernels: {why}, and what lies there is loaded into programs. "
+        "Remove it, or set NINETOOTHED_CACHE_DIR to a directory that only you can write to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -307,3 +308,26 @@ def test_beyond_the_limit_the_longest_unused_go_and_what_was_measured_stays(
     kept = [age for age in range(4) if Cache("things").get(f"key {age}") is not None]
     assert kept == [0, 1]
     assert all(Cache("tuning").get(f"key {age}") for age in range(4))
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners and modes of files")
+@pytest.mark.parametrize("what", ["directory", "entries", "file", "link"])
+def test_a_refusal_says_which_path_and_why_once(tmp_path: Path, what: str) -> None:
+    root = tmp_path / "cache"
+    store = Cache("things", root)
+    assert store.put("key", b"value")
+    (entry,) = (root / "things").iterdir()
+    refused = {"directory": root, "entries": root / "things"}.get(what, entry)
+    if what == "link":
+        entry.rename(tmp_path / "elsewhere")
+        entry.symlink_to(tmp_path / "elsewhere")
+        why = "it is a link"
+    else:
+        refused.chmod(0o777)
+        why = "others may write to it, its mode is 777"
+
+    with pytest.warns(RuntimeWarning, match=f"^{refused} is not used.*: {why}.*NINETOOTHED_CACHE"):
+        assert store.get("key") is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert store.get("key") is None

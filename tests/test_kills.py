@@ -86,7 +86,7 @@ def _ended(running: list[subprocess.Popen[str]]) -> list[str]:
     wrong = []
     for process in running:
         try:
-            output, _ = process.communicate(timeout=300 if "softmax" in str(process.args) else 1)
+            output, _ = process.communicate(timeout=500 if "softmax" in str(process.args) else 1)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

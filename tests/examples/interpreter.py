@@ -19,6 +19,7 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import torch
 import triton.language as tl
+import triton.runtime.interpreter
 
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
@@ -44,6 +45,28 @@ tl.extra.cuda.gdc_wait = tl.extra.cuda.gdc_launch_dependents = lambda: None
 
 # There is no cache to ask (`early_prefetch`).
 library.prefetch_lines = lambda pointers: None
+
+_masked_load = triton.runtime.interpreter.InterpreterBuilder.create_masked_load
+_masked_store = triton.runtime.interpreter.InterpreterBuilder.create_masked_store
+
+
+def _load(builder: Any, pointers: Any, mask: Any, *rest: Any, **named: Any) -> Any:
+    return _masked_load(builder, pointers, _as_truth(mask), *rest, **named)
+
+
+def _store(builder: Any, pointers: Any, value: Any, mask: Any, *rest: Any, **named: Any) -> Any:
+    return _masked_store(builder, pointers, value, _as_truth(mask), *rest, **named)
+
+
+def _as_truth(mask: Any) -> Any:
+    """The interpreter makes an integer of a comparison of scalars that meets a tile; from 3.9 on it refuses
+    that as a mask."""
+    mask.data = mask.data.astype(bool)
+    return mask
+
+
+triton.runtime.interpreter.InterpreterBuilder.create_masked_load = _load
+triton.runtime.interpreter.InterpreterBuilder.create_masked_store = _store
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)
