@@ -5,7 +5,7 @@ forward arrangement is used again, and the masks come with it. What comes out is
 language and its arrangement, a kernel like any other.
 
 - ``tape``: the steps of a program that depend on the inputs to be derived by, in order
-- ``shapes``: the shapes of values, as far as a derivative needs them
+- ``arguments``: the arguments of calls, as far as a derivative needs them
 - ``values``, ``record``: from a Program to a tape; expressions, then statements
 - ``rules``: what an operation's gradient gives its operands
 - ``reverse``: from a tape to the statements that compute gradients

@@ -32,6 +32,7 @@ from ninetoothed.program.effects import (
 )
 from ninetoothed.program.nodes import SourceStore, Store, TileRef, clone, walk
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import COUNT, UNKNOWN, held_shape
 
 
 class Recorder(Values):
@@ -108,7 +109,7 @@ class Recorder(Values):
             for place, (target, own) in enumerate(zip(targets, fresh)):
                 part = ast.Subscript(name(whole), ast.Constant(place), ast.Load())
                 self.add(Plain(own, part))
-                self.shapes.known[own] = None
+                self.types.known[own] = UNKNOWN
                 self._current[target.id] = own
 
     def bind(self, target: str, node: ast.expr) -> None:
@@ -125,7 +126,7 @@ class Recorder(Values):
         if known and not (_is_fixed(tile) and all(key != other for other in known)):
             raise refused(f"`{parameter}` is stored to more than once.", node)
         known.append(key)
-        dims = tuple(self.parameters[parameter].tile_shape)
+        dims = held_shape(self.parameters[parameter].tile_shape)
         self.add(Written(tile, operand, dims))
 
     def check_place(self, tile: TileRef, node: ast.AST) -> None:
@@ -150,7 +151,7 @@ class Recorder(Values):
         self._blocks.append(loop.body)
         self._reads.append({})
         self.depths[variable] = len(self._blocks) - 1
-        self.shapes.known[variable] = ()
+        self.types.known[variable] = COUNT
         self._current[node.target.id] = variable
         self._sums |= {target: self._current_of(target, node) for target in sums}
         for statement in node.body:
@@ -173,7 +174,7 @@ class Recorder(Values):
         value, is_negative = summand(node, target.id)
         own = self._sums[target.id]
         operand = self.value(value)
-        dims = self.shapes.known.get(own)
+        dims = self.types.known[own].shape
         if operand.name is not None:
             if dims is None:
                 raise refused(f"the shape of `{target.id}` is not known.", node)
@@ -183,7 +184,7 @@ class Recorder(Values):
     def started(self, target: str, before: str) -> str:
         """A variable of its own for a sum, that begins with another's value."""
         own = self.fresh(target)
-        self.shapes.known[own] = self.shapes.known.get(before)
+        self.types.known[own] = self.types.known.get(before, UNKNOWN)
         if before not in self.dims:
             self.add(Plain(own, name(before)))
         else:

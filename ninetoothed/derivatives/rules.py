@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from ninetoothed.derivatives import shapes
+from ninetoothed.derivatives.arguments import argument, constant_of, permutation, reduced_axis
 from ninetoothed.derivatives.tape import Dims, Gradient, Operand, Rule, Step
 from ninetoothed.language import derivatives
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import LanguageRef, clone
+from ninetoothed.program.types import broadcast
 
 Parts = Iterator[tuple[int, Gradient]]
 
@@ -54,7 +55,7 @@ def elementwise(rule: derivatives.Rule) -> Rule:
                 continue
             used = names_of(text)
             dims = [gradient.dims, *(operands[key].dims for key in "abc" if key in used)]
-            whole = step.dims if "y" in used else shapes.together(*dims)
+            whole = step.dims if "y" in used else broadcast(dims)
             assert whole is not None
             is_exact = gradient.is_exact or "y" in used
             found = Gradient(template(text, **values), whole, is_exact)
@@ -162,7 +163,7 @@ def _kept(dims: Dims, axis: int | None, keeps: bool, rank: int) -> Dims:
 
 
 def _sum(operation: Operation, call: ast.Call) -> Rule:
-    axis, keeps = shapes.reduced_axis(operation, call)
+    axis, keeps = reduced_axis(operation, call)
 
     def parts(step: Step, gradient: Gradient) -> Parts:
         dims = step.operands[0].dims
@@ -175,7 +176,7 @@ def _sum(operation: Operation, call: ast.Call) -> Rule:
 
 def _extremum(operation: Operation, call: ast.Call) -> Rule:
     """Of several that are the largest, each has its share."""
-    axis, keeps = shapes.reduced_axis(operation, call)
+    axis, keeps = reduced_axis(operation, call)
 
     def parts(step: Step, gradient: Gradient) -> Parts:
         (operand,) = step.operands
@@ -244,21 +245,21 @@ def _moved(forth: Callable[[Step], str]) -> Callable[[Operation, ast.Call], Rule
 
 def _turned_back(step: Step) -> str:
     assert isinstance(step.expression, ast.Call)
-    dims = shapes.permutation(step.expression, len(step.dims))
+    dims = permutation(step.expression, len(step.dims))
     return f"permute(g, {tuple(dims.index(dim) for dim in range(len(dims)))})"
 
 
 def _flipped_back(step: Step) -> str:
     assert isinstance(step.expression, ast.Call)
-    dim = shapes.constant_of(shapes.argument(step.expression, 1, "dim"))
+    dim = constant_of(argument(step.expression, 1, "dim"))
     return f"flip(g, dim={dim})"
 
 
 def _summed_back(step: Step) -> str:
     call = step.expression
     assert isinstance(call, ast.Call)
-    axis = shapes.constant_of(shapes.argument(call, 1, "axis"), 0)
-    is_reverse = shapes.constant_of(shapes.argument(call, 2, "reverse"), False)
+    axis = constant_of(argument(call, 1, "axis"), 0)
+    is_reverse = constant_of(argument(call, 2, "reverse"), False)
     return f"cumsum(g, axis={axis}, reverse={not is_reverse})"
 
 
@@ -279,7 +280,7 @@ def without_axes(axes: tuple[int, ...]) -> Rule:
 
 
 def _expand_dims(operation: Operation, call: ast.Call) -> Rule:
-    found = shapes.constant_of(shapes.argument(call, 1, "axis"))
+    found = constant_of(argument(call, 1, "axis"))
     axes = found if isinstance(found, tuple) else (found,)
 
     def parts(step: Step, gradient: Gradient) -> Parts:

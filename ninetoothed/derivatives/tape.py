@@ -9,10 +9,9 @@ from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.program.nodes import TileRef, clone, location
-from ninetoothed.symbols.expr import Expression
 
-#: The sizes of a value's dimensions, not widened; a text where it is no integer expression.
-Dims = tuple[Expression | str, ...]
+#: The sizes of a value's dimensions, as `types.ValueType` has them.
+Dims = tuple[Any, ...]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ninetoothed.derivatives import rules
-from ninetoothed.derivatives.shapes import Shapes, argument, arguments_of, is_axis
+from ninetoothed.derivatives.arguments import argument, arguments_of, is_axis
 from ninetoothed.derivatives.tape import (
     Dims,
     Item,
@@ -21,8 +21,8 @@ from ninetoothed.derivatives.tape import (
     refused,
 )
 from ninetoothed.language import derivatives
-from ninetoothed.language.dtypes import DType
 from ninetoothed.program.effects import has_effect, names_read, operation_of
+from ninetoothed.program.expression_types import Expressions
 from ninetoothed.program.nodes import (
     DTypeRef,
     ExternRef,
@@ -36,8 +36,9 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import held
 
-_LEAVES = (ast.Name, ast.Constant, SymbolValue, DTypeRef)
+_LEAVES = (ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Attribute, SymbolValue, DTypeRef)
 
 
 class Values:
@@ -61,7 +62,7 @@ class Values:
         self.names = names
         self.repeated: dict[str, tuple[int, ...]] = {}
         self.parameters: dict[str, Any] = {p.name: p for p in program.parameters}
-        self.shapes = Shapes(self.parameters)
+        self.types = Expressions(self.parameters)
         self.dims: dict[str, Dims] = {}
         self.depths: dict[str, int] = {}
         self._current: dict[str, str | None] = {}
@@ -78,7 +79,7 @@ class Values:
                 raise refused("a function that is not the language's has no derivative.", node)
             if has_effect(node):
                 raise refused("this changes memory.", node)
-            return Operand(expression, self.shapes.of(expression))
+            return Operand(expression, self.types.of(expression).shape)
         if isinstance(node, Load):
             return self.read(node)
         if isinstance(node, ast.Name):
@@ -122,8 +123,8 @@ class Values:
         known = self._reads[depth].get(key)
         if known is None:
             own = self.fresh(f"{tile.parameter}_tile")
-            dims = tuple(self.parameters[tile.parameter].tile_shape)
-            self.dims[own] = self.shapes.known[own] = dims
+            self.types.known[own] = self.types.of(Load(tile=tile))
+            dims = self.dims[own] = self.types.known[own].shape or ()
             self.depths[own] = depth
             self._blocks[depth].append(Read(own, tile, dims, node))
             known = self._reads[depth][key] = Operand(name(own), dims, own)
@@ -135,7 +136,8 @@ class Values:
             if isinstance(node.op, ast.UAdd):
                 return self.value(node.operand, wish)  # type: ignore[union-attr]
             if isinstance(node.op, ast.FloorDiv):
-                return Operand(self.renamed(node), self.shapes.of(self.renamed(node)))
+                expression = self.renamed(node)
+                return Operand(expression, self.types.of(expression).shape)
             raise refused(f"`{_symbol(node.op)}` has no derivative.", node)
         parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
         operands = [self.operand(part) for part in parts]
@@ -164,9 +166,9 @@ class Values:
 
     def call(self, node: ast.Call, wish: str) -> Operand:
         operation = operation_of(node)
-        if operation is not None and (rules.has_no_slope(operation) or _is_to_integers(node)):
+        if rules.has_no_slope(operation):
             expression = self.renamed(node)
-            return Operand(expression, self.shapes.of(expression))
+            return Operand(expression, self.types.of(expression).shape)
         try:
             rule = rules.rule_of(node)
         except ValueError:
@@ -206,14 +208,16 @@ class Values:
     def step(
         self, made: ast.expr, operands: list[Operand], rule: Rule, node: ast.AST, wish: str
     ) -> Operand:
-        dims = self.shapes.of(made)
+        type_ = self.types.of(made)
+        if type_.kind in ("int", "bool"):
+            return Operand(made, type_.shape)
         unknown = any(operand.name is not None and operand.dims is None for operand in operands)
-        if dims is None or unknown:
+        if type_.shape is None or unknown:
             raise refused("the shape of this value is not known.", node)
         own = self.fresh(wish)
-        self.dims[own] = self.shapes.known[own] = dims
-        self.add(Step(own, made, tuple(operands), rule, dims, node))
-        return Operand(name(own), dims, own)
+        self.dims[own], self.types.known[own] = type_.shape, held(type_)
+        self.add(Step(own, made, tuple(operands), rule, type_.shape, node))
+        return Operand(name(own), type_.shape, own)
 
     # Names.
 
@@ -243,7 +247,24 @@ class Values:
         for child in walk(copy):
             if isinstance(child, ast.Name):
                 child.id = self._current_of(child.id, child)
+            elif isinstance(child, ast.Call):
+                child.args = [self._spelled(each) for each in child.args]
         return copy
+
+    def _spelled(self, node: ast.expr) -> ast.expr:
+        """The shape of a variable as a tuple of its sizes, where they are known."""
+        if not (isinstance(node, ast.Attribute) and node.attr == "shape"):
+            return node
+        if not isinstance(node.value, ast.Name):
+            return node
+        own = self._current_of(node.value.id, node)
+        shape = self.types.known[own].shape if own in self.types.known else None
+        if shape is None or None in shape:
+            return node
+        sizes: list[ast.expr] = [
+            ast.Constant(n) if isinstance(n, int) else SymbolValue(symbol=n) for n in shape
+        ]
+        return ast.Tuple(sizes, ast.Load())
 
     def _current_of(self, variable: str, node: ast.AST) -> str:
         found = self._current.get(variable, variable)
@@ -275,7 +296,7 @@ class Values:
         if isinstance(value.expression, ast.Name) and value.expression.id in self.depths:
             return value.expression.id
         own = self.fresh(wish)
-        self.shapes.known[own] = value.dims
+        self.types.known[own] = held(self.types.of(value.expression))
         self.add(Plain(own, value.expression))
         return own
 
@@ -298,17 +319,6 @@ def _is_cast_of(node: ast.IfExp) -> bool:
         return part
 
     return dump(plain(node.body)) == dump(plain(node.orelse))
-
-
-def _is_to_integers(node: ast.Call) -> bool:
-    """Whether a call makes integers or truth values of a value."""
-    if rule_name(node) not in ("cast", "to"):
-        return False
-    wanted = argument(node, 1, "dtype")
-    if isinstance(wanted, LanguageRef):
-        return "int" in wanted.name
-    dtype = wanted.dtype if isinstance(wanted, DTypeRef) else None
-    return isinstance(dtype, DType) and dtype.kind != "float"
 
 
 def _symbol(op: ast.AST) -> str:
