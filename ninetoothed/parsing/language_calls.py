@@ -129,10 +129,19 @@ class LanguageCallFrame(OperatorFrame):
             self._widened_shape(value, node) if first <= index < last else value
             for index, value in enumerate(arguments)
         ]
+        if operation.kind != "creation" and any(self._is_size(v) for v in widened[first:last]):
+            # Sizes side by side, of which Triton takes one alone for the whole shape.
+            widened[first:last] = [Group(tuple(widened[first:last]))]
         return widened, {
             key: self._widened_shape(value, node) if key == "shape" else value
             for key, value in keywords.items()
         }
+
+    @staticmethod
+    def _is_size(value: Value) -> bool:
+        """Whether a part of a shape is one size, and not a whole shape."""
+        is_whole = isinstance(value, Runtime) and isinstance(value.node, ast.Attribute)
+        return not (is_whole or isinstance(value, Group))
 
     def _widened_shape(self, value: Value, node: ast.AST) -> Value:
         if isinstance(value, Group):

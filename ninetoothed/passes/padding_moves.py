@@ -44,9 +44,15 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
         but_zero=False,
     )
     operand = arguments.get(0)
-    if masks and operand is not None:
+    # One element is as it is, for which Triton has no `flip` of a vector.
+    may_be_one = len(value.shape) == 1 and not _is_above_one(value.shape[dim])
+    if operand is not None and (masks or may_be_one):
         arguments.become(Flipped(value=operand, dim=dim, masks=masks))
     return value
+
+
+def _is_above_one(size: object) -> bool:
+    return isinstance(size, int) and size > 1
 
 
 def _broadcast_both(arguments: Arguments, operation: Operation) -> Marked:
@@ -108,7 +114,10 @@ def _split(arguments: Arguments, operation: Operation) -> Marked:
 
 def _gathered(arguments: Arguments, operation: Operation) -> Marked:
     index = arguments.named["index"] if "index" in arguments.named else arguments.known(1)
-    result = captured(arguments, Marked(index.shape), [0])
+    # It has as many dimensions as what is gathered from, where more is not known.
+    own = with_rank(arguments.known(0)).shape
+    shape = index.shape if index.shape is not None or own is None else (None,) * len(own)
+    result = captured(arguments, Marked(shape), [0])
     return joined([result, index]).changed() if index.marks else result
 
 

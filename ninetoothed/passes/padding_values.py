@@ -117,6 +117,8 @@ class Values(Knowledge):
         if shape and not _has_shape(value, shape):
             sizes = [size_node(size, node) for size in parameter.tile_shape]
             dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
+            for _ in range(len(shape) - len(value.shape or shape)):
+                result = language("expand_dims", [result, at(ast.Constant(value=0), node)], node)
             result = language("broadcast_to", [result, dims], node)
         known = self.loaded(node.tile, is_zero=True)
         masks = self.masks(known, node, but_zero=False)

@@ -64,6 +64,15 @@ def reshaped(x, y):
     y = ntl.sum(ntl.sum(flat, axis=0), axis=1)[:, None]
 
 
+def reshaped_by_sizes(x, y):
+    v = x
+    y = x + ntl.max(v.reshape(v.shape[0] * v.shape[1]) - 9)
+
+
+def flip_of_one(x, y):
+    y = x + ntl.flip(ntl.max(ntl.max(x - 9, axis=0), axis=0, keep_dims=True))
+
+
 def kept_dimension(x, y):
     y = ntl.max(x - 1, axis=1, keep_dims=True) + ntl.sum(ntl.max(x - 1, 1, keep_dims=True))
 

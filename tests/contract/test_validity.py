@@ -268,6 +268,13 @@ def gathered(x, y):
     y = ntl.sum(ntl.exp(ntl.gather(x, places, 0)))
 
 
+@case(whole, FIVE, expected=[FIVE.max()])
+def greatest_of_gathered(x, y):
+    v = x
+    places = v.shape[0] - 1 - ntl.arange(0, v.shape[0])
+    y = ntl.max(ntl.gather(v, places, 0), axis=0, keep_dims=True)
+
+
 @case(whole, FIVE, FIVE - 2, expected=[np.exp(FIVE - 2).sum()])
 def split_again(x, z, y):
     first, second = ntl.split(ntl.join(x, z))

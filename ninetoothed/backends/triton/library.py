@@ -179,6 +179,12 @@ def flip_existing(value, mask, dim: tl.constexpr):
     return tl.gather(value, last, dim)
 
 
+@triton.jit
+def flip_vector(value):
+    """A vector in the reverse order, of one element too, which Triton has no ``flip`` for."""
+    return value if value.numel == 1 else tl.flip(value, 0)
+
+
 _multiplier = triton.constexpr_function(magic_division.multiplier)
 
 

@@ -57,7 +57,7 @@ class ValidityLowering(ElementLowering):
     def visit_Flipped(self, node: Flipped) -> ast.expr:
         mask, value = self._conjunction(node.masks), self.visit(node.value)
         if mask is None:
-            return at(language("flip", value, ast.Constant(node.dim)), node)
+            return at(self._library_call("flip_vector", value), node)
         return at(self._library_call("flip_existing", value, mask, ast.Constant(node.dim)), node)
 
     def visit_Exists(self, node: Exists) -> ast.expr:

@@ -1,0 +1,80 @@
+"""A program as data: what is generated, executed by the reference, printed as text, and made smaller.
+
+Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter, indices)``,
+``("form", name, parameters, operands)``, ``("full", parameter, number, dtype)``,
+``("offsets", parameter, indices, dimension)``, ``("source", parameter, indices)``,
+``("choice", condition, one, other)``. Statements too: ``("let", name, e)``, ``("augment", name, op, e)``,
+``("store", parameter, indices, e)``, ``("add", parameter, indices, op, e)``,
+``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``,
+``("for", name, count, body)``, ``("while", name, count, body)``, ``("if", e, body, orelse)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Expression = tuple[Any, ...]
+Statement = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A meta-operation on the level ``depth`` below the outermost.
+
+    Attributes:
+        arguments: with numbers, as the reference takes them.
+        written: how the arguments are written where not as they are: sizes of other tensors.
+    """
+
+    depth: int
+    name: str
+    arguments: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+    written: str | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A tensor parameter: what it is given, and how it is arranged.
+
+    Attributes:
+        sign: of its elements, none of which is 0: ``"negative"``, ``"positive"``, ``"mixed"``.
+        other: as of `Tensor`.
+        is_output: whether it begins as NaN, or as a number that nothing computes.
+        same_as: the parameter whose tensor it is given too.
+        is_known: whether its sizes are known when the kernel is made.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    steps: tuple[Step, ...]
+    layout: str = "contiguous"
+    sign: str = "mixed"
+    other: float | None = None
+    is_output: bool = False
+    same_as: str | None = None
+    is_known: bool = False
+
+
+@dataclass(frozen=True)
+class Program:
+    """A whole program and what it is called with.
+
+    Attributes:
+        scalars: arguments that are numbers, by name.
+        flags: compile-time constants, by name.
+        symbols: tile sizes that are symbols, by their number.
+    """
+
+    seed: int
+    family: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Statement, ...]
+    scalars: tuple[tuple[str, float | int], ...] = ()
+    flags: tuple[tuple[str, Any], ...] = ()
+    symbols: frozenset[int] = field(default_factory=frozenset)
+
+    def parameter(self, name: str) -> Parameter:
+        return next(parameter for parameter in self.parameters if parameter.name == name)

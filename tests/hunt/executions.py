@@ -1,0 +1,241 @@
+"""Runs a described program for real, and compares what it leaves in memory with the reference.
+
+`numpy` is the backend for CPU tensors, `interpreter` and `plain` the emitted source in Triton's
+interpreter, with and without what is known of the call, `cuda` the device, `cubin` only compiles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ninetoothed import plugins
+from ninetoothed.errors import NineToothedError
+from tests.hunt import reference
+from tests.hunt.description import Program
+from tests.hunt.memory import content, places, poison_of
+from tests.hunt.text import module
+from tests.hunt.values import FLOATS, is_float, unequal_meetings
+
+#: The emitted source in Triton's interpreter, with and without what is known of the call.
+INTERPRETERS = ("interpreter", "plain")
+
+_UNEQUAL = "have not the same elements"
+
+#: Refusals that the language asks for, of what is drawn here.
+EXPECTED: tuple[str, ...] = (r"A tile's size must be 1 or more, but got 0",)
+
+#: What a program may take to be made and compiled, in seconds.
+MOST_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a program on a backend.
+
+    Attributes:
+        kind: ``"agrees"``, ``"differs"``, ``"refused"`` as it has to be,
+            ``"unexpected"`` where it was refused and should not, ``"internal"`` by an error that
+            is not the package's own, ``"slow"``.
+        detail: what differs, or the error's class and text.
+        seconds: what making it, compiling it and running it took.
+    """
+
+    kind: str
+    detail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_right(self) -> bool:
+        return self.kind in ("agrees", "refused")
+
+
+class TooSlow(BaseException):
+    """A program took longer than any may."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """`TooSlow` is raised after so many seconds."""
+
+    def stop(*_: Any) -> None:
+        raise TooSlow
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@contextlib.contextmanager
+def _loaded(program: Program, is_plain: bool) -> Iterator[Any]:
+    """The module of a program, in a file as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="hunt-") as folder:
+        path = Path(folder, "program.py")
+        path.write_text(module(program, is_plain))
+        spec = importlib.util.spec_from_file_location(f"hunted_{program.seed}", path)
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+        yield loaded
+
+
+def _buffers(program: Program, device: str) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:
+    """The buffers by the parameter that owns each, and the tensors in them."""
+    buffers: dict[str, torch.Tensor] = {}
+    tensors = []
+    for parameter in program.parameters:
+        owner = program.parameter(parameter.same_as or parameter.name)
+        if owner.name not in buffers:
+            held = torch.from_numpy(content(program, owner))
+            buffers[owner.name] = held.to(getattr(torch, owner.dtype)).to(device)
+        _, _, strides, first = places(owner)
+        tensors.append(buffers[owner.name].as_strided(owner.shape, strides, first))
+    return buffers, tensors
+
+
+def outcome(program: Program, backend: str) -> Outcome:
+    """What becomes of a program on a backend, against the reference."""
+    expected = reference.executed(program).memory
+    may_not_meet = unequal_meetings[0] > 0
+    started, worked = time.perf_counter(), sum(os.times()[:4])
+    try:
+        with limited(6 * MOST_SECONDS), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "view is deprecated")
+            # What Triton's interpreter computes in lanes that nobody asks for, it warns of.
+            action = "ignore" if backend in INTERPRETERS else "error"
+            warnings.simplefilter(action, RuntimeWarning)
+            buffers = _run(program, backend)
+    except TooSlow:
+        return Outcome("slow", "still running", time.perf_counter() - started)
+    except NineToothedError as error:
+        seconds = time.perf_counter() - started
+        text = f"{type(error).__name__}: {error}"
+        if _UNEQUAL in text:
+            # A tile that a number selects is taken to be smaller than those that a loop selects.
+            is_right = may_not_meet or (
+                "of a tile of" in text and "('number'" in repr(program.body)
+            )
+        else:
+            is_right = any(re.search(pattern, text) for pattern in EXPECTED)
+        return Outcome("refused" if is_right else "unexpected", text, seconds)
+    except Exception as error:
+        seconds = time.perf_counter() - started
+        return Outcome("internal", f"{type(error).__name__}: {error}", seconds)
+    seconds = time.perf_counter() - started
+    if buffers is not None and (found := difference(program, expected, buffers)):
+        return Outcome("differs", found, seconds)
+    worked = sum(os.times()[:4]) - worked
+    if worked > MOST_SECONDS and backend not in INTERPRETERS:
+        return Outcome("slow", f"{worked:.1f} s of work", seconds)
+    return Outcome("agrees", "", seconds)
+
+
+def _run(program: Program, backend: str) -> dict[str, np.ndarray] | None:
+    constants = {f"S{size}": size for size in program.symbols}
+    with _loaded(program, backend in INTERPRETERS) as loaded:
+        buffers, tensors = _buffers(program, "cuda" if backend == "cuda" else "cpu")
+        arguments = [
+            *tensors,
+            *(value for _, value in program.scalars),
+            *(value for _, value in program.flags),
+        ]
+        if backend == "cubin":
+            compiled = loaded.kernel.compile(*arguments, target=("cuda", 90), **constants)
+            assert compiled.asm["cubin"]
+            return None
+        with _backend(backend):
+            loaded.kernel(*arguments, **constants)
+        if backend == "cuda":
+            torch.cuda.synchronize()
+    return {name: _numbers(buffer) for name, buffer in buffers.items()}
+
+
+def _numbers(buffer: torch.Tensor) -> np.ndarray:
+    buffer = buffer.cpu()
+    return (buffer.double() if buffer.is_floating_point() else buffer).numpy()
+
+
+@contextlib.contextmanager
+def _backend(name: str) -> Iterator[None]:
+    if name not in INTERPRETERS:
+        yield
+        return
+    from tests.examples.interpreter import Interpreter
+
+    chosen, original = Interpreter(name == "interpreter"), plugins.backend_for
+    plugins.backend_for = lambda kind: chosen
+    try:
+        yield
+    finally:
+        plugins.backend_for = original
+
+
+def difference(program: Program, expected: Any, actual: dict[str, np.ndarray]) -> str:
+    """Where memory is not as expected; empty where it is."""
+    for name, buffer in expected.buffers.items():
+        parameter, got = program.parameter(name), actual[name]
+        wanted = buffer.data
+        inside = np.zeros(len(wanted), bool)
+        inside[places(parameter)[0]] = True
+        untouched = ~(inside & buffer.written)
+        if is_float(parameter.dtype):
+            same = np.isnan(got)
+            bits = FLOATS[parameter.dtype][0]
+            # Once more for the store, which rounds to the tensor's type.
+            bound = 2 * buffer.error + np.abs(wanted) * 2.0 ** (1 - bits) + 1e-30
+            bound = np.where(buffer.writer >= 0, bound, 0.0)
+            with np.errstate(invalid="ignore"):
+                near = np.abs(got - wanted) <= bound
+        else:
+            poison = np.array(poison_of(parameter.dtype)).astype(got.dtype)
+            same = got == poison
+            near = got == wanted.astype(got.dtype)
+        wrong = np.where(untouched, ~same, ~near)
+        if wrong.any():
+            return _described(parameter, wanted, got, wrong, untouched)
+    return ""
+
+
+def _described(parameter: Any, wanted: Any, got: Any, wrong: Any, untouched: Any) -> str:
+    index = places(parameter)[0]
+    outside = wrong.copy()
+    outside[index] = False
+    text = f"{int(wrong.sum())} of {parameter.name}'s elements"
+    if outside.any():
+        text += f", {int(outside.sum())} beyond the tensor"
+    shape = parameter.shape
+    with np.printoptions(linewidth=160, threshold=200, precision=6):
+        return f"{text}; expected\n{wanted[index].reshape(shape)}\ngot\n{got[index].reshape(shape)}"
+
+
+#: What Triton's interpreter has not, in a program's description: bfloat16 (it computes on the bits),
+#: `reduce` over all dimensions or one from the end, the complement of unsigned integers.
+_NOT_INTERPRETED = re.compile(
+    r"bfloat16|'reduce', \(\('axis', (None|-)|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'"
+)
+
+
+def has(program: Program, backend: str) -> bool:
+    """Whether a backend is for such programs."""
+    if backend not in INTERPRETERS:
+        return True
+    text = repr([p.dtype for p in program.parameters]) + repr(program.body)
+    # Nor has a number there more than 32 bits.
+    is_wide = "f" in dict(program.scalars) and "'float64'" in text
+    return not (is_wide or _NOT_INTERPRETED.search(text))

@@ -1,0 +1,175 @@
+"""The tensors of a program: laid out in buffers with room around them, and what is in them.
+
+The room, and every gap that a layout leaves, holds NaN, or a number that nothing computes: what is
+read from there shows in the results, and what is written there is seen.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.hunt.description import Parameter, Program
+from tests.hunt.values import INTEGERS, Ambiguous, is_float, storage_of
+
+#: How many elements there are before and behind a tensor; none where a sanitizer looks at the ends.
+ROOM = int(os.environ.get("HUNT_ROOM", "64"))
+
+LAYOUTS = ("contiguous", "transposed", "spread", "apart", "shifted", "repeated")
+
+
+def poison_of(dtype: str) -> Any:
+    """What no program computes, in a type."""
+    if dtype == "bool":
+        return False
+    if is_float(dtype):
+        return math.nan
+    bits, signed = INTEGERS[dtype]
+    return (1 << (bits - (2 if signed else 1))) + 29 % (1 << bits - 3)
+
+
+def places(parameter: Parameter) -> tuple[np.ndarray, int, tuple[int, ...], int]:
+    """Where in a buffer the elements are, in order; its size, the strides, the first element's place."""
+    shape, layout = parameter.shape, parameter.layout
+    order = list(range(len(shape)))
+    if layout == "transposed":
+        order = order[1:] + order[:1]
+    strides, size = [0] * len(shape), 2 if layout == "spread" else 1
+    for count, dim in enumerate(reversed(order)):
+        strides[dim] = size
+        size *= max(shape[dim], 1)
+        if layout == "apart" and count == 0:
+            size += 3
+    if layout == "repeated" and shape:
+        strides[0] = 0
+    first = ROOM + (1 if layout == "shifted" else 0)
+    grids = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), int)
+    index = first + sum((g * s for g, s in zip(grids, strides)), np.zeros(grids.shape[1], int))
+    return index.astype(int), size + first + ROOM, tuple(strides), first
+
+
+def content(program: Program, parameter: Parameter) -> np.ndarray:
+    """A buffer as it is before the program runs."""
+    index, size, _, _ = places(parameter)
+    # A type that NumPy has not is held in one that has all its values.
+    buffer = np.full(size, poison_of(parameter.dtype), storage_of(parameter.dtype))
+    if not parameter.is_output:
+        seed = zlib.crc32(f"{program.seed} {parameter.name}".encode())
+        buffer[index] = drawn(np.random.default_rng(seed), len(index), parameter)
+    return buffer
+
+
+def drawn(choose: np.random.Generator, count: int, parameter: Parameter) -> np.ndarray:
+    """Elements of which none is 0: quarters up to 4, or small integers."""
+    if parameter.dtype == "bool":
+        return choose.integers(0, 2, count).astype(bool)
+    is_real = is_float(parameter.dtype)
+    size = choose.integers(1, 17 if is_real else 10, count) / (4.0 if is_real else 1)
+    sign = {"negative": -1, "positive": 1}.get(parameter.sign, choose.choice((-1, 1), count))
+    if parameter.dtype.startswith("u"):
+        sign = 1
+    return (size * sign).astype(storage_of(parameter.dtype))
+
+
+@dataclass
+class Buffer:
+    """What is in a buffer, by how much it may be off, and which programs had to do with it."""
+
+    data: np.ndarray
+    error: np.ndarray
+    written: np.ndarray
+    writer: np.ndarray
+    reader: np.ndarray
+
+    def copy(self) -> Buffer:
+        return Buffer(*(part.copy() for part in vars(self).values()))
+
+
+#: Nobody, and several.
+NOBODY, SEVERAL = -1, -2
+
+
+class Memory:
+    """The buffers of all parameters."""
+
+    def __init__(
+        self, buffers: dict[str, Buffer], owners: dict[str, str], where: dict[str, np.ndarray]
+    ):
+        self.buffers = buffers
+        self._owners = owners
+        self._where = where
+
+    @classmethod
+    def of(cls, program: Program) -> Memory:
+        buffers, owners, where = {}, {}, {}
+        for parameter in program.parameters:
+            owners[parameter.name] = owner = parameter.same_as or parameter.name
+            where[parameter.name] = places(program.parameter(owner))[0]
+            if owner == parameter.name:
+                data = content(program, parameter)
+                nobody = np.full(data.shape, NOBODY)
+                there = np.full(data.shape, not parameter.is_output)
+                buffers[owner] = Buffer(data, np.zeros(data.shape), there, nobody, nobody.copy())
+        return cls(buffers, owners, where)
+
+    def copy(self) -> Memory:
+        buffers = {name: buffer.copy() for name, buffer in self.buffers.items()}
+        return Memory(buffers, self._owners, self._where)
+
+    def _at(self, parameter: str, index: np.ndarray, there: np.ndarray) -> tuple[Buffer, Any, Any]:
+        buffer = self.buffers[self._owners[parameter]]
+        where = self._where[parameter]
+        places = where[index[there]] if len(where) else np.zeros(0, int)
+        program = np.broadcast_to(
+            np.arange(len(index)).reshape(-1, *(1,) * (index.ndim - 1)), index.shape
+        )[there]
+        return buffer, places, program
+
+    def load(
+        self, parameter: str, index: np.ndarray, there: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        buffer, places, program = self._at(parameter, index, there)
+        if not buffer.written[places].all():
+            raise Ambiguous("what was never written is read")
+        writer = buffer.writer[places]
+        if ((writer != NOBODY) & (writer != program)).any():
+            raise Ambiguous("one program reads what another wrote")
+        lowest = np.full(buffer.reader.shape, np.iinfo(int).max)
+        highest = np.full(buffer.reader.shape, -1)
+        np.minimum.at(lowest, places, program)
+        np.maximum.at(highest, places, program)
+        read = highest >= 0
+        several = read & (
+            (lowest != highest) | ((buffer.reader != NOBODY) & (buffer.reader != highest))
+        )
+        buffer.reader[read] = highest[read]
+        buffer.reader[several] = SEVERAL
+        data, error = np.zeros(index.shape, buffer.data.dtype), np.zeros(index.shape)
+        data[there], error[there] = buffer.data[places], buffer.error[places]
+        return data, error
+
+    def store(
+        self,
+        parameter: str,
+        index: np.ndarray,
+        there: np.ndarray,
+        data: np.ndarray,
+        error: np.ndarray,
+    ) -> None:
+        buffer, places, program = self._at(parameter, index, there)
+        if len(np.unique(places)) != len(places):
+            raise Ambiguous("two lanes store to one element")
+        writer, reader = buffer.writer[places], buffer.reader[places]
+        if ((writer != NOBODY) & (writer != program)).any():
+            raise Ambiguous("two programs store to one element")
+        if ((reader != NOBODY) & (reader != program)).any():
+            raise Ambiguous("one program stores what another reads")
+        buffer.data[places] = data[there]
+        buffer.error[places] = error[there]
+        buffer.written[places] = True
+        buffer.writer[places] = program

@@ -1,0 +1,439 @@
+"""Executes a described program in plain NumPy: gathers, whole arrays, scatters.
+
+Where an element of a tile is comes from index arrays that `tests.unit.gather` moves about; a load is a
+gather by them and a store a scatter, of all programs at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tests.hunt.description import Expression, Parameter, Program, Statement
+from tests.hunt.forms import FORMS, KINDS
+from tests.hunt.memory import Memory
+from tests.hunt.values import (
+    WEAK,
+    Ambiguous,
+    Value,
+    aligned,
+    cast,
+    constant,
+    exact,
+    number,
+    unequal_meetings,
+)
+from tests.unit import gather
+
+#: No program is taken that has more elements in a value, or more rounds in a loop.
+MOST_ELEMENTS = 1 << 16
+MOST_ROUNDS = 12
+
+
+def gathered(parameter: Parameter) -> gather.Gathered:
+    """The index of each element of all levels in the source, -1 where there is none."""
+    current = gather.Gathered.source(parameter.shape)
+    for step in parameter.steps:
+        current = current.apply(
+            gather.Step(step.depth, step.name, step.arguments, dict(step.keywords))
+        )
+    return current
+
+
+def widened(index: np.ndarray, rank: int) -> np.ndarray:
+    """With the last dimensions of a power of two's size; nothing is in what is added."""
+    more = [(0, 0)] * (index.ndim - rank)
+    more += [
+        (0, (1 << max(size - 1, 0).bit_length()) - size)
+        for size in index.shape[index.ndim - rank :]
+    ]
+    return np.pad(index, more, constant_values=-1) if more else index
+
+
+@dataclass
+class Arranged:
+    """Where the elements of a parameter's tiles are.
+
+    Attributes:
+        index: (programs, selections…, lanes…), in the tensor, -1 where there is none.
+        tile: the tile's own shape, before it is widened.
+    """
+
+    index: np.ndarray
+    selections: tuple[int, ...]
+    tile: tuple[int, ...]
+    grid: tuple[int, ...]
+
+
+def arranged(parameter: Parameter) -> Arranged:
+    found = gathered(parameter)
+    outer, *middle, tile = found.ranks if len(found.ranks) > 1 else (*found.ranks, 0)
+    shape = found.data.shape
+    grid, lanes = shape[:outer], shape[len(shape) - tile :]
+    selections = shape[outer : len(shape) - tile]
+    index = widened(found.data, tile)
+    index = index.reshape(int(np.prod(grid)), *selections, *index.shape[index.ndim - tile :])
+    if index.size > MOST_ELEMENTS:
+        raise Ambiguous("too large to try")
+    return Arranged(index, selections, lanes, tuple(size for size in grid if size != 1))
+
+
+@dataclass
+class State:
+    """What holds at a point of a program.
+
+    Attributes:
+        known: variables.
+        active: (programs,), which are there.
+        before: the variables from before the innermost loop; None outside of loops.
+        stale: those of them that kept what they had in a lane, in this round.
+        outside: the variables from before the innermost branch.
+    """
+
+    program: Program
+    tensors: dict[str, Arranged]
+    memory: Memory
+    active: np.ndarray
+    known: dict[str, Value] = field(default_factory=dict)
+    before: frozenset[str] | None = None
+    stale: set[str] = field(default_factory=set)
+    outside: frozenset[str] = frozenset()
+
+    def copy(self) -> State:
+        return replace(
+            self, known=dict(self.known), memory=self.memory.copy(), stale=set(self.stale)
+        )
+
+
+def begun(program: Program) -> State:
+    """The state before the first statement."""
+    tensors = {parameter.name: arranged(parameter) for parameter in program.parameters}
+    grids = {tensor.grid for tensor in tensors.values()}
+    if len(grids) > 1:
+        raise Ambiguous("grids that differ")
+    count = len(next(iter(tensors.values())).index)
+    state = State(program, tensors, Memory.of(program), np.ones(count, bool))
+    for name, value in program.scalars:
+        # A float keeps all that it has where some tensor has as much.
+        wide = any(parameter.dtype == "float64" for parameter in program.parameters)
+        dtype = ("float64" if wide else "float32") if isinstance(value, float) else "int32"
+        state.known[name] = constant(value, (count,), dtype)
+    return state
+
+
+def executed(program: Program) -> State:
+    """The state after the last statement."""
+    unequal_meetings[0] = 0
+    state = begun(program)
+    run(state, program.body)
+    return state
+
+
+def run(state: State, body: tuple[Statement, ...]) -> None:
+    for statement in body:
+        execute(state, statement)
+
+
+# Expressions.
+
+
+def evaluate(state: State, expression: Expression) -> Value:
+    kind, *parts = expression
+    value = _EXPRESSIONS[kind](state, *parts)
+    if value.data.size > MOST_ELEMENTS or value.data[:1].size > 4096:
+        raise Ambiguous("too large to try")
+    return value
+
+
+def _name(state: State, name: str) -> Value:
+    if name not in state.known:
+        raise Ambiguous(f"{name} has no value")
+    if name in state.stale:
+        raise Ambiguous("what was kept is read in the same round")
+    return state.known[name]
+
+
+def _form(state: State, name: str, parameters: tuple[Any, ...], operands: tuple[Any, ...]) -> Value:
+    form = FORMS[name]
+    values = [evaluate(state, operand) for operand in operands]
+    for kind, value in zip(form.kinds, values, strict=True):
+        if not KINDS[kind](value):
+            raise Ambiguous("an operand of another kind")
+    if all(value.dtype in WEAK for value in values):
+        raise Ambiguous("only numbers")
+    given = dict(parameters)
+    if "axis" in given and given["axis"] is not None:
+        rank = len(values[0].shape) + (name == "expand_dims")
+        if not -rank <= given["axis"] < rank:
+            raise Ambiguous("no such dimension")
+    if "dims" in given and len(given["dims"]) != len(values[0].shape):
+        raise Ambiguous("no such dimensions")
+    return form.compute(*values, **given)
+
+
+def _positions(state: State, parameter: str, indices: tuple[Expression, ...]) -> np.ndarray:
+    """(programs, lanes…): where the elements of a selected tile are, -1 where there are none."""
+    tensor = state.tensors[parameter]
+    if len(indices) != len(tensor.selections):
+        raise Ambiguous("another number of selections")
+    index = tensor.index
+    for expression, size in zip(indices, tensor.selections):
+        chosen = evaluate(state, expression)
+        if chosen.shape or chosen.dtype not in ("int32", "weak int"):
+            raise Ambiguous("an index is a number")
+        at = np.broadcast_to(chosen.data, len(index))
+        if not chosen.exists.all() or ((at < 0) | (at >= size))[state.active].any():
+            raise Ambiguous("an index beyond the level")
+        index = np.take_along_axis(
+            index, np.clip(at, 0, size - 1).reshape(-1, *(1,) * (index.ndim - 1)), 1
+        )[:, 0]
+    return index
+
+
+def _load(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
+    return _loaded(state, parameter, _positions(state, parameter, indices))
+
+
+def _loaded(state: State, parameter: str, index: np.ndarray) -> Value:
+    described = state.program.parameter(parameter)
+    there = (index >= 0) & state.active.reshape(-1, *(1,) * (index.ndim - 1))
+    data, error = state.memory.load(parameter, index, there)
+    exists = index >= 0
+    if described.other is not None:
+        data = np.where(exists, data, np.array(described.other).astype(data.dtype))
+        exists = np.ones(index.shape, bool)
+    return Value(data, exists, error, described.dtype)
+
+
+def _full(state: State, parameter: tuple[str, int], value: Any, dtype: str) -> Value:
+    tensor = state.tensors[parameter[0]]
+    count = len(state.active)
+    rank = len(tensor.tile)
+    there = widened(np.zeros((count, *tensor.tile), int), rank) >= 0
+    if dtype.startswith("u") and value < 0:
+        raise Ambiguous("a number that does not fit")
+    filled = constant(value, there.shape, dtype)
+    return replace(
+        filled, exists=there, data=np.where(there, filled.data, np.zeros((), filled.data.dtype))
+    )
+
+
+def _offsets(state: State, parameter: str, indices: tuple[Expression, ...], dim: int) -> Value:
+    # It goes on counting where nothing is, so an element is added to it, times 0.
+    there = _load(state, parameter, indices)
+    index = _positions(state, parameter, indices)
+    if state.program.parameter(parameter).other is not None:
+        raise Ambiguous("a position beyond the tensor")
+    places = np.unravel_index(np.maximum(index, 0), state.program.parameter(parameter).shape)
+    return exact(places[dim], "int32", there.exists)
+
+
+def _source(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
+    index, exists = _addressed(state, parameter, indices)
+    described = state.program.parameter(parameter)
+    value = _loaded(state, parameter, np.where(exists, index, -1))
+    if described.other is not None:
+        raise Ambiguous("`other` beyond a source")
+    return value
+
+
+def _addressed(
+    state: State, parameter: str, indices: tuple[Expression, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    shape = state.program.parameter(parameter).shape
+    if len(indices) != len(shape):
+        raise Ambiguous("another number of indices")
+    values = [evaluate(state, expression) for expression in indices]
+    if any(value.dtype not in ("int32", "int64") for value in values):
+        raise Ambiguous("indices are integers")
+    values = aligned(values)
+    exists = np.logical_and.reduce([value.exists for value in values])
+    index = np.zeros(exists.shape, int)
+    for value, size in zip(values, shape):
+        if ((value.data < 0) & exists).any():
+            raise Ambiguous("a negative index into a source")
+        exists = exists & (value.data < size)
+        index = index * size + value.data
+    return np.broadcast_to(index, (len(state.active), *index.shape[1:])), np.broadcast_to(
+        exists, (len(state.active), *index.shape[1:])
+    )
+
+
+def _choice(state: State, condition: Expression, one: Expression, other: Expression) -> Value:
+    chosen = _truth(state, condition)
+    left, right = spread(state, evaluate(state, one)), spread(state, evaluate(state, other))
+    if left.shape != right.shape or left.dtype != right.dtype or left.dtype in WEAK:
+        raise Ambiguous("a choice of several kinds")
+    return merged(chosen, left, right)
+
+
+def merged(chosen: np.ndarray, left: Value, right: Value) -> Value:
+    """The one value in the programs that are chosen, the other in the rest."""
+    lanes = chosen.reshape(-1, *(1,) * len(left.shape)) if chosen.ndim == 1 else chosen
+    pairs = ((left.data, right.data), (left.exists, right.exists), (left.error, right.error))
+    return Value(*(np.where(lanes, one, other) for one, other in pairs), left.dtype)
+
+
+def _truth(state: State, condition: Expression) -> np.ndarray:
+    value = spread(state, evaluate(state, condition))
+    if value.shape or value.dtype != "bool" or not value.exists.all():
+        raise Ambiguous("a condition is one truth")
+    return value.data
+
+
+def spread(state: State, value: Value) -> Value:
+    """The value with a row for each program."""
+    count = len(state.active)
+    return value.like(lambda a: np.broadcast_to(a, (count, *a.shape[1:])))
+
+
+_EXPRESSIONS = {
+    "name": _name,
+    "number": lambda state, value: number(value),
+    "form": _form,
+    "load": _load,
+    "full": _full,
+    "offsets": _offsets,
+    "source": _source,
+    "choice": _choice,
+}
+
+
+# Statements.
+
+
+def execute(state: State, statement: Statement) -> None:
+    kind, *parts = statement
+    _STATEMENTS[kind](state, *parts)
+
+
+def assign(state: State, name: str, value: Value) -> None:
+    if value.dtype in WEAK:
+        raise Ambiguous("a number alone")
+    if name in dict(state.program.scalars):
+        raise Ambiguous("a scalar argument is assigned")
+    value = spread(state, value)
+    old = state.known.get(name)
+    is_carried = state.before is not None and name in state.before
+    if name in state.outside and (old.shape != value.shape or old.dtype != value.dtype):
+        raise Ambiguous("a variable of two kinds")
+    if old is None or (state.active.all() and not is_carried):
+        if not state.active.all():
+            raise Ambiguous("assigned in some programs only")
+        state.known[name] = value
+        state.stale.discard(name)
+        return
+    if old.shape != value.shape or old.dtype != value.dtype:
+        raise Ambiguous("a variable of two kinds")
+    if is_carried:
+        there = state.active.reshape(-1, *(1,) * len(value.shape))
+        if (old.exists & ~value.exists & there).any():
+            if name in state.stale:
+                raise Ambiguous("kept twice in a round")
+            state.stale.add(name)
+        kept = merged(value.exists, value, old)
+        value = replace(kept, exists=value.exists | old.exists)
+    state.known[name] = merged(state.active, value, old)
+
+
+def _augment(state: State, name: str, operator: str, expression: Expression) -> None:
+    assign(state, name, evaluate(state, ("form", operator, (), (("name", name), expression))))
+
+
+def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: Expression) -> None:
+    value = evaluate(state, expression)
+    index = _positions(state, parameter, indices)
+    _stored(state, parameter, index, value)
+
+
+def _stored(state: State, parameter: str, index: np.ndarray, value: Value) -> None:
+    """Put a value where a tile's elements are."""
+    if len(value.shape) > index.ndim - 1:
+        raise Ambiguous("a value of more dimensions than the tile")
+    blank = exact(np.zeros(index.shape), "int32")
+    value = aligned((cast(value, state.program.parameter(parameter).dtype), blank))[0]
+    if value.data.shape != index.shape:
+        raise Ambiguous("a value larger than the tile")
+    there = (index >= 0) & state.active.reshape(-1, *(1,) * (index.ndim - 1))
+    if (there & ~value.exists).any():
+        raise Ambiguous("what does not exist is stored over what does")
+    state.memory.store(parameter, index, there, value.data, value.error)
+
+
+def _add(state: State, parameter: str, indices: Any, operator: str, expression: Expression) -> None:
+    value = evaluate(state, ("form", operator, (), (("load", parameter, indices), expression)))
+    _stored(state, parameter, _positions(state, parameter, indices), value)
+
+
+def _scatter(state: State, parameter: str, indices: Any, expression: Expression) -> None:
+    index, exists = _addressed(state, parameter, indices)
+    value = cast(evaluate(state, expression), state.program.parameter(parameter).dtype)
+    if value.dtype in WEAK or value.shape != index.shape[1:]:
+        raise Ambiguous("a value of another shape than its places")
+    value = spread(state, value)
+    there = exists & value.exists & state.active.reshape(-1, *(1,) * (index.ndim - 1))
+    state.memory.store(parameter, index, there, value.data, value.error)
+
+
+def rounds(state: State, count: Any) -> int:
+    """How often a loop runs: a number, a scalar argument, or a level's size."""
+    if isinstance(count, int):
+        return count
+    if isinstance(count, str):
+        return int(dict(state.program.scalars)[count])
+    parameter, dim = count
+    sizes = state.tensors[parameter].selections
+    if dim >= len(sizes):
+        raise Ambiguous("no such selection")
+    return sizes[dim]
+
+
+def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> None:
+    times = rounds(state, count)
+    if times > MOST_ROUNDS:
+        raise Ambiguous("too many rounds")
+    if name in state.known:
+        raise Ambiguous("a loop's variable was one before")
+    outer, names, kept = state.before, frozenset(state.known), set(state.stale)
+    for place in range(times):
+        state.before, state.stale = names, set()
+        state.known[name] = constant(place, (len(state.active),), "int32")
+        run(state, body)
+        for made in set(state.known) - names:
+            del state.known[made]
+        kept |= state.stale
+    state.before = outer
+    state.stale = kept & outer if outer is not None else set()
+
+
+def _branch(state: State, condition: Expression, body: Any, orelse: Any) -> None:
+    if condition[0] == "flag":
+        run(state, body if dict(state.program.flags)[condition[1]] else orelse)
+        return
+    chosen = _truth(state, condition)
+    whole, names, outside = state.active, frozenset(state.known), state.outside
+    state.outside = names
+    for active, statements in ((whole & chosen, body), (whole & ~chosen, orelse)):
+        if statements:
+            state.active = active
+            # A program that is not there has no part; a loop within would run for none.
+            run(state, statements)
+    state.active, state.outside = whole, outside
+    for made in set(state.known) - names:
+        del state.known[made]
+
+
+_STATEMENTS = {
+    "group": run,
+    "let": lambda state, name, expression: assign(state, name, evaluate(state, expression)),
+    "augment": _augment,
+    "store": _store,
+    "put": _store,
+    "add": _add,
+    "scatter": _scatter,
+    "for": _loop,
+    "while": _loop,
+    "if": _branch,
+}

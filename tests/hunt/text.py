@@ -1,0 +1,264 @@
+"""A described program as the text of a module that a user could have written."""
+
+from __future__ import annotations
+
+import itertools
+from contextvars import ContextVar
+from typing import Any
+
+from tests.hunt.description import Expression, Parameter, Program, Statement, Step
+from tests.hunt.forms import FORMS
+
+HEADER = """\
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Symbol, Tensor
+
+
+def added(a, b):
+    return a + b
+
+
+def multiplied(a, b):
+    return a * b
+
+
+def larger(a, b):
+    return ntl.maximum(a, b)
+
+
+def shifted(a, b):
+    return a + b + 2
+
+
+def value_and_place_of_max(v, axis):
+    value, place = ntl.max(v, axis, return_indices=True)
+    return value + place
+
+
+def value_and_place_of_min(v, axis):
+    value, place = ntl.min(v, axis, return_indices=True)
+    return value + place
+
+
+def flat(v):
+    w = v
+    return ntl.reshape(w, (w.shape[0] * w.shape[1],))
+
+
+def flat_view(v):
+    w = v
+    return ntl.view(w, w.shape[0] * w.shape[1])
+
+
+def second_half(v):
+    first, second = ntl.split(v)
+    return second
+
+
+def gathered_backwards(v):
+    w = v
+    return ntl.gather(w, w.shape[0] - 1 - ntl.arange(0, w.shape[0]), 0)
+
+
+def positions(v):
+    w = v
+    return ntl.arange(0, w.shape[0])
+
+
+def sum_of_broadcast(a, b):
+    left, right = ntl.broadcast(a, b)
+    return left + right
+
+
+def in_rows(v, size):
+    w = v
+    return ntl.broadcast_to(w[None, :], (size, w.shape[0]))
+
+
+def put(destination, value):
+    destination = value
+"""
+
+INDENT = "    "
+
+
+#: Whether values' members are written as functions, as Triton's interpreter needs it.
+_is_plain: ContextVar[bool] = ContextVar("is plain", default=False)
+
+
+def module(program: Program, is_plain: bool = False) -> str:
+    """The text; its ``kernel`` is called with the parameters, the scalars and the flags in order."""
+    token = _is_plain.set(is_plain)
+    try:
+        return _module(program)
+    finally:
+        _is_plain.reset(token)
+
+
+def _module(program: Program) -> str:
+    lines = [HEADER, ""]
+    for size in sorted(program.symbols):
+        lines.append(f'S{size} = Symbol("S{size}", constexpr=True)')
+    names = names_of(program)
+    lines += ["", f"def arrangement({', '.join(names)}):"]
+    for parameter in program.parameters:
+        lines += [INDENT + line for line in _arranged(parameter, program)]
+    results = ", ".join(
+        f"{name}_arranged" if name in {p.name for p in program.parameters} else name
+        for name in names
+    )
+    lines += [f"{INDENT}return {results},", "", ""]
+    lines.append(f"def application({', '.join(names)}):")
+    lines += [INDENT + line for line in _block(program.body)]
+    tensors = [_tensor(program, name) for name in names]
+    lines += ["", "", f"tensors = ({', '.join(tensors)},)"]
+    lines.append("kernel = ninetoothed.make(arrangement, application, tensors)")
+    return "\n".join(lines) + "\n"
+
+
+def names_of(program: Program) -> list[str]:
+    """The application's parameters: tensors, scalars, compile-time constants."""
+    return [
+        *(parameter.name for parameter in program.parameters),
+        *(name for name, _ in program.scalars),
+        *(name for name, _ in program.flags),
+    ]
+
+
+def _tensor(program: Program, name: str) -> str:
+    if name in dict(program.scalars):
+        return "Tensor(0)"
+    if name in dict(program.flags):
+        return "Tensor(0, constexpr=True)"
+    parameter = program.parameter(name)
+    sizes = f"shape={parameter.shape}" if parameter.is_known else f"{len(parameter.shape)}"
+    other = "" if parameter.other is None else f", other={parameter.other}"
+    return f"Tensor({sizes}{other})"
+
+
+def _arranged(parameter: Parameter, program: Program) -> list[str]:
+    name = f"{parameter.name}_arranged"
+    lines = [f"{name} = {parameter.name}"]
+    for step in parameter.steps:
+        owner = name + ".dtype" * step.depth
+        lines.append(f"{owner} = {owner}{_operation(step, program)}")
+    return lines
+
+
+def _operation(step: Step, program: Program) -> str:
+    def written(value: Any) -> str:
+        if isinstance(value, tuple):
+            inner = ", ".join(map(written, value))
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        is_size = type(value) is int and value in program.symbols and step.name in ("tile", "pad")
+        return f"S{value}" if is_size else repr(value)
+
+    if step.name == "__getitem__":
+        return f"[{_subscript(step.arguments[0])}]"
+    if step.written is not None:
+        return f".{step.name}({step.written})"
+    parts = [written(argument) for argument in step.arguments]
+    parts += [f"{name}={written(value)}" for name, value in step.keywords]
+    return f".{step.name}({', '.join(parts)})"
+
+
+def _subscript(key: Any) -> str:
+    def entry(one: Any) -> str:
+        if not isinstance(one, slice):
+            return "..." if one is Ellipsis else repr(one)
+        parts = ["" if part is None else str(part) for part in (one.start, one.stop)]
+        return ":".join(parts) + ("" if one.step is None else f":{one.step}")
+
+    if isinstance(key, tuple):
+        return ", ".join(map(entry, key)) + ("," if len(key) == 1 else "") if key else "()"
+    return entry(key)
+
+
+# The application.
+
+
+def expression(tree: Expression) -> str:
+    kind, *parts = tree
+    if kind == "name":
+        return parts[0]
+    if kind == "number":
+        return repr(parts[0]) if parts[0] >= 0 else f"({parts[0]!r})"
+    if kind == "form":
+        name, parameters, operands = parts
+        form = FORMS[name]
+        text = form.plain if form.plain and _is_plain.get() else form.text
+        return text.format(*map(expression, operands), **dict(parameters))
+    if kind == "load":
+        return _selected(*parts)
+    if kind == "full":
+        parameter, value, dtype = parts
+        name, depth = parameter
+        return f"ntl.full({name}{'.dtype' * depth}.shape, {value!r}, ntl.{dtype})"
+    if kind == "offsets":
+        parameter, indices, dim = parts
+        tile = _selected(parameter, indices)
+        return f"({tile}.offsets({dim}) + 0 * {tile}.to(ntl.int32))"
+    if kind == "source":
+        parameter, indices = parts
+        return f"{parameter}.source[{', '.join(map(expression, indices))}]"
+    assert kind == "choice", kind
+    condition, one, other = map(expression, parts)
+    return f"({one} if {condition} else {other})"
+
+
+def _selected(parameter: str, indices: tuple[Expression, ...]) -> str:
+    return f"{parameter}[{', '.join(map(expression, indices))}]" if indices else parameter
+
+
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+
+
+def _block(body: tuple[Statement, ...]) -> list[str]:
+    lines = list(itertools.chain.from_iterable(map(_statement, body)))
+    return lines or ["pass"]
+
+
+def _count(count: Any) -> str:
+    if isinstance(count, tuple):
+        return f"{count[0]}.shape[{count[1]}]"
+    return str(count)
+
+
+def _statement(statement: Statement) -> list[str]:
+    kind, *parts = statement
+    if kind == "group":
+        return _block(parts[0])
+    if kind == "let":
+        return [f"{parts[0]} = {expression(parts[1])}"]
+    if kind == "augment":
+        return [f"{parts[0]} {parts[1]}= {expression(parts[2])}"]
+    if kind == "store":
+        return [f"{_selected(parts[0], parts[1])} = {expression(parts[2])}"]
+    if kind == "put":
+        return [f"put({_selected(parts[0], parts[1])}, {expression(parts[2])})"]
+    if kind == "add":
+        return [f"{_selected(parts[0], parts[1])} {parts[2]}= {expression(parts[3])}"]
+    if kind == "scatter":
+        places = ", ".join(map(expression, parts[1]))
+        return [f"{parts[0]}.source[{places}] = {expression(parts[2])}"]
+    if kind == "for":
+        name, count, body = parts
+        return [f"for {name} in range({_count(count)}):", *_within(body)]
+    if kind == "while":
+        name, count, body = parts
+        return [
+            f"{name} = 0",
+            f"while {name} < {_count(count)}:",
+            *_within(body),
+            f"{INDENT}{name} += 1",
+        ]
+    assert kind == "if", kind
+    condition, body, orelse = parts
+    asked = condition[1] if condition[0] == "flag" else expression(condition)
+    lines = [f"if {asked}:", *_within(body)]
+    return [*lines, "else:", *_within(orelse)] if orelse else lines
+
+
+def _within(body: tuple[Statement, ...]) -> list[str]:
+    return [INDENT + line for line in _block(body)]

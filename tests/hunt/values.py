@@ -1,0 +1,303 @@
+"""Values of the reference: for each program and lane an element, whether it exists, and how exact it is.
+
+Nothing here knows how the package works. Floats are computed in float64 beside a bound of how far any
+sensible evaluation in their own type may be from that; where a step (a comparison, a rounding) would
+depend on less than this bound, the program is `Ambiguous` and no test of anything.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+#: How often operands met of which one has elements where another has none.
+unequal_meetings = [0]
+
+
+class Ambiguous(Exception):
+    """The reference does not say what this program gives: it is not a program to try."""
+
+
+#: The bits of a float's mantissa, the hidden one too, and what it holds at most here.
+FLOATS = {
+    "float16": (11, 4e3),
+    "bfloat16": (8, 1e5),
+    "float32": (24, 1e6),
+    "float64": (53, 1e9),
+}
+
+INTEGERS = {
+    "int8": (8, True),
+    "int16": (16, True),
+    "int32": (32, True),
+    "int64": (64, True),
+    "uint8": (8, False),
+    "uint16": (16, False),
+    "uint32": (32, False),
+}
+
+#: The types that Python's own numbers have until they meet another.
+WEAK = ("weak int", "weak float")
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in FLOATS or dtype == "weak float"
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype in INTEGERS or dtype == "weak int"
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a name stands for in all programs at once.
+
+    Attributes:
+        data: (programs, lanes…); float64, int64 or bool. Sizes are widened to powers of two.
+        exists: likewise, whether an element is there.
+        error: likewise, by how much the element may be off.
+        dtype: the name of its element type, or one of `WEAK`.
+    """
+
+    data: np.ndarray
+    exists: np.ndarray
+    error: np.ndarray
+    dtype: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one program's value."""
+        return self.data.shape[1:]
+
+    @property
+    def is_exact(self) -> bool:
+        return not self.error[self.exists].any()
+
+    def like(self, change: Callable[[np.ndarray], np.ndarray]) -> Value:
+        """The same moved about."""
+        return replace(
+            self, data=change(self.data), exists=change(self.exists), error=change(self.error)
+        )
+
+
+def number(value: float | int) -> Value:
+    """A number as it stands in a program."""
+    kind = "weak float" if isinstance(value, float) else "weak int"
+    return constant(value, (1,), kind)
+
+
+def constant(value: float | int | bool, shape: Sequence[int], dtype: str) -> Value:
+    data = np.full(shape, value, storage_of(dtype))
+    return Value(data, np.ones(shape, bool), np.zeros(shape), dtype)
+
+
+def exact(data: np.ndarray, dtype: str, exists: np.ndarray | None = None) -> Value:
+    data = np.asarray(data).astype(storage_of(dtype))
+    there = np.ones(data.shape, bool) if exists is None else np.broadcast_to(exists, data.shape)
+    return Value(data, there, np.zeros(data.shape), dtype)
+
+
+def storage_of(dtype: str) -> type:
+    if dtype == "bool":
+        return np.bool_
+    return np.float64 if is_float(dtype) else np.int64
+
+
+def aligned(values: Sequence[Value]) -> list[Value]:
+    """The values with as many lanes' dimensions as the one that has most, and of one shape."""
+    rank = max(len(value.shape) for value in values)
+    spread = [
+        value.like(
+            lambda a, r=len(value.shape): a.reshape(a.shape[:1] + (1,) * (rank - r) + a.shape[1:])
+        )
+        for value in values
+    ]
+    try:
+        shape = np.broadcast_shapes(*(value.data.shape for value in spread))
+    except ValueError:
+        raise Ambiguous("the shapes do not fit") from None
+    return [value.like(lambda array: np.broadcast_to(array, shape)) for value in spread]
+
+
+# Types.
+
+
+def promoted(first: str, second: str, is_division: bool = False) -> str:
+    """The type that two values are combined in, as C has it; Python's numbers yield where they can."""
+    if first in WEAK and second in WEAK:
+        raise Ambiguous("two numbers")
+    if second in WEAK:
+        first, second = second, first
+    if first in WEAK:
+        if is_float(second):
+            return _divided(second) if is_division else second
+        if first == "weak float":
+            return "float32"
+        return "int32" if second == "bool" else second
+    if is_float(first) or is_float(second):
+        for name in ("float64", "float32"):
+            if name in (first, second):
+                return name
+        if {first, second} == {"float16", "bfloat16"}:
+            raise Ambiguous("two kinds of 16 bits")
+        if "float16" in (first, second):
+            return _divided("float16") if is_division else "float16"
+        both = first == second
+        return "bfloat16" if both and not is_division else "float32"
+    if "bool" in (first, second):
+        return "int32" if first == second else first if second == "bool" else second
+    (bits, signed), (others, other_signed) = INTEGERS[first], INTEGERS[second]
+    if signed == other_signed:
+        return first if bits >= others else second
+    if is_division:
+        raise Ambiguous("operands of both signednesses")
+    unsigned, wide = (second, others) if signed else (first, bits)
+    return unsigned if wide >= (bits if signed else others) else (first if signed else second)
+
+
+def _divided(dtype: str) -> str:
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def wrapped(data: np.ndarray, dtype: str) -> np.ndarray:
+    """Integers as their type holds them."""
+    bits, signed = INTEGERS[dtype]
+    data = data.astype(np.int64)
+    if bits == 64:
+        return data
+    data = data & ((1 << bits) - 1)
+    return np.where(data >> (bits - 1) == 1, data - (1 << bits), data) if signed else data
+
+
+def rounded(data: np.ndarray, dtype: str) -> np.ndarray:
+    """Floats as their type holds them; ranges are kept by `checked`."""
+    if dtype in ("float64", "weak float"):
+        return data
+    mantissa, exponent = np.frexp(data)
+    bits = FLOATS[dtype][0]
+    return np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+
+
+def checked(
+    data: np.ndarray, exists: np.ndarray, error: np.ndarray, dtype: str, ulps: float
+) -> Value:
+    """A computed value of a type: integers wrap, floats are rounded, so many units at most."""
+    if dtype == "bool":
+        return Value(data.astype(bool), exists, np.zeros(data.shape), dtype)
+    if dtype in INTEGERS:
+        return Value(wrapped(data, dtype), exists, np.zeros(data.shape), dtype)
+    data = np.where(exists, data, 0.0)
+    if not np.isfinite(data).all():
+        raise Ambiguous("no number")
+    bits, most = FLOATS[dtype]
+    if (np.abs(data) > most).any():
+        raise Ambiguous("too large")
+    unit = np.abs(data) * 2.0**-bits + 2.0 ** (-24 if dtype == "float16" else -126)
+    inexact = (rounded(data, dtype) != data) | (ulps > 1)
+    error = np.where(exists, error + np.where(inexact, 2 * ulps * unit, 0), 0.0)
+    if (error > 0.05 * np.maximum(np.abs(data), 1.0)).any():
+        raise Ambiguous("too inexact to tell")
+    return Value(data, exists, error, dtype)
+
+
+# Element by element.
+
+
+def elementwise(
+    function: Callable[..., np.ndarray],
+    operands: Sequence[Value],
+    dtype: str,
+    ulps: float = 1,
+    is_smooth: bool = True,
+) -> Value:
+    """A function of the elements at each place; the result exists where all operands do.
+
+    Args:
+        ulps: how many units in the last place it may be off; 1 where it is rounded once.
+        is_smooth: whether a small change of an operand changes the result little.
+    """
+    operands = aligned(operands)
+    exists = np.logical_and.reduce([value.exists for value in operands])
+    unequal_meetings[0] += any((value.exists != exists).any() for value in operands)
+    with np.errstate(all="ignore"):
+        data = function(*(value.data for value in operands))
+        data = np.where(exists, data, np.zeros((), data.dtype))
+        error = np.zeros(data.shape)
+        if any(value.error.any() for value in operands):
+            sides = ([value.data - value.error, value.data + value.error] for value in operands)
+            for corner in itertools.product(
+                *(side if v.error.any() else side[:1] for side, v in zip(sides, operands))
+            ):
+                away = function(*corner)
+                if is_smooth:
+                    away = np.abs(away.astype(np.float64) - data.astype(np.float64))
+                    error = np.maximum(error, np.where(exists, away, 0.0))
+                elif (away != data)[exists].any():
+                    raise Ambiguous("a step within the error")
+    if not np.isfinite(error).all():
+        raise Ambiguous("no bound")
+    return checked(data, exists, 1.5 * error, dtype, ulps)
+
+
+def cast(value: Value, dtype: str) -> Value:
+    """The value in another type, as a store or `to` makes it."""
+    if value.dtype == dtype:
+        return value
+    if dtype == "bool":
+        return elementwise(lambda a: a != 0, [value], dtype, is_smooth=False)
+    if dtype in INTEGERS:
+        if is_float(value.dtype):
+            result = elementwise(np.trunc, [value], "float64", is_smooth=False)
+            if (wrapped(result.data, dtype) != result.data).any():
+                raise Ambiguous("out of range")
+            return Value(
+                result.data.astype(np.int64), value.exists, np.zeros(value.data.shape), dtype
+            )
+        return elementwise(lambda a: a.astype(np.int64), [value], dtype)
+    return elementwise(lambda a: a.astype(np.float64), [value], dtype)
+
+
+# Along a dimension.
+
+
+def reduced_type(dtype: str, of_floats: Callable[[str], str] = lambda name: name) -> str:
+    """What a sum has: small integers become 32 bits wide."""
+    if is_float(dtype):
+        return of_floats(dtype)
+    if dtype == "bool":
+        return "int32"
+    bits, signed = INTEGERS[dtype]
+    return dtype if bits >= 32 else "int32" if signed else "uint32"
+
+
+def filled(value: Value, identity: float) -> np.ndarray:
+    return np.where(value.exists, value.data, np.array(identity).astype(value.data.dtype))
+
+
+def total_error(value: Value, axis: int, dtype: str, accumulate: bool = False) -> np.ndarray:
+    """How far a sum along an axis of all arrays may be off, in any order of its terms."""
+    size = np.where(value.exists, np.abs(value.data.astype(np.float64)), 0.0)
+    error = np.where(value.exists, value.error, 0.0)
+    along = np.cumsum if accumulate else np.sum
+    if not is_float(dtype):
+        return along(error, axis=axis)
+    bits = FLOATS[dtype][0]
+    grain = 2.0**10
+    is_whole = not error.any() and (size * grain == np.rint(size * grain)).all()
+    if is_whole and (np.sum(size, axis=axis) * grain < 2.0**bits).all():
+        return np.zeros(along(error, axis=axis).shape)
+    return along(error, axis=axis) + 4 * along(size, axis=axis) * 2.0**-bits
+
+
+def counted(value: Value, axis: int) -> np.ndarray:
+    """How many elements exist along an axis; they must come first there."""
+    count = value.exists.sum(axis=axis, keepdims=True)
+    lanes = np.arange(value.data.shape[axis]).reshape(
+        [-1 if d == axis else 1 for d in range(value.data.ndim)]
+    )
+    if (value.exists != (lanes < count)).any():
+        raise Ambiguous("elements that exist do not come first")
+    return count
