@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.hunt.description import Parameter, Step
 from tests.hunt.memory import LAYOUTS
-from tests.unit import gather
+from tests.tensors import gather
 
 #: Sizes around powers of two, 1, and now and then 0.
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17)

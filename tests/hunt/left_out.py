@@ -1,6 +1,6 @@
 """The rows of the table of operations that the hunt does not draw, and why.
 
-The device's library is left out as a whole: `tests/unit/numpy_language` compares it, and no function
+The device's library is left out as a whole: `tests/numpy/language` compares it, and no function
 of it knows of padding.
 """
 
@@ -25,7 +25,7 @@ _REASONS = {
         assume debug_barrier device_assert device_print static_assert static_print""",
     "is a compiler's alone, or takes what only a device has": """
         dot_scaled inline_asm_elementwise""",
-    "has cases of its own: tests/contract/test_atomics.py": """
+    "has cases of its own: tests/contract/application/test_atomics.py": """
         atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor""",
     "is not drawn yet": """
         bitonic_merge map_elementwise static_range""",

@@ -1,6 +1,6 @@
 """Executes a described program in plain NumPy: gathers, whole arrays, scatters.
 
-Where an element of a tile is comes from index arrays that `tests.unit.gather` moves about; a load is a
+Where an element of a tile is comes from index arrays that `tests.tensors.gather` moves about; a load is a
 gather by them and a store a scatter, of all programs at once.
 """
 
@@ -25,7 +25,7 @@ from tests.hunt.values import (
     number,
     unequal_meetings,
 )
-from tests.unit import gather
+from tests.tensors import gather
 
 #: No program is taken that has more elements in a value, or more rounds in a loop.
 MOST_ELEMENTS = 1 << 16
