@@ -80,6 +80,7 @@ def check() -> AbstractContextManager[None]:
         OutOfBoundsError: an access leaves its tensor.
         ConflictingStoreError: two programs store to one element.
         UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
+        OutOfRangeError: a float becomes an integer of a type that does not hold it.
     """
     from ninetoothed.plugins import backend_named
 

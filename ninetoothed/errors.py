@@ -149,6 +149,10 @@ class ConflictingStoreError(NineToothedError, RuntimeError):
     """Debug mode: two programs stored to one element."""
 
 
+class OutOfRangeError(NineToothedError, OverflowError):
+    """Debug mode: a float became an integer of a type that does not hold it."""
+
+
 class MissingPackageError(NineToothedError, ImportError):
     """An optional package is needed and not installed."""
 

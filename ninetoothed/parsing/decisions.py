@@ -12,6 +12,10 @@ from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 
+#: What a condition is made of, beside symbolic integers, where it is decided.
+_MADE = (ast.Constant, ast.Compare, ast.BinOp)
+
+
 @dataclass
 class Decisions:
     """What is decided while an application is parsed.
@@ -26,16 +30,15 @@ class Decisions:
 
     def of_symbol(self, symbol: Any) -> bool | None:
         """Whether a symbolic integer counts as true; None where that is not known."""
-        return self.of_comparison(SymbolValue(symbol=symbol))
+        return self.of(SymbolValue(symbol=symbol))
 
-    def of_comparison(self, node: ast.expr) -> bool | None:
-        """Whether a comparison of symbolic integers and constants holds; None where that is not known."""
-        compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node]
+    def of(self, node: ast.expr) -> bool | None:
+        """Whether what is made of symbolic integers and constants holds; None where that is not known."""
         symbols: set[Symbol] = set()
-        for part in compared:
+        for part in ast.walk(node):
             if isinstance(part, SymbolValue):
                 symbols.update(as_symbol(part.symbol).leaves())
-            elif not isinstance(part, ast.Constant):
+            elif isinstance(part, ast.expr) and not isinstance(part, _MADE):
                 return None
         if not symbols or not all(s.leaf.constexpr and s.leaf.role == "symbol" for s in symbols):
             return None

@@ -62,6 +62,8 @@ class ExpressionFrame(ElementFrame):
             return bool(value.items)
         if isinstance(value, Symbolic):
             return self.state.decisions.of_symbol(value.symbol)
+        if isinstance(value, Runtime) and isinstance(value.node, ast.BinOp):
+            return self.state.decisions.of(value.node)
         return None if isinstance(value, Runtime | Tile) else True
 
     # Leaves.

@@ -246,7 +246,7 @@ class OperatorFrame(ExpressionFrame):
             # What was one object in Python, an enum's member, is a number or a text here.
             op = _EQUALITY.get(type(op), op)
         compared = self.at(ast.Compare(left=nodes[0], ops=[op], comparators=[nodes[1]]), node)
-        holds = self.state.decisions.of_comparison(compared)
+        holds = self.state.decisions.of(compared)
         return Runtime(compared) if holds is None else Known(holds)
 
     def _negated(self, value: Value, node: ast.AST) -> Value:

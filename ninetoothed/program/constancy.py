@@ -74,6 +74,16 @@ _COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
 }
 
 
+#: Those of integers that a Symbol does not have itself.
+_BITS: dict[type[ast.operator], BinaryFunction] = {
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+
+
 def _value(node: ast.expr, constants: Mapping[Any, Any]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
@@ -83,6 +93,8 @@ def _value(node: ast.expr, constants: Mapping[Any, Any]) -> Any:
         return constants[node.id]
     if isinstance(node, SymbolValue) and constants.keys() >= {*as_symbol(node.symbol).leaves()}:
         return as_symbol(node.symbol).evaluate(constants)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BITS:
+        return _BITS[type(node.op)](_value(node.left, constants), _value(node.right, constants))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not _value(node.operand, constants)
     if isinstance(node, ast.BoolOp):

@@ -430,3 +430,20 @@ def test_a_block_that_is_no_power_of_two_covers_every_element_once():
         ninetoothed.make(tiles, application, vectors(2))(arange(11), y, B=block)
         assert torch.equal(y, arange(11) * 2)
     assert B.constexpr
+
+
+@pytest.mark.parametrize(("other", "largest", "count"), [(None, -1, 3), (5, 5, 8)])
+def test_positions_that_pad_adds_exist_where_other_is_set(other, largest, count):
+    """Where `other` is set, … it exists and takes part; so do positions that `pad` adds."""
+
+    def padded(x, largest, count):
+        return x.pad(((2, 3),)).tile((8,)), largest.tile((1,)), count.tile((1,))
+
+    def application(x, largest, count):
+        largest = ntl.max(x)  # noqa: F841
+        count = ntl.sum(ntl.where(x == x, 1, 0))  # noqa: F841
+
+    tensors = (Tensor(1, other=other), Tensor(1), Tensor(1))
+    found = empty(1), empty(1)
+    ninetoothed.make(padded, application, tensors)(-arange(3).flip(0), *found)
+    assert [each.item() for each in found] == [largest, count]

@@ -150,10 +150,10 @@ class Interpreter(Backend):
             return specialized.emitted, launched, specialized
         grid = kernel.verified_grid(environment)
         # All that the source cannot do without: an empty tile has another width.
-        empty = facts_of(kernel, environment, grid).empty
+        facts = facts_of(kernel, environment, grid)
         types = {name: argument.dtype for name, argument in call.arguments.items()}
         booleans = frozenset(name for name, dtype in types.items() if dtype.name == "bool")
-        facts = CallFacts(empty=empty, booleans=booleans)
+        facts = CallFacts(empty=facts.empty, booleans=booleans, outsized=facts.outsized)
         return emit(replace(generic(kernel), facts=facts)), math.prod(grid), None
 
 
@@ -188,7 +188,7 @@ def _value(
 ) -> Any:
     """What the emitted function is given for a parameter."""
     if parameter.symbol is not None:
-        return environment[parameter.symbol]
+        return int(parameter.symbol.evaluate(environment))
     kind = "pointer" if parameter.kind == "descriptor" else parameter.kind
     value = given[kind, parameter.parameter]
     if kind == "pointer":

@@ -170,3 +170,49 @@ def test_offsets_reach_far_elements_on_the_cpu():
     y = torch.zeros(2, 4, dtype=torch.int8)
     ninetoothed.make(lambda x, y: (x.tile((1, 4)), y.tile((1, 4))), application, matrices(2))(x, y)
     assert torch.equal(y, torch.arange(8, dtype=torch.int8).reshape(2, 4))
+
+
+# Arithmetic on shapes.
+
+
+def of_source(x, y):
+    return x, y.tile((1,))
+
+
+def product_of_sizes(x, y):
+    n = x.source.shape[0]
+    y = n * n * 5000000 // 7  # noqa: F841
+
+
+def remainder_of_a_product(x, y):
+    y = x.source.shape[0] * 100000 % 1000003  # noqa: F841
+
+
+def a_range_between_large_numbers(x, y):
+    total = 0
+    for i in range(x.source.shape[0] * 100000 - 6999999997):
+        total += i
+    y = total  # noqa: F841
+
+
+def compared_with_a_large_number(x, y):
+    n = x.source.shape[0]
+    y = 1 if n * n > 4000000000 else 0  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (product_of_sizes, 70000**2 * 5000000 // 7),
+        (remainder_of_a_product, 70000 * 100000 % 1000003),
+        (a_range_between_large_numbers, 3),
+        (compared_with_a_large_number, 1),
+    ],
+    ids=lambda item: getattr(item, "__name__", ""),
+)
+def test_arithmetic_on_shapes_cannot_overflow(application, expected):
+    kernel = ninetoothed.make(of_source, application, (Tensor(2), Tensor(1)))
+    # 32 bits hold the size, and not what is computed of it.
+    x, y = torch.zeros(1, 1).expand(70000, 1), empty(1, dtype=torch.int64)
+    kernel(x, y)
+    assert y.tolist() == [expected]

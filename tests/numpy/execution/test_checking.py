@@ -8,7 +8,12 @@ import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.backends.numpy.execution.checking import check
-from ninetoothed.errors import ConflictingStoreError, OutOfBoundsError, UnwrittenOutputError
+from ninetoothed.errors import (
+    ConflictingStoreError,
+    OutOfBoundsError,
+    OutOfRangeError,
+    UnwrittenOutputError,
+)
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -185,3 +190,37 @@ def test_the_environment_variable_switches_it_on(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_DEBUG", "1")
     with pytest.raises(OutOfBoundsError):
         kernel(torch.arange(8.0), torch.empty(8))
+
+
+def truncated(x, out):
+    out = ntl.cast(x, out.dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
+def test_a_float_out_of_an_integers_range_is_reported(dtype):
+    limits, kernel = torch.iinfo(dtype), make(truncated)
+    # Five elements are eight lanes; what is beyond them is no float.
+    within = [0.0, 1.9, -0.9, 100.5, float(limits.min)]
+    out = torch.empty(5, dtype=dtype)
+    with check():
+        kernel(torch.tensor(within, dtype=torch.float64), out)
+    assert out.tolist() == [0, 1, 0, 100, limits.min]
+    for number in (2.0**limits.bits, -(2.0**limits.bits), float("nan"), float("inf")):
+        x = torch.tensor([*within[:4], number], dtype=torch.float64)
+        with check(), pytest.raises(OutOfRangeError, match=rf"becomes {kernel_type(dtype)}.*clamp"):
+            kernel(x, out)
+        kernel(x, out)
+
+
+def kernel_type(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def test_a_store_of_floats_to_integers_is_reported_too():
+    x, out = torch.tensor([1.0, 128.0]), torch.empty(2, dtype=torch.int8)
+    with check(), pytest.raises(OutOfRangeError, match=r"128.0 becomes int8, which holds -128 to 127"):
+        make(copy)(x, out)
+    flags = torch.empty(2, dtype=torch.bool)
+    with check():
+        make(copy)(x, flags)
+    assert flags.all()

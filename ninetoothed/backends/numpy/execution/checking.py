@@ -1,7 +1,8 @@
 """The debug mode: what a GPU would do silently becomes an error that says where.
 
 Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``),
-elements that two programs store to, and elements of an output that nothing is stored to.
+elements that two programs store to, elements of an output that nothing is stored to, and floats that
+become integers of a type that does not hold them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def check() -> Iterator[None]:
         OutOfBoundsError: an access leaves its tensor.
         ConflictingStoreError: two programs store to one element.
         UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
+        OutOfRangeError: a float becomes an integer of a type that does not hold it.
     """
     token = _is_on.set(True)
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.execution import hooks
+from ninetoothed.backends.numpy.execution import checking, hooks
 from ninetoothed.backends.numpy.execution.addressing import Shape
 from ninetoothed.backends.numpy.execution.reference import TileReference
 from ninetoothed.backends.numpy.execution.tensors import Running, Tensor
@@ -57,7 +57,7 @@ class Launch:
         names = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
         positional, by_keyword = handed[:count], dict(zip(names, handed[count:], strict=True))
         running = self.running
-        grid_before = context.enter((math.prod(self.grid), 1, 1))
+        grid_before = context.enter((math.prod(self.grid), 1, 1), checking.is_on())
         symbols_before = hooks.enter(self.value_of)
         try:
             with np.errstate(all="ignore"):

@@ -333,8 +333,7 @@ class Tensor:
             self.memory.array[located[mask]] = data[mask]
 
     def _cast(self, value: Any) -> Any:
-        tile = as_tile(value)
-        return np.asarray(cast_array(tile.data, tile.dtype, self.dtype))
+        return np.asarray(as_tile(value).to(self.dtype).data)
 
     def _integers(self, data: np.ndarray) -> Tile:
         dtype = self.plan.offset_dtype

@@ -6,10 +6,12 @@ dropping its fraction; the 8-bit floats saturate instead of overflowing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ninetoothed.errors import OutOfRangeError, caller_location
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
@@ -43,6 +45,32 @@ def _float_to_integer(array: Array, source: DType, target: DType) -> Array:
     # NumPy leaves a value that a narrow integer cannot hold undefined; by way of a wide one the
     # low bits are kept, on every machine.
     return array.astype(np.int64).astype(target.numpy)
+
+
+def check_range(array: Array, source: DType, target: DType, marks: Iterable[Array] = ()) -> None:
+    """That an integer type holds the floats that are to become of it.
+
+    Args:
+        marks: where there are any.
+
+    Raises:
+        OutOfRangeError: it does not hold one of them. What a GPU makes of that differs.
+    """
+    if source.kind != "float" or target.kind not in ("int", "uint"):
+        return
+    limits = np.iinfo(target.numpy)
+    whole = np.trunc(np.asarray(array, dtype=np.float64))
+    # The greatest of 64 bits is no float; what comes after it is.
+    holds = (whole >= float(limits.min)) & (whole < 2.0 ** (target.bits - (target.kind == "int")))
+    for mark in marks:
+        holds = holds | ~np.asarray(mark, dtype=bool)
+    if not holds.all():
+        first = np.broadcast_to(array, holds.shape)[~holds].flat[0]
+        raise OutOfRangeError(
+            f"{float(first)!r} becomes {target}, which holds {limits.min} to {limits.max}: on a GPU any "
+            "number may come of it. Limit it first, with `ntl.clamp`.",
+            caller_location(),
+        )
 
 
 def _to_float8(array: Array, source: DType, target: DType) -> Array:

@@ -24,22 +24,24 @@ Triple = tuple[int, int, int]
 class _State(threading.local):
     grid: Triple | None = None
     program: Triple = (0, 0, 0)
+    is_checked: bool = False
 
 
 _state = _State()
 
 
-def enter(grid: Triple) -> tuple[Triple | None, Triple]:
+def enter(grid: Triple, is_checked: bool = False) -> tuple[Triple | None, Triple, bool]:
     """Begin a launch of ``grid`` on this thread; returns what `leave` needs to end it."""
-    previous = (_state.grid, _state.program)
+    previous = (_state.grid, _state.program, _state.is_checked)
     _state.grid = grid
     _state.program = (0, 0, 0)
+    _state.is_checked = is_checked
     return previous
 
 
-def leave(previous: tuple[Triple | None, Triple]) -> None:
+def leave(previous: tuple[Triple | None, Triple, bool]) -> None:
     """End a launch on this thread: go back to what was there before `enter`."""
-    _state.grid, _state.program = previous
+    _state.grid, _state.program, _state.is_checked = previous
 
 
 def set_program(program: Triple) -> None:
@@ -74,6 +76,11 @@ def _grid_extent(axis: int) -> int:
 def is_running() -> bool:
     """Whether a launch runs on this thread."""
     return _state.grid is not None
+
+
+def is_checked() -> bool:
+    """Whether what runs on this thread runs in the debug mode."""
+    return _state.is_checked
 
 
 def running_program() -> Triple:

@@ -30,10 +30,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.casting import (
     Array,
     bitcast_array,
     cast_array,
+    check_range,
     narrowing_cast,
 )
 from ninetoothed.backends.numpy.values.members import add_members
@@ -143,6 +145,8 @@ class Tile:
         dtype = checked_dtype(dtype)
         if bitcast:
             return Tile(bitcast_array(self.data, self.dtype, dtype), dtype, self.marks)
+        if context.is_checked():
+            check_range(self.data, self.dtype, dtype, self.marks)
         if fp_downcast_rounding is None:
             data = cast_array(self.data, self.dtype, dtype)
         else:

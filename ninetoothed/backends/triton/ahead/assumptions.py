@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ahead.selections import Bounds, taken
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.selections import Selection
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
@@ -213,7 +213,8 @@ class Assumptions:
                 seen.add(self._fits(self._expression(number), {}))
             for expression in (*access.indices, access.offset):
                 seen.add(self._fits(self._expression(expression), ranges))
-        seen |= {self._fits(self._expression(size), {}) for size in self._kernel.grid}
+        numbers = {*self._kernel.grid, *(p for s in arithmetic(self._kernel) for p in s.walk())}
+        seen |= {self._fits(self._expression(number), {}) for number in numbers}
         yield from sorted(
             (asked for asked in seen if not self._is_certain(asked)),
             key=lambda asked: (len(asked.positions), asked.expression.sort_key),  # type: ignore[union-attr]

@@ -89,6 +89,7 @@ class Emission:
         self.library: set[str] = set()
         self.imports: set[str] = set()
         self._externs: dict[str, tuple[str, Any]] = {}
+        self._computed: dict[Symbol, str] = {}
         self.programs: dict[int, str] = {}
         self.scope = Scope()
         self.holding: Holding | None = None
@@ -203,6 +204,12 @@ class Emission:
     def inverse(self, wanted: str, value: Symbol) -> ast.expr:
         """A value that is computed from sizes before the launch, under such a name (`program_order`)."""
         return self._use(wanted, "symbol", symbol=value)
+
+    def computed(self, value: Symbol) -> ast.expr:
+        """Arithmetic on sizes that is done before the launch, where no number is too large."""
+        if value not in self._computed:
+            self._computed[value] = self.fresh("computed")
+        return self._use(self._computed[value], "symbol", symbol=value)
 
     def position(self, expression: Symbol) -> ast.expr:
         """A symbolic integer over the program's position as an expression."""

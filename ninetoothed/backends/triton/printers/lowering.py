@@ -221,6 +221,8 @@ class Lowering(ValidityLowering):
         return at(self._addresses.offset(self._tile(node.tile), node.dim), node)
 
     def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
+        if as_symbol(node.symbol) in self._emission.facts.outsized:
+            return at(self._emission.computed(as_symbol(node.symbol)), node)
         return at(self._emission.tree(node.symbol), node)
 
     def visit_Widened(self, node: Widened) -> ast.expr:

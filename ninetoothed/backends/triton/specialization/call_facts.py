@@ -6,7 +6,7 @@ selections and lanes. Calls that agree in it share their source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,9 @@ from ninetoothed.backends.triton.specialization import (
     size_ratios,
 )
 from ninetoothed.backends.triton.specialization.selections import Selection, taken, unguarded
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.program.constancy import is_constant_symbol
+from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 #: The largest offset that 32 bits hold.
 _LARGEST_INT32 = 2**31 - 1
+_LARGEST_INT64 = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class CallFacts:
         size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
+        outsized: arithmetic on sizes that 32 bits do not hold, at least on the way.
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -63,6 +68,7 @@ class CallFacts:
     size_ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
     beyond: frozenset[Selection] = frozenset()
+    outsized: frozenset[Symbol] = frozenset()
 
 
 def facts_of(
@@ -119,6 +125,35 @@ def facts_of(
         size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(beyond),
+        outsized=frozenset(_outsized(kernel, environment)),
+    )
+
+
+def _outsized(kernel: Definition, environment: Mapping[Symbol, int]) -> Iterator[Symbol]:
+    for symbol in arithmetic(kernel):
+        if any(_overflows(part, environment) for part in symbol.walk()):
+            yield symbol
+
+
+def _overflows(symbol: Symbol, environment: Mapping[Symbol, int]) -> bool:
+    """Whether the type that an operation's operands have does not hold its result, or a literal."""
+    operands = [operand for operand in symbol.operands if isinstance(operand, Symbol)]
+    leaves = [abs(int(leaf.evaluate(environment))) for leaf in symbol.leaves()]
+    limit = _LARGEST_INT32 if max(leaves, default=0) <= _LARGEST_INT32 else _LARGEST_INT64
+    held = [symbol, *(operand for operand in operands if operand.op == "const")]
+    return bool(operands) and any(abs(int(n.evaluate(environment))) > limit for n in held)
+
+
+@analysis
+def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
+    """What the program computes of sizes, but for what is known when it is compiled."""
+    values = (node.symbol for node in kernel.optimized.nodes() if isinstance(node, SymbolValue))
+    return tuple(
+        symbol
+        for symbol in dict.fromkeys(map(as_symbol, values))
+        if symbol.op not in ("leaf", "const")
+        and not is_constant_symbol(symbol)
+        and all(leaf.leaf.role != "index" for leaf in symbol.leaves())
     )
 
 
