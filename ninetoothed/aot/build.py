@@ -59,7 +59,7 @@ def build(
     configs: Sequence[Any],
     *,
     meta_parameters: Sequence[str] | None = None,
-    caller: str = "cuda",
+    caller: str | None = None,
     kernel_name: str | None = None,
     output_dir: Any = None,
     lazy: bool = False,
@@ -77,7 +77,7 @@ def build(
             others as integers, element types as ``NINETOOTHED_FLOAT16``. Of configurations that differ
             in meta parameters and options alone, the fastest by the estimate is built, for the last
             target.
-        caller: ``"cuda"``.
+        caller: ``"cuda"``, which None stands for.
         kernel_name: of the C function, ``launch_<kernel_name>``.
         output_dir: where the folder is; by default in the cache.
         lazy: taken for the published interface's sake: binaries are always loaded by the first launch
@@ -126,8 +126,8 @@ def make_ahead(
     return _written(name, [(None, units[0])], output_dir, is_portable)
 
 
-def _check_caller(caller: str) -> None:
-    if caller != "cuda":
+def _check_caller(caller: str | None) -> None:
+    if caller not in (None, "cuda"):
         raise ArgumentError(
             f'`build` makes C sources for caller="cuda", got {caller!r}; `make` makes kernels for '
             "callers in Python",

@@ -11,7 +11,6 @@ from ninetoothed.program.constancy import decided
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
-
 #: What a condition is made of, beside symbolic integers, where it is decided.
 _MADE = (ast.Constant, ast.Compare, ast.BinOp)
 

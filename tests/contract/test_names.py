@@ -77,12 +77,27 @@ def test_simulate_arrangement_exists():
             "arrangement application tensors caller kernel_name output_dir num_warps num_stages "
             "max_num_configs",
         ),
+        (
+            ninetoothed.build,
+            "premake configs meta_parameters caller kernel_name output_dir lazy "
+            # "ours adds"
+            "targets is_portable progress",
+        ),
         (ninetoothed.debugging.simulate_arrangement, "arrangement tensors subs"),
     ],
     ids=lambda value: getattr(value, "__qualname__", ""),
 )
 def test_signatures(function, parameters):
     assert list(inspect.signature(function).parameters) == parameters.split()
+
+
+def test_defaults():
+    """`caller=None, kernel_name=None, output_dir=None, …, lazy=False`"""
+    for function in (ninetoothed.make, ninetoothed.build, ninetoothed.block_size):
+        parameters = inspect.signature(function).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        assert defaults.pop("lazy", False) is False and defaults.pop("is_portable", False) is False
+        assert {*defaults.values()} == {None}
 
 
 def test_visualization_draws_a_tensor_and_an_arrangement():

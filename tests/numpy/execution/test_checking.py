@@ -218,7 +218,10 @@ def kernel_type(dtype):
 
 def test_a_store_of_floats_to_integers_is_reported_too():
     x, out = torch.tensor([1.0, 128.0]), torch.empty(2, dtype=torch.int8)
-    with check(), pytest.raises(OutOfRangeError, match=r"128.0 becomes int8, which holds -128 to 127"):
+    with (
+        check(),
+        pytest.raises(OutOfRangeError, match=r"128.0 becomes int8, which holds -128 to 127"),
+    ):
         make(copy)(x, out)
     flags = torch.empty(2, dtype=torch.bool)
     with check():
