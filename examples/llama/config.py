@@ -1,4 +1,4 @@
-"""What a decoder's shape is, as the `config.json` of `transformers`' LlamaConfig says it."""
+"""What a decoder's shape is, as `transformers` says it in the `config.json` of a Llama, Qwen2 or Mistral."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Config:
     Attributes:
         rope: how positions are turned, with at least "rope_theta"; "rope_type" is "default", "linear" or
             "llama3", with what these take.
+        qkv_bias: whether the projections of queries, keys and values add one, as Qwen2's do.
     """
 
     vocab_size: int = 128256
@@ -31,6 +32,7 @@ class Config:
     rms_norm_eps: float = 1e-5
     tie_word_embeddings: bool = False
     rope: dict[str, Any] = dataclasses.field(default_factory=lambda: {"rope_theta": 500000.0})
+    qkv_bias: bool = False
 
     @classmethod
     def from_json(cls, path: Path) -> Config:
@@ -41,15 +43,23 @@ class Config:
         """
         given = json.loads(path.read_text())
 
-        for name, plain in (
-            ("attention_bias", False),
-            ("mlp_bias", False),
-            ("hidden_act", "silu"),
-            ("model_type", "llama"),
-        ):
-            if given.get(name, plain) != plain:
-                raise ValueError(f"{path} has {name}={given[name]!r}; this decoder has {plain!r}")
+        kind = given.get("model_type", "llama")
+        known = {
+            "model_type": ("llama", "qwen2", "mistral"),
+            "attention_bias": (False,),
+            "mlp_bias": (False,),
+            "hidden_act": ("silu",),
+            "use_sliding_window": (False,),
+        }
+        if kind == "mistral":
+            known["sliding_window"] = (None,)
 
+        for name, values in known.items():
+            if name in given and given[name] not in values:
+                wanted = " or ".join(map(repr, values))
+                raise ValueError(f"{path} has {name}={given[name]!r}; this decoder has {wanted}")
+
+        given["qkv_bias"] = kind == "qwen2"
         heads = given["num_attention_heads"]
         given["num_key_value_heads"] = given.get("num_key_value_heads") or heads
         given["head_dim"] = given.get("head_dim") or given["hidden_size"] // heads

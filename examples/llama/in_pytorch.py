@@ -28,10 +28,12 @@ class LlamaRMSNorm(nn.Module):
         return self.weight * wide.to(hidden_states.dtype)
 
 
-def linear(weight: torch.Tensor) -> nn.Linear:
+def linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> nn.Linear:
     """A module of a weight that lies somewhere already."""
     module = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
     module.weight = nn.Parameter(weight, False)
+    if bias is not None:
+        module.bias = nn.Parameter(bias, False)
     return module
 
 
@@ -48,8 +50,10 @@ class LlamaAttention(nn.Module):
         super().__init__()
         size = config.head_dim
         heads, key_heads = config.num_attention_heads, config.num_key_value_heads
-        parts = layer.qkv.split([heads * size, key_heads * size, key_heads * size])
-        self.q_proj, self.k_proj, self.v_proj = map(linear, parts)
+        sizes = [heads * size, key_heads * size, key_heads * size]
+        parts = layer.qkv.split(sizes)
+        biases = [None] * 3 if layer.qkv_bias is None else layer.qkv_bias.split(sizes)
+        self.q_proj, self.k_proj, self.v_proj = map(linear, parts, biases)
         self.o_proj = linear(layer.out)
         self.head_dim, self.layer_idx, self.scaling = size, layer_idx, size**-0.5
         self.num_key_value_groups = heads // key_heads

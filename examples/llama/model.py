@@ -117,7 +117,8 @@ class Session:
         self, x: torch.Tensor, index: int, layer: Layer, requests: int, is_first: bool
     ) -> torch.Tensor:
         """What the new positions' queries find in the cache and among themselves."""
-        qkv = products.linear(x, layer.qkv, layer.attention_norm, self.config.rms_norm_eps)
+        eps = self.config.rms_norm_eps
+        qkv = products.linear(x, layer.qkv, layer.attention_norm, eps, bias=layer.qkv_bias)
         qkv = qkv.view(requests, -1, self.heads + 2 * self.key_heads, self.config.head_dim)
         query, key, value = qkv.split([self.heads, self.key_heads, self.key_heads], 2)
         keys, values = self.cache.keys[index], self.cache.values[index]
@@ -178,7 +179,7 @@ class Session:
 
         for index, layer in enumerate(self.weights.layers):
             keys, values = self.cache.keys[index], self.cache.values[index]
-            products.linear(self._x, layer.qkv, layer.attention_norm, eps, qkv)
+            products.linear(self._x, layer.qkv, layer.attention_norm, eps, qkv, layer.qkv_bias)
             attention.decode_kernel(
                 *(*parts, self.positions, self.sin, self.cos),
                 *(keys, values, keys, values, self._table, self._scale, self.cache.is_paged),

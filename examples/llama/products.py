@@ -73,6 +73,23 @@ def plain(input, scale, weight, eps, residual, output, is_normalized):
     output = ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
 
 
+def biased(input, scale, weight, eps, residual, output, is_normalized):
+    """As `plain`, with the residual, which is a bias for all rows, added."""
+    sums = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
+    squares = ntl.zeros(input.dtype.shape, dtype=ntl.float32)
+
+    for k in range(input.shape[0]):
+        x = ntl.cast(input[k], ntl.float32)
+
+        if is_normalized:
+            squares += x * x
+            x = x * scale[k]
+
+        sums += ntl.cast(weight[0, k], ntl.float32) * x
+
+    output = residual + ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
+
+
 def gated(input, scale, weight, eps, residual, output, is_normalized):
     gate = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
     up = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
@@ -129,6 +146,7 @@ TILES = {
     gated: ((4, 256, 1), (2, 256, 1), (1, 256, 1), (1, 256, 1)),
     added: ((4, 1024, 2), (4, 256, 1), (2, 256, 1), (2, 256, 1)),
 }
+TILES[biased] = TILES[plain]
 
 
 def many_arrangement(
@@ -220,18 +238,25 @@ def few(application, input, scale, weight, eps, residual, output, tile=None):
     return output
 
 
-def linear(input, weight, scale=None, eps=0.0, output=None):
+def linear(input, weight, scale=None, eps=0.0, output=None, bias=None):
     """An input (m, k) times the transpose of a weight (n, k); normalised and scaled before, if wanted."""
     if output is None:
         output = input.new_empty((input.shape[0], weight.shape[0]))
 
+    if bias is not None:
+        bias = bias.expand(output.shape)
+
     if input.shape[0] <= FEW:
-        return few(plain, input, scale, weight.unsqueeze(0), eps, output, output)
+        application, residual = (plain, output) if bias is None else (biased, bias)
+        return few(application, input, scale, weight.unsqueeze(0), eps, residual, output)
 
     if scale is not None:
         input = fused_rms_norm(input, scale, eps)
 
-    mm.kernel(input, weight.T, output)
+    if bias is None:
+        mm.kernel(input, weight.T, output)
+    else:
+        added_kernel(input, weight, bias, output)
 
     return output
 

@@ -109,11 +109,7 @@ def _packed(*modules: nn.Linear) -> nn.Linear:
 def linear(self: nn.Linear, input: torch.Tensor) -> torch.Tensor:
     """As `nn.Linear` has it."""
     rows = input.reshape(-1, input.shape[-1])
-    if self.bias is None:
-        output = products.linear(rows, self.weight)
-    else:
-        output = rows.new_empty((rows.shape[0], self.weight.shape[0]))
-        products.add_linear(self.bias.expand(output.shape), rows, self.weight, output)
+    output = products.linear(rows, self.weight, bias=self.bias)
     return output.view(*input.shape[:-1], -1)
 
 

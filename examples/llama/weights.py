@@ -24,6 +24,7 @@ class Layer:
 
     Attributes:
         qkv: the projections of queries, keys and values, one below the other.
+        qkv_bias: what they add, if anything.
         gate_up: (2, intermediate, hidden): the gate's, and those of what it gates.
     """
 
@@ -33,6 +34,7 @@ class Layer:
     product_norm: torch.Tensor
     gate_up: torch.Tensor
     down: torch.Tensor
+    qkv_bias: torch.Tensor | None = None
 
 
 @dataclass
@@ -63,6 +65,9 @@ def names_and_shapes(config: Config) -> dict[str, tuple[int, ...]]:
             "mlp.down_proj": (hidden, inner),
         }
         shapes |= {f"model.layers.{index}.{name}.weight": shape for name, shape in layer.items()}
+        if config.qkv_bias:
+            for name, size in zip("qkv", (queries, keys, keys), strict=True):
+                shapes[f"model.layers.{index}.self_attn.{name}_proj.bias"] = (size,)
     shapes["model.norm.weight"] = (hidden,)
     if not config.tie_word_embeddings:
         shapes["lm_head.weight"] = (config.vocab_size, hidden)
@@ -77,7 +82,7 @@ def random_tensors(config: Config, dtype: torch.dtype, device: Any, seed: int = 
     def tensor(name: str) -> torch.Tensor:
         generator = torch.Generator(device).manual_seed(seed * 10007 + places[name])
         shape = shapes[name]
-        if len(shape) == 1:
+        if len(shape) == 1 and not name.endswith("bias"):
             scale = torch.rand(shape, generator=generator, device=device) + 0.5
             return scale.to(dtype)
         values = torch.randn(shape, generator=generator, device=device, dtype=dtype)
@@ -118,17 +123,21 @@ def assembled(config: Config, tensor: Any, group: Group = ALONE) -> Weights:
     """This process's weights as the kernels take them, from a function that gives those of a name."""
 
     def layer(index: int) -> Layer:
-        def part(name: str, dimension: int | None = None) -> torch.Tensor:
-            weight = tensor(f"model.layers.{index}.{name}.weight")
+        def part(name: str, dimension: int | None = None, of: str = "weight") -> torch.Tensor:
+            weight = tensor(f"model.layers.{index}.{name}.{of}")
             return weight if dimension is None else group.part(weight, dimension)
+
+        def qkv(of: str) -> torch.Tensor:
+            return torch.cat([part(f"self_attn.{name}_proj", 0, of) for name in "qkv"])
 
         return Layer(
             part("input_layernorm"),
-            torch.cat([part(f"self_attn.{name}_proj", 0) for name in "qkv"]),
+            qkv("weight"),
             part("self_attn.o_proj", 1),
             part("post_attention_layernorm"),
             torch.stack([part(f"mlp.{name}_proj", 0) for name in ("gate", "up")]),
             part("mlp.down_proj", 1),
+            qkv("bias") if config.qkv_bias else None,
         )
 
     table = tensor("model.embed_tokens.weight")

@@ -58,6 +58,9 @@ def product_of_rows(rows):
 
         yield products.linear(x, weight), x.double() @ weight.double().T
         yield products.linear(x, weight, scale, EPS), normal @ weight.double().T
+        bias = make(37)
+        biased = products.linear(x, weight, scale, EPS, make.unwritten(rows, 37), bias)
+        yield biased, normal @ weight.double().T + bias.double()
         yield products.swiglu(x, parts), gated(x.double())
         yield products.swiglu(x, parts, scale, EPS), gated(normal)
         added = before + x.double() @ weight.double().T

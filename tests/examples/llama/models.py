@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from examples.llama import in_pytorch
@@ -20,6 +22,8 @@ CONFIG = Config(
     rope={"rope_theta": 10000.0},
 )
 
+WITH_BIASES = replace(CONFIG, qkv_bias=True)
+
 
 def weights(dtype, device="cpu", config=CONFIG):
     """Random weights, and the same in float64."""
@@ -27,11 +31,11 @@ def weights(dtype, device="cpu", config=CONFIG):
     return assembled(config, tensor), assembled(config, lambda name: tensor(name).double())
 
 
-def logits_apart(dtype, device, requests, page_size, steps):
+def logits_apart(dtype, device, requests, page_size, steps, config=CONFIG):
     """How far logits are from float64's at most, after a prompt, after a further one, and after steps."""
-    own, exact = weights(dtype, device)
-    session = Session(CONFIG, own, requests, 40, page_size)
-    reference, cache = in_pytorch.Llama(CONFIG, exact), in_pytorch.DynamicCache()
+    own, exact = weights(dtype, device, config)
+    session = Session(config, own, requests, 40, page_size)
+    reference, cache = in_pytorch.Llama(config, exact), in_pytorch.DynamicCache()
     generator = torch.Generator().manual_seed(1)
     apart, end = [], 0
 

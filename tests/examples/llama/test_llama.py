@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.examples.llama.cases import CASES, check
-from tests.examples.llama.models import generated, logits_apart
+from tests.examples.llama.models import CONFIG, WITH_BIASES, generated, logits_apart
 
 ROOT = Path(__file__).parents[3]
 
@@ -56,9 +56,11 @@ def test_kernels_in_the_interpreter(variant):
     assert not result["failures"]
 
 
-@pytest.mark.parametrize(("requests", "page_size"), [(1, None), (2, 16)])
-def test_logits_are_those_of_a_reference(requests, page_size):
-    assert logits_apart(torch.float32, "cpu", requests, page_size, steps=2) < 1e-4
+@pytest.mark.parametrize(
+    ("requests", "page_size", "config"), [(1, None, CONFIG), (2, 16, WITH_BIASES)]
+)
+def test_logits_are_those_of_a_reference(requests, page_size, config):
+    assert logits_apart(torch.float32, "cpu", requests, page_size, 2, config) < 1e-4
 
 
 def test_the_same_seed_draws_the_same():
