@@ -11,6 +11,7 @@ language and its arrangement, a kernel like any other.
 - ``reverse``: from a tape to the statements that compute gradients
 - ``accesses``: which programs share an input's elements
 - ``exchange``: dimensions of the grid that an input's elements do not differ in, as loops
+- ``parts``: sums over programs that are left in parts, added up
 - ``arranging``: the gradients' tensors, arranged as those that they are gradients of
 - ``text``: statements as an application's source
 - ``derive``: all of it

@@ -11,7 +11,7 @@ from typing import Any
 
 from ninetoothed.derivatives.accesses import SharedError, are_selected, is_covered, shared
 from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbols_of, unexpanded
-from ninetoothed.derivatives.exchange import Exchange, ExchangeError
+from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.reverse import Reverse, needed
 from ninetoothed.derivatives.tape import refused
@@ -37,6 +37,7 @@ class Derived:
         made: its parameters that are the gradients of inputs, by the names of these.
         covered: the inputs of which every element's gradient is stored.
         equal: what the sizes of gradients are the same as.
+        parts: of gradients that are left in parts to be added up, the parts' shapes, by their inputs.
     """
 
     specializations: Specializations
@@ -44,6 +45,7 @@ class Derived:
     made: dict[str, str]
     covered: frozenset[str]
     equal: dict[Symbol, Expression]
+    parts: dict[str, tuple[Expression, ...]]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -94,6 +96,7 @@ def derive(
     name: str | None = None,
     beside: Sequence[str] = (),
     equal: Mapping[Symbol, Expression] | None = None,
+    parts: int | None = None,
 ) -> Derived:
     """The kernel that computes the gradients of some of a kernel's inputs.
 
@@ -102,12 +105,13 @@ def derive(
         name: of the kernel.
         beside: inputs that are to be parameters of it, needed or not.
         equal: what sizes are known to be the same as.
+        parts: in how many parts, at most, the gradient of what all programs have may be left.
 
     Raises:
         ArgumentError: one of them is no input.
         ApplicationError: a part of the program has no derivative.
     """
-    return _Deriving(definition, tuple(wrt), name, beside, equal or {}).run()
+    return _Deriving(definition, tuple(wrt), name, beside, equal or {}, parts).run()
 
 
 class _Deriving:
@@ -118,9 +122,10 @@ class _Deriving:
         name: str | None,
         beside: Sequence[str] = (),
         equal: Mapping[Symbol, Expression] | None = None,
+        parts: int | None = None,
     ) -> None:
         self.definition = definition
-        self.beside, self.equal = beside, equal or {}
+        self.beside, self.equal, self.parts = beside, equal or {}, parts
         self.program = definition.program
         self.wrt = wrt
         self.name = name or f"{definition.name}_backward"
@@ -181,7 +186,10 @@ class _Deriving:
             return None
         named = dict(self.parameters)
         named |= {new: self.parameters[old] for old, new in {**gradients, **made}.items()}
-        return Exchange(self.definition.arrangement, absent, named)
+        found = Exchange(self.definition.arrangement, absent, named)
+        if self.parts is not None and all(map(found.may_be_in_parts, made.values())):
+            found.parts = self.parts
+        return found
 
     def shared_by(self, name: str) -> tuple[int, ...]:
         """The dimensions of the grid in which programs have the same elements of an input."""
@@ -206,15 +214,24 @@ class _Deriving:
             fresh, first = self.recorder.fresh, next(iter(gradients.values()))
             body = needed(exchange.statements(body, [*made.values()], fresh, first))
         covered = self.covered(body, made, exchange)
-        sources = {new: like(self.parameters[old].source) for old, new in made.items()}
+        in_parts = exchange is not None and exchange.parts is not None
+        # What else stands for a tensor whose sizes alone are needed.
+        standing = gradients if in_parts else {**gradients, **made}
+        sources = {
+            new: Tensor(1 + len(self.parameters[old].tile_shape))
+            if in_parts
+            else like(self.parameters[old].source)
+            for old, new in made.items()
+        }
         sources |= {new: like(self.parameters[old].source) for old, new in gradients.items()}
         used = {
             node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
         }
         extra = [] if exchange is None else exchange.sizes
-        kept = self.kept(body, {**gradients, **made}, {*used, *self.beside}, extra)
+        used = {*used, *self.beside} - ({*made.values()} if in_parts else set())
+        kept = self.kept(body, standing, used, extra)
         sizes: dict[Symbol, Expression] = {}
-        for old, new in {**gradients, **made}.items():
+        for old, new in standing.items():
             if old not in kept:
                 sizes |= sizes_of(self.parameters[old].source, sources[new])
         arranged: dict[str, Any] = {}
@@ -236,9 +253,16 @@ class _Deriving:
             if old in kept:
                 parameter = self.parameters[old]
                 arranged[old] = self.arranged(old, parameter, parameter.source, sizes, exchange)
+        parts: dict[str, tuple[Expression, ...]] = {}
         for old, new in made.items():
             parameter = self.parameters[old]
-            arranged[new] = self.arranged(new, parameter, sources[new], sizes, exchange, True)
+            if exchange is not None and in_parts:
+                parts[old] = exchange.shape_of_parts(new, lambda n: as_symbol(n).substitute(sizes))
+                arranged[new] = regrouped(
+                    sources[new], [[(0, 0)], [(0, dim) for dim in range(1, sources[new].ndim)]]
+                )
+            else:
+                arranged[new] = self.arranged(new, parameter, sources[new], sizes, exchange, True)
         for each in body:
             for node in walk(each):
                 if isinstance(node, SymbolValue):
@@ -247,10 +271,10 @@ class _Deriving:
         given = {old: new for old, new in gradients.items() if new in arranged}
         equal = {
             symbol: as_symbol(size).substitute(self.equal)
-            for old, new in {**gradients, **made}.items()
+            for old, new in standing.items()
             for symbol, size in sizes_of(sources[new], self.parameters[old].source).items()
         }
-        return Derived(specializations, given, made, covered, {**self.equal, **equal})
+        return Derived(specializations, given, made, covered, {**self.equal, **equal}, parts)
 
     def covered(
         self, body: list[ast.stmt], made: dict[str, str], exchange: Exchange | None

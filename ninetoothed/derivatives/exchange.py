@@ -23,8 +23,10 @@ from ninetoothed.program.nodes import (
     TileRef,
     walk,
 )
-from ninetoothed.symbols.expr import Expression
+from ninetoothed.symbols.expr import Expression, as_symbol
+from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.arrange import Arrangement, Parameter
+from ninetoothed.tensors.metaops import Rewrite
 from ninetoothed.tensors.tensor import Tensor
 
 
@@ -47,6 +49,7 @@ class Exchange:
             gradient's is that which it is a gradient of.
         rounds: the sizes of the loops that become dimensions of the grid, by their variables.
         selected: for each tensor, by these variables, the middle level and its dimension.
+        parts: in how many parts, at most, a sum is left to be added up; None: in one.
         order: the new grid: dimensions of the grid that stay and variables of loops, as the dimensions
             of the input that they go along.
     """
@@ -57,6 +60,7 @@ class Exchange:
     rounds: dict[str, Expression] = field(default_factory=dict)
     selected: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     order: list[int | str] = field(default_factory=list)
+    parts: int | None = None
 
     def _ordered(self, gradient: str) -> list[int | str]:
         grid, parameter = self.arrangement.grid, self.parameters[gradient]
@@ -82,6 +86,35 @@ class Exchange:
     def sizes(self) -> list[Expression]:
         """The sizes that it takes of other tensors than those that have them."""
         return [*self.arrangement.grid, *self.rounds.values()]
+
+    def steps(self, sizes: Rewrite) -> Expression:
+        """How many of the programs along the first absent dimension make one part."""
+        assert self.parts is not None
+        count = as_symbol(sizes(self.arrangement.grid[self.absent[0]]))
+        # One at least, also where there is no program.
+        return simplify(count // self.parts + 1)
+
+    def shape_of_parts(self, gradient: str, sizes: Rewrite) -> tuple[Expression, ...]:
+        """The shape of a gradient's parts: how many there are, then a tile's."""
+        grid, steps = self.arrangement.grid, as_symbol(self.steps(sizes))
+        count = simplify((as_symbol(sizes(grid[self.absent[0]])) + (steps - 1)) // steps)
+        return (count, *map(sizes, self.parameters[gradient].tile_shape))
+
+    def may_be_in_parts(self, gradient: str) -> bool:
+        """Whether one program would sum all of an input's gradient, in the order of its elements."""
+        parameter = self.parameters[gradient]
+        access = self.arrangement.accesses[parameter.name]
+        sizes = parameter.tile_shape
+        lanes = [lane for lane, size in zip(access.lanes, sizes) if size != 1]
+        only = {lane: 0 for lane, size in zip(access.lanes, sizes) if size == 1}
+        indices = [as_symbol(simplify(index.substitute(only))) for index in access.indices]
+        whole = [size for size in sizes if size != 1]
+        return (
+            not parameter.middle_levels
+            and indices == lanes
+            and [*map(as_symbol, whole)] == [*map(as_symbol, parameter.source.shape)]
+            and not any(leaf.meta for size in whole for leaf in as_symbol(size).leaves())
+        )
 
     def taken(self, gradient: str) -> Collection[tuple[int, int]]:
         """The dimensions of a gradient's middle levels that are dimensions of the grid now."""
@@ -124,7 +157,10 @@ class Exchange:
         for statement in inner:
             self._select(statement, [variables[dim] for dim in self.absent])
         for dim in reversed(self.absent):
-            count = SymbolValue(symbol=self.arrangement.grid[dim])
+            size = self.arrangement.grid[dim]
+            if self.parts is not None and dim == self.absent[0]:
+                size = self.steps(lambda size: size)
+            count = SymbolValue(symbol=size)
             rounds = rules.template("range(n)", n=count)
             assert isinstance(rounds, ast.Call)
             rounds.func = name("range")
@@ -241,15 +277,20 @@ class Exchange:
             if depth > 0
         ]
         middle, tile = [level for level in rest[:-1] if level], rest[-1] if rest else []
-        return regrouped(tensor, [outer, *([looped] if looped else []), *middle, tile])
+        steps = self.steps(sizes) if looped and self.parts is not None else None
+        return regrouped(tensor, [outer, *([looped] if looped else []), *middle, tile], steps)
 
 
-def regrouped(tensor: Tensor, levels: Sequence[Sequence[Any]]) -> Tensor:
+def regrouped(
+    tensor: Tensor, levels: Sequence[Sequence[Any]], steps: Expression | None = None
+) -> Tensor:
     """A tensor's dimensions in other levels.
 
     Args:
         levels: outermost first, for each dimension the level and the dimension that it is now, or a
             size that it is repeated to. Dimensions that are not among them have size 1.
+        steps: of the second level's first dimension so many are taken at once; how often is one more
+            dimension of the first level.
     """
     shapes = [level.ndim for level in tensor.levels]
     flat = {
@@ -268,17 +309,18 @@ def regrouped(tensor: Tensor, levels: Sequence[Sequence[Any]]) -> Tensor:
         if not isinstance(entry, tuple):
             result = result.unsqueeze(place)
             result = result.expand(tuple(entry if p == place else -1 for p in range(result.ndim)))
-    return _split(result, [len(level) for level in levels])
+    return _split(result, [len(level) for level in levels], steps)
 
 
-def _split(tensor: Tensor, counts: Sequence[int]) -> Tensor:
+def _split(tensor: Tensor, counts: Sequence[int], steps: Expression | None = None) -> Tensor:
     """One level as several, of so many dimensions each."""
     own, rest = counts[0], sum(counts[1:])
     if len(counts) == 1:
         return tensor
-    result = tensor.tile((1,) * own + (-1,) * rest)
-    if rest:
-        result = result.squeeze(tuple(range(own, own + rest)))
+    first = () if steps is None else (steps,)
+    result = tensor.tile((1,) * own + first + (-1,) * (rest - len(first)))
+    if rest > len(first):
+        result = result.squeeze(tuple(range(own + len(first), own + rest)))
     if own:
         result.dtype = result.dtype.squeeze(tuple(range(own)))
     result.dtype = _split(result.dtype, counts[1:])

@@ -58,11 +58,13 @@ class Output:
         shape: the name of the input that has the same, or an expression for each dimension over the
             inputs' sizes and the constexpr symbols.
         dtype: the name of the input that has the same, or an element type.
+        is_wide: whether it is float64 where that input is, and otherwise float32.
     """
 
     name: str
     shape: str | tuple[Any, ...]
     dtype: str | dtypes.DType
+    is_wide: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.derivatives.derive import Derived, dependent, derive, differentiable, grouped
+from ninetoothed.derivatives.parts import MOST_PARTS, adding_up
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
@@ -75,11 +76,13 @@ class _Part:
         arguments: for each of its inputs the name of what the forward operator has, and whether its
             gradient is meant.
         made: the inputs of the forward operator that it gives the gradients of.
+        adding: for each of these, where its gradient comes in parts, what adds them up.
     """
 
     operator: Callable[..., Any]
     arguments: tuple[tuple[str, bool], ...]
     made: tuple[str, ...]
+    adding: Mapping[str, Callable[..., Any]]
 
     def run(self, gradients: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
         found = self.operator(
@@ -88,7 +91,10 @@ class _Part:
                 for name, is_gradient in self.arguments
             )
         )
-        return dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
+        by_name = dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
+        for name, add in self.adding.items():
+            by_name[name] = add(by_name[name], saved[name])
+        return by_name
 
 
 class _Backward:
@@ -126,10 +132,10 @@ class _Backward:
         operator = self._operator
         suffix = f"backward_{'_'.join(wrt)}"
         name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
-        derived = derive(operator.kernel, wrt, kernel_name, (), self._equal)
+        derived = derive(operator.kernel, wrt, kernel_name, (), self._equal, MOST_PARTS)
         beside = [each for each in wrt if self._shape_of(each, derived) is None]
         if beside:
-            derived = derive(operator.kernel, wrt, kernel_name, beside, self._equal)
+            derived = derive(operator.kernel, wrt, kernel_name, beside, self._equal, MOST_PARTS)
         for each in wrt:
             if each not in derived.covered:
                 raise ArgumentError(
@@ -137,13 +143,21 @@ class _Backward:
                     "where no program reads it. Use `kernel.backward` on tensors of zeros, in a "
                     "`backward` of yours"
                 )
-        outputs = {derived.made[each]: self._shape_of(each, derived) for each in wrt}
+        outputs = {
+            derived.made[each]: (derived.parts[each], _first_gradient(derived))
+            if each in derived.parts
+            else self._shape_of(each, derived)
+            for each in wrt
+        }
         declaration = derived.specializations.declaration
         constants = {k: v for k, v in operator.constants.items() if k in declaration.call_names}
         fixed = derived.specializations.fixed(constants)
-        definition = _later(
-            define_operator(name, fixed, outputs, None, (), constants), self._making, derived.equal
-        )
+        plain = define_operator(name, fixed, outputs, None, (), constants)
+        if derived.parts:
+            # Parts are sums: they are kept as they were computed.
+            wide = tuple(replace(output, is_wide=True) for output in plain.outputs)
+            plain = replace(plain, outputs=wide)
+        definition = _later(plain, self._making, derived.equal)
         made = self._making(Kernel(derived.specializations), definition)
         of_gradients = {new: old for old, new in derived.gradients.items()}
         names = {declaration.names[s]: operator.kernel.names[s] for s in declaration.symbols}
@@ -155,7 +169,20 @@ class _Backward:
             for entry in definition.inputs
         )
         order = {derived.made[each]: each for each in wrt}
-        return _Part(made, arguments, tuple(order[output.name] for output in definition.outputs))
+        places = tuple(order[output.name] for output in definition.outputs)
+        adding = {
+            each: self._adding(name, each, len(derived.parts[each])) for each in derived.parts
+        }
+        return _Part(made, arguments, places, adding)
+
+    def _adding(self, operator: str, name: str, rank_of_parts: int) -> Callable[..., Any]:
+        """The operator that adds up the parts of an input's gradient."""
+        sources = {p.name: p.source for p in self._operator.kernel.tensor_parameters}
+        specializations = adding_up(rank_of_parts, sources[name].ndim)
+        outputs = {"gradient": like("input")}
+        definition = define_operator(f"{operator}_{name}_sum", specializations.shown, outputs)
+        later = _later(definition, self._making, _equal_sizes(definition))
+        return self._making(Kernel(specializations), later)
 
     def _shape_of(self, name: str, derived: Derived) -> Like | None:
         """What a gradient is like: the input, or the gradient of an output that is like the input."""
@@ -166,6 +193,10 @@ class _Backward:
             if gradient is not None and output.shape == output.dtype == name:
                 return like(gradient)
         return None
+
+
+def _first_gradient(derived: Derived) -> str:
+    return next(iter(derived.gradients.values()))
 
 
 def _names(operator: OperatorDefinition) -> tuple[str, ...]:

@@ -9,11 +9,12 @@ from typing import Any
 from ninetoothed import plugins, threads
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition, define_operator
+from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tensors.arrange import NO_VALUE
 
 #: The names of a generated text that are not inputs or outputs of the operator.
-_OWN_NAMES = ("kernel_", "empty_", "native_", "default_", "constant_", "found_")
+_OWN_NAMES = ("kernel_", "empty_", "native_", "default_", "constant_", "found_", "wide_")
 
 
 def op(
@@ -167,6 +168,11 @@ def _generated(
             dtype = apart.dtype.format(x=output.dtype)
         else:
             namespace[dtype] = frontend.native_dtype(output.dtype)
+        if output.is_wide:
+            wide, narrow = f"{own['wide_']}{place}", f"{own['native_']}{place}"
+            namespace[wide] = frontend.native_dtype(dtypes.float64)
+            namespace[narrow] = frontend.native_dtype(dtypes.float32)
+            dtype = f"({wide} if {dtype} == {wide} else {narrow})"
         shape = definition.shape_text(output, apart.shape)
         made.append(f"{output.name} = {own['empty_']}({beside}, {shape}, {dtype})")
     names = [output.name for output in definition.outputs]

@@ -53,6 +53,41 @@ def test_weights_of_no_rows_have_gradients_of_zero():
     assert inputs[1].grad.tolist() == inputs[2].grad.tolist() == [0.0] * 5
 
 
+@pytest.mark.parametrize("rows", [63, 64, 65, 200])
+def test_weights_are_summed_in_a_bounded_number_of_parts(rows):
+    made_of = []
+    operator = made(scaled, *with_vectors(2))
+    inputs = double(rows, 7), double(7), double(7)
+
+    class Noted(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+            result = function(*arguments, **(keywords or {}))
+            if "backward_weight_bias" in str(function) and "sum" not in str(function):
+                made_of.extend(result)
+            return result
+
+    with Noted():
+        operator(*inputs).sin().sum().backward()
+    x, weight, bias = (each.detach().requires_grad_() for each in inputs)
+    torch.nn.functional.layer_norm(x, (7,), weight, bias).sin().sum().backward()
+
+    torch.testing.assert_close(inputs[1].grad, weight.grad)
+    torch.testing.assert_close(inputs[2].grad, bias.grad)
+    assert len(made_of) == 2 and all(parts.shape[0] <= 64 for parts in made_of)
+    assert all(parts.shape[1:] == (1, 7) for parts in made_of)
+
+
+def test_parts_of_narrow_floats_are_float32():
+    from torch._subclasses import FakeTensorMode
+
+    operator = made(scaled, *with_vectors(2))
+    name = f"{operator.definition.name.partition('::')[2]}_backward_weight_bias"
+    with FakeTensorMode() as mode:
+        rows, weight = torch.empty(9, 7, dtype=torch.float16), torch.empty(7, dtype=torch.float16)
+        parts, _ = getattr(torch.ops.derived, name)(rows, weight, weight, rows)
+    assert parts.dtype == torch.float32 and mode is not None
+
+
 def test_the_sum_is_the_same_in_every_run():
     operator = made(scaled, *with_vectors(2))
     x, weight, bias = (
