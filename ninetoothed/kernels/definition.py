@@ -114,7 +114,7 @@ class Declaration:
         return {
             p.name: p.value
             for p in self.call_parameters
-            if p.kind == "constexpr" and p.value is not NO_VALUE
+            if p.kind in ("scalar", "constexpr") and p.value is not NO_VALUE
         }
 
     @threads.cached_property

@@ -230,7 +230,7 @@ def _kind(parameter: Parameter, operator: str) -> str:
 
 
 def _default(parameter: Parameter) -> Any:
-    return parameter.value if parameter.kind == "constexpr" else NO_VALUE
+    return parameter.value if parameter.kind in ("scalar", "constexpr") else NO_VALUE
 
 
 def _check_defaults_last(name: str, inputs: Sequence[Input]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.errors import ArgumentError, warn_of_declaration
+from ninetoothed.kernels.call_types import check_types
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
@@ -65,6 +66,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
 
     Raises:
         ArgumentError: a tensor or a constant is not as it was declared.
+        ApplicationError: with their element types the application makes no sense.
     """
     scalars = {p.name: given[p.name] for p in kernel.parameters if p.kind == "scalar"}
     tensors: dict[str, Argument] = {}
@@ -110,6 +112,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
             _check_dtype(kernel, parameter, scalars[parameter.name])
     call = Call(tensors, scalars, constants, device, frontend)
     _check_shared_sizes(kernel, call, touched)
+    check_types(kernel, {name: tensors[name].dtype for name in devices})
     return call
 
 

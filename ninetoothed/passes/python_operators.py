@@ -2,8 +2,9 @@
 
 ``//`` and ``%`` of what may be negative become `Rounded`, ``and`` and ``or`` of what may be more than
 truth values that are single numbers `Logical`; ``not`` of what may be a tile compares it with 0. Truth
-values count where they are added, and what is stored as one is whether it is not 0. Where what a
-backend has is right, nothing changes.
+values count where they are added, and what is stored as one is whether it is not 0. What is loaded through
+a pointer behind ``and`` or ``or`` of numbers is read where Python would. Where what a backend has is right,
+nothing changes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import replace
 
 from ninetoothed.language import dtypes
 from ninetoothed.passes.rewriting import Draft, language
+from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import has_effect
+from ninetoothed.program.effects import called_name, has_effect
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -26,6 +28,7 @@ from ninetoothed.program.nodes import (
     Store,
     at,
     clone,
+    walk,
 )
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import ValueType, are_unlike, type_of
@@ -153,10 +156,15 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if has_effect(node.body) or has_effect(node.orelse):
             return node
+        _guard(node.body, [node.test], True)
+        _guard(node.orelse, [node.test], False)
         return language("where", [node.test, node.body, node.orelse], node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         types = [type_of(value) for value in node.values]
+        if not isinstance(node, Logical):
+            for place in range(1, len(node.values)):
+                _guard(node.values[place], node.values[:place], isinstance(node.op, ast.And))
         self.generic_visit(node)
         if isinstance(node, Logical):
             return node
@@ -165,6 +173,39 @@ class _Rewriter(ast.NodeTransformer):
             for value, known in zip(node.values, types)
         )
         return node if is_plain else at(Logical(op=node.op, values=node.values), node)
+
+
+def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:
+    """Has loads through pointers read only where numbers before them are as Python asks.
+
+    A compiler evaluates what stands behind ``and``, ``or`` and ``else`` whatever stands before it.
+    """
+    for call in walk(node):
+        if not isinstance(call, ast.Call) or called_name(call) != "load":
+            continue
+        given = Given(call)
+        pointer, mask = given.node_of("pointer", 0), given.node_of("mask", 1)
+        is_plain = pointer is not None and type_of(pointer).shape is not None
+        if not is_plain or not all(type_of(t).is_scalar and not has_effect(t) for t in tests):
+            continue
+        holds = [_truth(clone(test), wanted) for test in tests]
+        if mask is not None and not (isinstance(mask, ast.Constant) and mask.value is None):
+            holds.append(mask)
+        whole = holds[0]
+        for each in holds[1:]:
+            whole = at(ast.BinOp(left=whole, op=ast.BitAnd(), right=each), call)
+        call.keywords = [item for item in call.keywords if item.arg != "mask"]
+        if len(call.args) > 1:
+            call.args[1] = whole
+        else:
+            call.keywords.append(at(ast.keyword(arg="mask", value=whole), call))
+
+
+def _truth(test: ast.expr, wanted: bool) -> ast.expr:
+    """Whether a number is true, or is not."""
+    if wanted and type_of(test).kind == "bool":
+        return test
+    return _compared(test, ast.NotEq() if wanted else ast.Eq())
 
 
 def _is_truth(known: ValueType) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed import threads
@@ -30,7 +30,7 @@ class Parameter:
         kind: ``"tensor"``; ``"scalar"``, passed by value; ``"constexpr"``, a constant given at the
             call; ``"constant"``, a value that the arrangement handed through.
         tensor: the arranged tensor, or None for a constant.
-        value: the constant, or a constexpr's default, or `NO_VALUE`.
+        value: the constant, or a scalar's or a constexpr's default, or `NO_VALUE`.
     """
 
     name: str
@@ -254,7 +254,7 @@ def _paired(
             "one for each",
             location,
         )
-    result = [_parameter(p.name, value) for p, value in zip(expected, arranged)]
+    result = [_with_default(_parameter(p.name, v), p.default) for p, v in zip(expected, arranged)]
     for parameter in result:
         if parameter.tensor is not None and parameter.source.display_name is None:
             parameter.source.display_name = parameter.name
@@ -275,6 +275,14 @@ def _parameter(name: str, value: Any) -> Parameter:
     if source.ndim == 0 and value is source:
         return Parameter(name, "scalar", value)
     return Parameter(name, "tensor", value)
+
+
+def _with_default(parameter: Parameter, default: Any) -> Parameter:
+    """A number that is not declared to have a default has the application's."""
+    is_number = parameter.kind == "scalar" and isinstance(default, bool | int | float)
+    if is_number or (parameter.kind == "constexpr" and parameter.value is NO_VALUE):
+        return replace(parameter, value=default)
+    return parameter
 
 
 def mismatch(

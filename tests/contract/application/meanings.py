@@ -181,6 +181,18 @@ def and_stops_where_python_does(x, n, out):
         out = x
 
 
+@case(FLOATS, 1, expected=lambda x, n: x + 3)
+def nothing_is_loaded_through_a_pointer_where_python_stops(x, n, out):
+    # There is no memory there.
+    v = 0
+    if n > 1 and ntl.load(x.data_ptr() + n * 1000000000) > 0:
+        v += 10
+    if n == 1 or ntl.load(x.data_ptr() + n * 1000000000) > 0:
+        v += 2
+    far = ntl.load(x.data_ptr() + n * 1000000000) if n > 1 else 1
+    out = x + v + far
+
+
 @case(INTEGERS, 4, 7, expected=lambda x, n, m: x + 4 * 10 + 7)
 def and_gives_an_operand(x, n, m, out):
     out = x + (n or m) * 10 + (n and m)

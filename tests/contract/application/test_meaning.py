@@ -141,6 +141,14 @@ def a_branch_that_changes_a_type(x, n, y):
     y = x + v
 
 
+def a_branch_of_the_tensors_type(x, n, y):
+    if n > 0:
+        v = x.to(ntl.int32)
+    else:
+        v = x
+    y = v * 2
+
+
 def an_axis_that_is_not_there(x, n, y):
     y = x + ntl.sum(x, axis=1)
 
@@ -198,6 +206,7 @@ def names_for_more_values(x, n, y):
         (branches_of_two_shapes, "`if` give 'v' different shapes"),
         (a_branch_with_a_number, "`if` give 'v' different shapes"),
         (a_branch_that_changes_a_type, "`if` give 'v' different element types: float32 .* int32"),
+        (a_branch_of_the_tensors_type, "`if` give 'v' different element types: int32.* float32"),
         (an_axis_that_is_not_there, "Axis 1 is out of range for a tile of 1"),
         (a_scan_along_no_axis, "Axis 1 is out of range for a tile of 1"),
         (a_flip_along_no_axis, "Axis 1 is out of range for a tile of 1"),

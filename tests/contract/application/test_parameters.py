@@ -10,6 +10,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ArgumentError
 from tests.contract.kernels import (
     arange,
     blocks_of_rows,
@@ -28,6 +29,62 @@ def loads_of(kernel, parameter):
 
 def stores_of(kernel, parameter):
     return len(re.findall(rf"tl\.store\(\s*{parameter}_ptr", kernel.source))
+
+
+# Defaults and keywords are Python's.
+
+
+def scaled(x, y, factor=3, shift=0.5):
+    y = x * factor + shift  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "expected"),
+    [
+        ((), {}, 3.5),
+        ((2,), {}, 2.5),
+        ((2, 4.0), {}, 6.0),
+        ((), {"shift": 4.0}, 7.0),
+        ((), {"shift": 4.0, "factor": 2}, 6.0),
+        ((2,), {"shift": 4.0}, 6.0),
+    ],
+)
+def test_a_scalar_has_the_applications_default(given, named, expected):
+    def arrangement(x, y, factor, shift):
+        return x.tile((-1,)), y.tile((-1,)), factor, shift
+
+    kernel = ninetoothed.make(arrangement, scaled, (Tensor(1), Tensor(1), Tensor(0), Tensor(0)))
+    x, y = torch.ones(5), empty(5)
+    kernel(x, y, *given, **named)
+    assert y.tolist() == [expected] * 5
+
+
+def test_a_declared_default_goes_before_the_applications():
+    def arrangement(x, y, factor, shift):
+        return x.tile((-1,)), y.tile((-1,)), factor, shift
+
+    factors = (Tensor(0, constexpr=True, value=7), Tensor(0, constexpr=True))
+    kernel = ninetoothed.make(arrangement, scaled, (Tensor(1), Tensor(1), *factors))
+    x, y = torch.ones(5), empty(5)
+    kernel(x, y)
+    assert y.tolist() == [7.5] * 5
+    kernel(shift=1.0, y=y, x=x)
+    assert y.tolist() == [8.0] * 5
+
+
+def test_a_number_without_a_default_is_asked_for_by_name():
+    def application(x, factor, y):
+        y = x * factor  # noqa: F841
+
+    def arrangement(x, factor, y):
+        return x.tile((-1,)), factor, y.tile((-1,))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))
+    x, y = torch.ones(5), empty(5)
+    kernel(x, y=y, factor=2)
+    assert y.tolist() == [2.0] * 5
+    with pytest.raises(ArgumentError, match="missing: factor"):
+        kernel(x, y=y)
 
 
 # "a parameter names its second level: the tile."
