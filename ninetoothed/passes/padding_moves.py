@@ -31,12 +31,12 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
     """Elements come first in a tile, and those are reversed."""
     value = with_rank(arguments.known(0))
     dim = arguments.constant("dim", 1)
-    if not value.shape or dim is ...:
-        return captured(arguments, Marked(value.shape), [0])
     if dim is None:
         # Of Triton's releases some know no default.
-        dim = len(value.shape) - 1
+        dim = len(value.shape) - 1 if value.shape else -1
         arguments.node.args.append(at(ast.Constant(value=dim), arguments.node))
+    if not value.shape or dim is ...:
+        return captured(arguments, Marked(value.shape), [0])
     dim %= len(value.shape)
     masks = arguments.analysis.masks(
         replace(value, marks=tuple(m for m in value.marks if m.layout[dim] is not None)),

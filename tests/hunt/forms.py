@@ -269,7 +269,7 @@ _REAL: dict[str, tuple[Callable[..., Any], float]] = {
     "sigmoid": (_sigmoid, 16),
 }
 #: The type that a number has where it meets no other.
-OWN_TYPES = {"weak int": "int32", "weak float": "float32"}
+OWN_TYPES = {"weak int": "int32", "weak float": "float32", "bfloat16": "float32"}
 
 #: What is not defined for all numbers is asked of positive ones.
 _POSITIVE = ("sqrt", "sqrt_rn", "log", "log2", "rsqrt")

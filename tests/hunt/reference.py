@@ -75,6 +75,8 @@ def arranged(parameter: Parameter) -> Arranged:
     selections = shape[outer : len(shape) - tile]
     index = widened(found.data, tile)
     index = index.reshape(int(np.prod(grid)), *selections, *index.shape[index.ndim - tile :])
+    if 0 in lanes:
+        raise Ambiguous("a tile of no element")
     if index.size > MOST_ELEMENTS:
         raise Ambiguous("too large to try")
     return Arranged(index, selections, lanes, tuple(size for size in grid if size != 1))
@@ -186,6 +188,9 @@ def _positions(state: State, parameter: str, indices: tuple[Expression, ...]) ->
         at = np.broadcast_to(chosen.data, len(index))
         if not chosen.exists.all() or ((at < 0) | (at >= size))[state.active].any():
             raise Ambiguous("an index beyond the level")
+        if size == 0:
+            index = np.full((len(index), *index.shape[2:]), -1)
+            continue
         index = np.take_along_axis(
             index, np.clip(at, 0, size - 1).reshape(-1, *(1,) * (index.ndim - 1)), 1
         )[:, 0]
@@ -212,8 +217,6 @@ def _full(state: State, parameter: tuple[str, int], value: Any, dtype: str) -> V
     count = len(state.active)
     rank = len(tensor.tile)
     there = widened(np.zeros((count, *tensor.tile), int), rank) >= 0
-    if dtype.startswith("u") and value < 0:
-        raise Ambiguous("a number that does not fit")
     filled = constant(value, there.shape, dtype)
     return replace(
         filled, exists=there, data=np.where(there, filled.data, np.zeros((), filled.data.dtype))
@@ -320,7 +323,7 @@ def assign(state: State, name: str, value: Value) -> None:
     if name in state.outside and (old.shape != value.shape or old.dtype != value.dtype):
         raise Ambiguous("a variable of two kinds")
     if old is None or (state.active.all() and not is_carried):
-        if not state.active.all():
+        if not state.active.all() and state.active.any():
             raise Ambiguous("assigned in some programs only")
         state.known[name] = value
         state.stale.discard(name)
@@ -350,6 +353,8 @@ def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: E
 
 def _stored(state: State, parameter: str, index: np.ndarray, value: Value) -> None:
     """Put a value where a tile's elements are."""
+    if state.program.parameter(parameter).layout == "repeated":
+        raise Ambiguous("an output whose elements lie over each other")
     if len(value.shape) > index.ndim - 1:
         raise Ambiguous("a value of more dimensions than the tile")
     blank = exact(np.zeros(index.shape), "int32")
@@ -396,6 +401,9 @@ def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> N
         raise Ambiguous("too many rounds")
     if name in state.known:
         raise Ambiguous("a loop's variable was one before")
+    if times == 0:
+        # Types have to fit all the same.
+        _rehearsed(state, name, body)
     outer, names, kept = state.before, frozenset(state.known), set(state.stale)
     for place in range(times):
         state.before, state.stale = names, set()
@@ -406,6 +414,15 @@ def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> N
         kept |= state.stale
     state.before = outer
     state.stale = kept & outer if outer is not None else set()
+
+
+def _rehearsed(state: State, name: str, body: tuple[Statement, ...]) -> None:
+    """A round of which nothing is left, in which no program takes part."""
+    rehearsal = state.copy()
+    rehearsal.before = frozenset(state.known)
+    rehearsal.active = np.zeros_like(state.active)
+    rehearsal.known[name] = constant(0, (len(state.active),), "int32")
+    run(rehearsal, body)
 
 
 def _branch(state: State, condition: Expression, body: Any, orelse: Any) -> None:
