@@ -15,7 +15,7 @@ import pytest
 from ninetoothed import plugins
 
 #: Tests of names, and of this program: no kernel runs there.
-IGNORED = ("test_names.py", "test_on_interpreter.py")
+IGNORED = ("test_names.py", "test_on_interpreter.py", "test_sentences.py")
 
 #: What the interpreter cannot do, by a part of the test's name.
 IMPOSSIBLE = {

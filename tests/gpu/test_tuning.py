@@ -12,6 +12,9 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import ninetoothed  # noqa: E402
 from examples import mm, sdpa, silu, softmax  # noqa: E402
+from ninetoothed import block_size  # noqa: E402
+from ninetoothed.backends.triton.planning import planner as planning  # noqa: E402
+from ninetoothed.errors import CompilationError  # noqa: E402
 from tests.examples.cases import Maker  # noqa: E402
 from tests.examples.compare import assert_matches  # noqa: E402
 from tests.examples.references import sdpa_reference  # noqa: E402
@@ -144,3 +147,45 @@ def test_a_fresh_process_finds_what_was_compiled(monkeypatch, tmp_path) -> None:
         for _ in range(2)
     ]
     assert counts[0] > 10 and counts[1] == 0
+
+
+@SEARCHES
+@pytest.mark.parametrize("effort", ["none", "quick"])
+def test_where_all_that_count_fail_to_compile_smaller_ones_run(effort, monkeypatch) -> None:
+    """What the estimate chose fails as if the device had not enough for it; what is left is tried."""
+    attempt, asked = planning.Planner._candidate, []
+
+    def fails_for_large_blocks(planner, config, is_kept=True):
+        sizes = [value for _, value in config.values]
+        asked.append(sizes)
+        if max(sizes) > 32:
+            raise CompilationError("out of resource: shared memory")
+        return attempt(planner, config, is_kept)
+
+    monkeypatch.setenv("NINETOOTHED_TUNE", effort)
+    monkeypatch.setattr(planning.Planner, "_candidate", fails_for_large_blocks)
+    kernel = ninetoothed.make(mm.arrangement, mm.application, mm.tensors, max_num_configs=2)
+    make = Maker(torch.float16, "cuda")
+    x, y = make(500, 700), make(700, 900)
+    output = torch.full((500, 900), torch.nan, dtype=torch.float16, device="cuda")
+    kernel(x, y, output)
+    assert_matches(output, x.double() @ y.double(), 700)
+    assert max(asked[0]) > 32 >= max(asked[-1])
+
+
+@SEARCHES
+@pytest.mark.parametrize("effort", ["none", "quick"])
+def test_a_space_whose_large_blocks_do_not_fit_the_device(effort, monkeypatch) -> None:
+    """Three blocks of 512 by 512 float32 are more than any device's shared memory."""
+    blocks = [block_size(lower_bound=32, upper_bound=512) for _ in range(3)]
+
+    def arrangement(input, other, output):
+        return mm.arrangement(input, other, output, *blocks)
+
+    monkeypatch.setenv("NINETOOTHED_TUNE", effort)
+    options = {"max_num_configs": 1, "num_warps": 8, "num_stages": 4}
+    kernel = ninetoothed.make(arrangement, mm.application, mm.tensors, **options)
+    x, y = (torch.randn(1000, 1000, device="cuda") for _ in range(2))
+    output = torch.full((1000, 1000), torch.nan, device="cuda")
+    kernel(x, y, output)
+    assert_matches(output, x.double() @ y.double(), 1000)

@@ -1,0 +1,33 @@
+"""Programs in the published package's style, arithmetic on sizes and padding, on a device."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from tests.contract import test_padding, test_programs  # noqa: E402
+from tests.contract.application import test_numbers  # noqa: E402
+
+_CHOSEN = {
+    test_programs: ("test_a_program",),
+    test_numbers: ("test_arithmetic_on_shapes_cannot_overflow",),
+    test_padding: (
+        "test_arange_exists_within_the_size_that_is_asked_for",
+        "test_rows_are_found_by_as_many_positions_as_a_tile_has",
+        "test_positions_that_pad_adds_exist_where_other_is_set",
+    ),
+}
+
+for module, names in _CHOSEN.items():
+    globals().update({name: getattr(module, name) for name in names})
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch: pytest.MonkeyPatch):
+    """Tensors are made on the device, products are exact, and nothing is searched for."""
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    torch.set_default_device("cuda")
+    yield
+    torch.set_default_device(None)
