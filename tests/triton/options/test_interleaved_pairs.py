@@ -27,13 +27,13 @@ def accesses(text):
     return text.count("tl.load("), text.count("tl.store(")
 
 
-@pytest.mark.parametrize("name", ["swap", "backwards", "constants", "in_a_loop"])
+@pytest.mark.parametrize("name", ["swapped", "backwards", "constants", "in_a_loop"])
 def test_a_pair_is_loaded_once_and_stored_once(name):
     assert accesses(source(name)) == (1, 1)
 
 
 def test_the_access_is_contiguous():
-    lines = [line.strip() for line in source("swap").splitlines()]
+    lines = [line.strip() for line in source("swapped").splitlines()]
 
     assert "input_index_0 = BLOCK_SIZE * program * 2 + tl.arange(0, 2 * BLOCK_SIZE)" in lines
     assert any(line.startswith("input_pair = tl.load(input_ptr + input_index_0") for line in lines)
@@ -59,7 +59,7 @@ def test_what_happens_only_sometimes_is_paired_where_both_happen():
 
 
 def test_elements_that_are_not_neighbours_are_left():
-    assert accesses(source("swap", torch.empty(128)[::2])) == (2, 1)
+    assert accesses(source("swapped", torch.empty(128)[::2])) == (2, 1)
 
 
 def test_halves_are_left():
@@ -93,7 +93,7 @@ def test_it_compiles(name, dtype, target):
 def test_truth_values_are_pairs_too():
     tensor = torch.zeros(61, dtype=torch.bool)
 
-    assert KERNELS["swap"].compile(tensor, tensor, BLOCK_SIZE=4, target=("cuda", 90)).asm["ptx"]
+    assert KERNELS["swapped"].compile(tensor, tensor, BLOCK_SIZE=4, target=("cuda", 90)).asm["ptx"]
 
 
 def test_results_are_right():

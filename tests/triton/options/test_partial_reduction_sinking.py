@@ -23,8 +23,8 @@ pytestmark = pytest.mark.fixes_options("each of its tests says which options it 
 @pytest.mark.parametrize(
     ("name", "deferred"),
     [
-        ("added", True),
-        ("scaled", True),
+        ("exponentials", True),
+        ("half_of_the_last", True),
         ("twice", True),
         ("read_in_the_loop", False),
         ("from_one", False),

@@ -8,48 +8,18 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
 import ninetoothed  # noqa: E402
-import ninetoothed.language as ntl  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
+from tests.corpus.kernels import bounded, seen, sequences  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("each of its tests says which options it is about")
 
 LENGTH = "tl.load(x_offsets_ptr + program_0 + 1) - tl.load(x_offsets_ptr + program_0)"
 
 
-def arrangement(x, y, z):
-    """A sequence in blocks, those of a dense tensor as long as the longest, and a result each."""
-
-    def blocks(tensor):
-        arranged = tensor.tile((1, 4)).tile((1, -1))
-        arranged.dtype = arranged.dtype.squeeze(0)
-        return arranged
-
-    return blocks(x), blocks(y), z.tile((1, 1))
-
-
-def seen(x, y, z):
-    """The mean of those elements of a dense tensor that a sequence has beside them."""
-    total = ntl.zeros((1, 4), dtype=ntl.float32)
-    for k in range(y.shape[0]):
-        is_seen = y[k].offsets(1)[None, :] < x.source.shape[1]
-        total += ntl.where(is_seen, y[k], 0.0)
-    z = ntl.sum(total) / x.source.shape[1]  # noqa: F841
-
-
-def bounded(x, y, z):
-    """The same, with a loop that ends with the sequence."""
-    total = ntl.zeros((1, 4), dtype=ntl.float32)
-    for k in range(ntl.cdiv(x.source.shape[1], 4)):
-        total += ntl.where(y[k].offsets(1)[None, :] < x.source.shape[1], y[k], 0.0)
-    z = ntl.sum(total) / x.source.shape[1]  # noqa: F841
-
-
 def made(application):
-    return ninetoothed.make(
-        arrangement, application, (Tensor(2, jagged_dim=1), Tensor(2), Tensor(2))
-    )
+    return ninetoothed.make(sequences, application, (Tensor(2, jagged_dim=1), Tensor(2), Tensor(2)))
 
 
 def arguments(*lengths, dtype=torch.float32):

@@ -6,16 +6,9 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples import mm
 from ninetoothed import Tensor
+from tests.corpus.products import activated, normalized, product_and_scale, two
 from tests.examples.compare import assert_matches
-
-BLOCKS = (16, 16, 16)
-
-
-def arrangement(input, other, scale, output):
-    input, other, output = mm.arrangement(input, other, output, *BLOCKS)
-    return input, other, scale, output
 
 
 def product(input, other, scale, output):
@@ -23,34 +16,6 @@ def product(input, other, scale, output):
     for k in range(input.shape[0]):
         accumulator += ntl.dot(input[k], other[k])
     output = accumulator
-
-
-def activated(input, other, scale, output):
-    """Values of their own, one of them named as the accumulator is."""
-    accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        accumulator += ntl.dot(input[k], other[k])
-    accumulator = accumulator * scale
-    gate = ntl.sigmoid(accumulator)
-    output = ntl.where(accumulator > -1.0, accumulator * gate, -accumulator)
-
-
-def two(input, other, scale, output):
-    """Two accumulators of one shape."""
-    first = ntl.zeros(output.shape, dtype=ntl.float32)
-    second = ntl.zeros(output.shape, dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        first += ntl.dot(input[k], other[k])
-        second += ntl.dot(ntl.abs(input[k]), other[k])
-    output = first - scale * second
-
-
-def normalized(input, other, scale, output):
-    """A row's largest is in another piece, maybe."""
-    accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        accumulator += ntl.dot(input[k], other[k])
-    output = accumulator - ntl.max(accumulator, axis=1)[:, None]
 
 
 def added(input, other, scale, output):
@@ -90,7 +55,7 @@ WHOLE = {f.__name__: f for f in (normalized, added, prepared, turned, conditiona
 
 KERNELS = {
     name: ninetoothed.make(
-        arrangement,
+        product_and_scale,
         function,
         (Tensor(2), Tensor(2), Tensor(0), Tensor(2)),
         kernel_name=name,

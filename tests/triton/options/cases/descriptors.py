@@ -9,33 +9,13 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from examples import addmm, bmm, mm, sdpa
-from ninetoothed import Tensor, block_size
+from ninetoothed import Tensor
+from tests.corpus.products import one_more, padded_product
 from tests.triton.emitted import last_emitted
 
 
 def half(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).half()
-
-
-def arrangement(input, other, output, BLOCK_SIZE=block_size(lower_bound=16, upper_bound=16)):
-    """mm's with a tile of the inner dimension that begins 8 elements early."""
-    tiles = output.tile((BLOCK_SIZE, BLOCK_SIZE))
-    left = input.pad(((0, 0), (8, 0))).tile((BLOCK_SIZE, BLOCK_SIZE)).tile((1, -1))
-    left = left.expand((-1, tiles.shape[1]))
-    left.dtype = left.dtype.squeeze(0)
-    right = other.pad(((8, 0), (0, 0))).tile((BLOCK_SIZE, BLOCK_SIZE)).tile((-1, 1))
-    right = right.expand((tiles.shape[0], -1))
-    right.dtype = right.dtype.squeeze(1)
-
-    return left, right, tiles
-
-
-def rounds(input, other, output):
-    """A constant is added: what is stored is no tile by itself."""
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        total += ntl.dot(input[k], other[k])
-    output = total + 1
 
 
 def constant(input, other, output):
@@ -45,7 +25,7 @@ def constant(input, other, output):
     output = 3
 
 
-padded = ninetoothed.make(arrangement, rounds, tuple(Tensor(2) for _ in range(3)))
+padded = ninetoothed.make(padded_product, one_more, tuple(Tensor(2) for _ in range(3)))
 ignoring = ninetoothed.make(mm.arrangement, constant, tuple(Tensor(2) for _ in range(3)))
 
 

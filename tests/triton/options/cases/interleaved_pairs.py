@@ -8,6 +8,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import rope, rope_in_place
 from ninetoothed import Symbol, Tensor
+from tests.corpus.kernels import backwards, read_between, swapped
 from tests.examples import references
 
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
@@ -23,22 +24,6 @@ def turns(tensor, size):
 
 def arrangement(input, output, BLOCK_SIZE=BLOCK_SIZE):
     return turns(input, BLOCK_SIZE), turns(output, BLOCK_SIZE)
-
-
-def swap(input, output):
-    first = input[0]
-    second = input[1]
-    output[1] = first
-    output[0] = second
-
-
-def backwards(input, output):
-    second = input[1] + 1
-    first = input[0]
-    total = first + second
-    output[1] = total
-    difference = first - second
-    output[0] = difference
 
 
 def constants(input, output):
@@ -59,14 +44,6 @@ def stored_between(input, output):
     first = input[0]
     output[0] = first
     output[1] = input[1]
-
-
-def read_between(input, output):
-    first = input[0]
-    second = input[1]
-    output[0] = first
-    third = input[1]
-    output[1] = second + third
 
 
 def sometimes(input, output):
@@ -92,7 +69,7 @@ def kernel_of(application):
 KERNELS = {
     application.__name__: kernel_of(application)
     for application in (
-        swap,
+        swapped,
         backwards,
         constants,
         in_a_loop,
@@ -118,7 +95,7 @@ def expected(name, input, size):
 
 
 def _pair(name, first, second, count):
-    if name == "swap":
+    if name == "swapped":
         return second, first
     if name == "backwards":
         return first - (second + 1), first + (second + 1)

@@ -10,6 +10,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import addmm, mm, sdpa
 from ninetoothed import Symbol, Tensor
+from tests.corpus.kernels import after_the_first, banded, below, largest, pieces_of_rows, squares
 from tests.examples import references
 from tests.examples.compare import assert_matches
 
@@ -62,30 +63,9 @@ def case_attention_of_halves():
 # Rows, piece by piece.
 
 
-def row_arrangement(input, output, WIDTH=WIDTH):
-    arranged = input.tile((1, WIDTH)).tile((1, -1))
-    arranged.dtype = arranged.dtype.squeeze(0)
-    arranged.dtype.dtype = arranged.dtype.dtype.squeeze(0)
-    return arranged, output.tile((1,)).unsqueeze(1)
-
-
-def largest(input, output):
-    found = ntl.full((1,), float("-inf"), dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        found = ntl.maximum(found, ntl.max(input[k]))
-    output = found  # noqa: F841
-
-
-def after_the_first(input, output):
-    total = ntl.zeros((1,), dtype=ntl.float32)
-    for k in range(1, input.shape[0]):
-        total += ntl.sum(input[k])
-    output = total  # noqa: F841
-
-
 row_tensors = (Tensor(2), Tensor(1))
-largest_kernel = ninetoothed.make(row_arrangement, largest, row_tensors)
-after_the_first_kernel = ninetoothed.make(row_arrangement, after_the_first, row_tensors)
+largest_kernel = ninetoothed.make(pieces_of_rows, largest, row_tensors)
+after_the_first_kernel = ninetoothed.make(pieces_of_rows, after_the_first, row_tensors)
 
 
 def case_rows():
@@ -102,21 +82,6 @@ def case_rows():
 # Comparisons of positions.
 
 
-def banded(input, output):
-    """A band around the diagonal: its lower end begins to hold, its upper end ceases to."""
-    for k in range(input.shape[0]):
-        rows = input[k].offsets(0)[:, None]
-        columns = input[k].offsets(1)[None, :]
-        inside = (columns - rows <= 3) & (rows - columns < 5)
-        output[k] = ntl.where(inside, input[k], -1.0)
-
-
-def below(input, output):
-    for k in range(input.shape[0]):
-        is_below = input[k].offsets(0)[:, None] >= input[k].offsets(1)[None, :]
-        output[k] = ntl.where(is_below, 1.0, 0.0)
-
-
 def of_one_tile(input, output):
     """The two sides are of one tile, and have lanes of their own."""
     for k in range(input.shape[0]):
@@ -131,20 +96,9 @@ def always(input, output):
         output[k] = ntl.where(holds, 1.0, 2.0)
 
 
-def square(application):
-    def arrangement(input, output, WIDTH=WIDTH):
-        def arrange(tensor):
-            arranged = tensor.tile((WIDTH, WIDTH)).tile((1, -1))
-            arranged.dtype = arranged.dtype.squeeze(0)
-            return arranged
-
-        return arrange(input), arrange(output)
-
-    return ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
-
-
-banded_kernel, below_kernel, of_one_tile_kernel, always_kernel = map(
-    square, (banded, below, of_one_tile, always)
+banded_kernel, below_kernel, of_one_tile_kernel, always_kernel = (
+    ninetoothed.make(squares, application, (Tensor(2), Tensor(2)))
+    for application in (banded, below, of_one_tile, always)
 )
 
 

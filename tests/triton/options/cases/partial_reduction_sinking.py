@@ -10,34 +10,12 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import sdpa
 from ninetoothed import Symbol, Tensor
+from tests.corpus.products import exponentials, half_of_the_last, sums_of_columns
 from tests.examples import references
 from tests.examples.compare import assert_matches
 
 ROWS = Symbol("ROWS", constexpr=True)
 COLUMNS = Symbol("COLUMNS", constexpr=True)
-
-
-def arrangement(left, right, output, ROWS=ROWS, COLUMNS=COLUMNS):
-    output_arranged = output.tile((ROWS,))
-    left_arranged = left.tile((ROWS, -1)).squeeze(1)
-    right_arranged = right.tile((COLUMNS, -1)).tile((-1, 1)).squeeze(1)
-    right_arranged.dtype = right_arranged.dtype.squeeze(1)
-    return left_arranged, right_arranged.expand((output_arranged.shape[0],)), output_arranged
-
-
-def added(left, right, output):
-    total = ntl.zeros((left.shape[0],), dtype=ntl.float32)
-    for k in range(right.shape[0]):
-        total += ntl.sum(ntl.exp(ntl.dot(left, ntl.trans(right[k]))), axis=1)
-    output = total  # noqa: F841
-
-
-def scaled(left, right, output):
-    total = ntl.zeros((left.shape[0],), dtype=ntl.float32)
-    for k in range(right.shape[0]):
-        product = ntl.dot(left, ntl.trans(right[k]))
-        total = ntl.sum(product, axis=1) + 0.5 * total
-    output = total + 1  # noqa: F841
 
 
 def twice(left, right, output):
@@ -91,8 +69,8 @@ def scaled_reference(left, right):
 
 #: Application -> what it gives, from a matrix and the tiles of another.
 REFERENCES = {
-    added: lambda left, right: sum(p.exp().sum(1) for p in products(left, right)),
-    scaled: scaled_reference,
+    exponentials: lambda left, right: sum(p.exp().sum(1) for p in products(left, right)),
+    half_of_the_last: scaled_reference,
     twice: lambda left, right: 2 * sum(p.sum(1) for p in products(left, right)),
     read_in_the_loop: largest_so_far,
     from_one: lambda left, right: 1 + sum(p.sum(1) for p in products(left, right)),
@@ -101,7 +79,7 @@ REFERENCES = {
 
 KERNELS = {
     application.__name__: ninetoothed.make(
-        arrangement,
+        sums_of_columns,
         application,
         (Tensor(2), Tensor(2, shape_options=(None, {"constexpr": True})), Tensor(1)),
     )

@@ -9,29 +9,18 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
+from tests.corpus.kernels import (
+    one_head,
+    outer,
+    outer_arrangement,
+    rows,
+    scaled_arrangement,
+    scaled_sums,
+    standardized,
+)
 from tests.examples.references import rope_reference
 
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
-
-
-def one_head(input, sin_table, cos_table, interleaved=True):
-    """The arrangement of the paper: one head at one position a program."""
-    half = input.shape[-1] // 2
-    steps = {"strides": (-1, -1, -1, 1), "dilation": (1, 1, 1, 2)} if interleaved else {}
-    input_arranged = input.tile((1, 1, 1, half), **steps).tile((1, 1, 1, 2))
-    input_arranged.dtype = input_arranged.dtype.squeeze((0, 1, 2))
-    input_arranged.dtype.dtype = input_arranged.dtype.dtype.squeeze((0, 1, 2))
-
-    def arrange_table(table):
-        table_arranged = table.tile((1, half)).unsqueeze(0).unsqueeze(2)
-        table_arranged = table_arranged.expand(
-            (input_arranged.shape[0], -1, input_arranged.shape[2], -1)
-        )
-        table_arranged.dtype = table_arranged.dtype.squeeze(0)
-
-        return table_arranged
-
-    return input_arranged, arrange_table(sin_table), arrange_table(cos_table)
 
 
 def rotate(input, sin_table, cos_table):
@@ -55,52 +44,6 @@ def rope_of(interleaved):
 
 
 ROPE = {True: rope_of(True), False: rope_of(False)}
-
-
-def rows(input, output):
-    return input.tile((1, -1)), output.tile((1, -1))
-
-
-def standardize(input, output):
-    x = ntl.cast(input, ntl.float32)
-    size = input.source.shape[-1]
-    mean = ntl.sum(x) / size
-    centered = x - mean
-    deviation = ntl.sqrt(ntl.sum(centered * centered) / size)
-    output = ntl.where(deviation > 0, centered / deviation, 0.0)
-
-
-def scaled_sums(input, scale, output):
-    total = ntl.sum(input.to(ntl.float32), axis=0)
-    total += 1
-    output = -total * scale
-
-
-def scaled_arrangement(input, scale, output):
-    input_arranged = input.tile((1, 3, -1))
-    input_arranged.dtype = input_arranged.dtype.squeeze(0)
-    output_arranged = output.tile((1, 1, -1))
-    output_arranged.dtype = output_arranged.dtype.squeeze((0, 1))
-    scale_arranged = scale.tile((-1,)).unsqueeze(0).unsqueeze(0)
-    scale_arranged = scale_arranged.expand((*input_arranged.shape[:2], -1))
-
-    return input_arranged, scale_arranged, output_arranged
-
-
-def outer(left, right, output):
-    product = left[:, None] * right[None, :]
-    output = product + ntl.full(output.shape, 1, dtype=output.dtype)
-
-
-def outer_arrangement(left, right, output):
-    left_arranged = left.tile((1, -1)).squeeze(1)
-    left_arranged.dtype = left_arranged.dtype.squeeze(0)
-    right_arranged = right.tile((1, -1)).squeeze(1)
-    right_arranged.dtype = right_arranged.dtype.squeeze(0)
-    output_arranged = output.tile((1, -1, -1)).squeeze((1, 2))
-    output_arranged.dtype = output_arranged.dtype.squeeze(0)
-
-    return left_arranged, right_arranged, output_arranged
 
 
 def best(input, output):
@@ -128,7 +71,7 @@ def _made(arrangement, application, *tensors):
 
 
 KERNELS = {
-    "standardize": _made(rows, standardize, Tensor(2), Tensor(2)),
+    "standardized": _made(rows, standardized, Tensor(2), Tensor(2)),
     "scaled_sums": _made(scaled_arrangement, scaled_sums, Tensor(3), Tensor(1), Tensor(3)),
     "outer": _made(outer_arrangement, outer, Tensor(2), Tensor(2), Tensor(3)),
     "best": _made(best_arrangement, best, Tensor(2), Tensor(1)),
@@ -165,7 +108,7 @@ def case_standardize():
     for shape in ((1, 4), (5, 7), (33, 16), (16, 3)):
         input = torch.randn(shape)
         output = torch.full_like(input, 9)
-        KERNELS["standardize"](input, output)
+        KERNELS["standardized"](input, output)
         centered = input - input.mean(1, keepdim=True)
         close(output, centered / centered.square().mean(1, keepdim=True).sqrt())
 

@@ -7,6 +7,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
+from tests.corpus.kernels import moments, sum_of_pieces
 from tests.examples.cases import BY_NAME
 from tests.examples.checking import check
 from tests.examples.maker import Maker
@@ -25,13 +26,6 @@ def arrangement(input, output, BLOCK_SIZE=BLOCK_SIZE):
     return input_arranged, output_arranged
 
 
-def sum_of_blocks(input, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        total += input[k]
-    output = total
-
-
 def halves(input, output):
     """A sum of an accumulator of 16 bits, written out."""
     total = ntl.full(output.shape, 0, dtype=ntl.float16)
@@ -39,17 +33,6 @@ def halves(input, output):
         block = ntl.cast(input[k], ntl.float16)
         total = block + total
     output = total
-
-
-def moments(input, output):
-    """Two accumulators, of different shapes, and a value that a round makes for itself."""
-    total = ntl.zeros(output.shape, dtype=ntl.float32)
-    squares = ntl.zeros((1,), dtype=ntl.float32)
-    for k in range(input.shape[0]):
-        block = ntl.cast(input[k], ntl.float32)
-        total = total + block
-        squares -= ntl.sum(block * block)
-    output = total - squares
 
 
 def carried(input, output):
@@ -116,7 +99,7 @@ def largest(input, output):
     output = total
 
 
-CUT = {f.__name__: f for f in (sum_of_blocks, halves, moments)}
+CUT = {f.__name__: f for f in (sum_of_pieces, halves, moments)}
 WHOLE = {
     f.__name__: f for f in (carried, scaled, last_round, started, begun, counted, stored, largest)
 }
@@ -137,7 +120,7 @@ def summed(name: str, blocks: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def case_sums():
     for blocks in (1, 2, 3, 7, 20):
-        output, input = summed("sum_of_blocks", blocks)
+        output, input = summed("sum_of_pieces", blocks)
         torch.testing.assert_close(output, input.sum(1))
 
 
@@ -155,7 +138,7 @@ def case_two_accumulators():
 
 def case_nothing_to_sum():
     output = torch.full((5, 8), torch.nan)
-    KERNELS["sum_of_blocks"](torch.empty(5, 0), output, BLOCK_SIZE=8)
+    KERNELS["sum_of_pieces"](torch.empty(5, 0), output, BLOCK_SIZE=8)
     torch.testing.assert_close(output, torch.zeros(5, 8))
 
 
