@@ -4,6 +4,7 @@ import math
 
 import ninetoothed
 import ninetoothed.language as ntl
+from examples import sdpa
 from ninetoothed import Tensor, block_size
 
 
@@ -17,37 +18,14 @@ def arrangement(
     BLOCK_SIZE_M=block_size(lower_bound=16, upper_bound=64),
     BLOCK_SIZE_N=block_size(lower_bound=16, upper_bound=64),
 ):
-    def arrange_queries(tensor):
-        arranged = tensor.tile((1, 1, BLOCK_SIZE_M, -1))
-        arranged.dtype = arranged.dtype.squeeze((0, 1))
-
-        return arranged
-
-    query_arranged = arrange_queries(query)
-
-    def arrange_keys(tensor):
-        arranged = tensor.tile((1, 1, BLOCK_SIZE_N, -1)).tile((1, 1, -1, -1))
-        arranged = arranged.expand((-1, -1, query_arranged.shape[2], -1))
-        arranged.dtype = arranged.dtype.squeeze((0, 1, 3))
-        arranged.dtype.dtype = arranged.dtype.dtype.squeeze((0, 1))
-
-        # Each head is there for all the query heads of its group.
-        group = query.shape[1] // key.shape[1]
-
-        return arranged.unsqueeze(2).expand((-1, -1, group, -1, -1)).flatten(1, 3)
-
+    query_arranged, key_arranged, value_arranged, *_, output_arranged = sdpa.arrangement(
+        query, key, value, scale, False, output, BLOCK_SIZE_M, BLOCK_SIZE_N
+    )
     mask_arranged = mask.tile((1, 1, BLOCK_SIZE_M, BLOCK_SIZE_N)).tile((1, 1, 1, -1))
     mask_arranged.dtype = mask_arranged.dtype.squeeze((0, 1, 2))
     mask_arranged.dtype.dtype = mask_arranged.dtype.dtype.squeeze((0, 1))
 
-    return (
-        query_arranged,
-        arrange_keys(key),
-        arrange_keys(value),
-        mask_arranged,
-        scale,
-        arrange_queries(output),
-    )
+    return query_arranged, key_arranged, value_arranged, mask_arranged, scale, output_arranged
 
 
 def application(query, key, value, mask, scale, output):
@@ -72,9 +50,7 @@ def application(query, key, value, mask, scale, output):
     output = accumulator / ntl.maximum(total, 1e-30)[:, None]
 
 
-shape_options = (None, None, None, {"constexpr": True})
-query, key, value, output = (Tensor(4, shape_options=shape_options) for _ in range(4))
-tensors = (query, key, value, Tensor(4), Tensor(0), output)
+tensors = (sdpa.query, sdpa.key, sdpa.value, Tensor(4), Tensor(0), sdpa.output)
 
 kernel = ninetoothed.make(arrangement, application, tensors, kernel_name="attention_with_mask")
 

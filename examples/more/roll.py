@@ -13,7 +13,7 @@ def arrangement(input, shift, output):
 def application(input, shift, output):
     row = output.offsets(0)[:, None]
     column = output.offsets(1)[None, :]
-    output = input.source[row, (column + shift) % input.source.shape[1]]
+    output = input.source[row, (column - shift) % input.source.shape[1]]
 
 
 tensors = (Tensor(2), Tensor(0), Tensor(2))
@@ -24,9 +24,6 @@ kernel = ninetoothed.make(arrangement, application, tensors, kernel_name="roll")
 def roll(input, shift):
     """(..., columns) with each column moved by `shift`, which may be negative, to the right."""
     output = input.new_empty(input.shape)
-
-    # To the left, and not around several times.
-    shift = -shift % max(input.shape[-1], 1)
 
     kernel(input.flatten(end_dim=-2), shift, output.flatten(end_dim=-2), BLOCK_SIZE=64)
 

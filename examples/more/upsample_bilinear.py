@@ -17,8 +17,7 @@ def arrangement(input, output):
 def neighbours(position, size, enlarged_size):
     """The pixel before a position, the one after it, and how far it is from the first."""
     exact = ntl.maximum((position + 0.5) * size / enlarged_size - 0.5, 0.0)
-    # Positions go on where a tile reaches over the edge of the image.
-    before = ntl.minimum(ntl.cast(exact, ntl.int32), size - 1)
+    before = ntl.cast(exact, ntl.int32)
 
     return before, ntl.minimum(before + 1, size - 1), exact - before
 
