@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, NineToothedError
 from ninetoothed.language import dtypes
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
     subject = f"kernel `{kernel.name}`: `{parameter.name}`"
     if not isinstance(value, (bool, int, float)):
         if frontend.owns(type(value)):
-            is_scalar = len(frontend.evaluate("shape", value)) == 0
-            value = frontend.evaluate("item", value) if is_scalar else value
+            value = _held(frontend, subject, value)
         elif hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
             value = value.item()
     if not isinstance(value, (bool, int, float)):
@@ -98,6 +97,20 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
     if dtype is dtypes.bool:
         return value if value.__class__ is bool else value != 0
     return float(value) if dtype.is_floating() else value
+
+
+def _held(frontend: Frontend, subject: str, value: Any) -> Any:
+    """What a tensor without dimensions holds; any other tensor as it is."""
+    try:
+        is_scalar = len(frontend.evaluate("shape", value)) == 0
+        return frontend.evaluate("item", value) if is_scalar else value
+    except NineToothedError:
+        raise
+    except Exception as error:
+        # It has no elements, or its class answers in its own way.
+        raise ArgumentError(
+            f"{subject} is passed by value, and the tensor has none: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _fits(value: bool | int | float, dtype: dtypes.DType) -> bool:

@@ -76,6 +76,7 @@ class SlowPath:
         if self._absent.learn(definition, bound):
             return self.launch(**without_none(definition, frontend, bound))
         given, values = described(definition, frontend, bound)
+        as_called = bound
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
             key = self.key_of(*bound.values())
@@ -89,8 +90,8 @@ class SlowPath:
             entry = self.plans.get(key)
             if entry is None:
                 entry = self._new_entry(definition, given, values, bound)
-                self._warn_once(definition, bound)
                 keep(self.plans, key, entry, MOST_PLANS)
+        self._warn_once(definition, as_called)
         run, stream, index, stored, *_ = entry
         if stored is not None:
             stored([bound[name] for name in self._may_be_stored])
@@ -122,7 +123,7 @@ class SlowPath:
         frontend = self._frontend
         if frontend.remark is None or self._has_warned:
             return
-        for parameter in definition.tensor_parameters:
+        for parameter in definition.call_parameters:
             value = bound[parameter.name]
             said = self._owns(value) and frontend.remark(value, is_stored(definition, parameter))
             if said:

@@ -420,7 +420,10 @@ class Index(MetaOperation):
         for entry in self.entries:
             size = evaluate(next(sizes)) if entry[0] != "new" else 0
             if entry[0] == "int" and not 0 <= evaluate(entry[1]) < size:
-                raise Misfit(f"index {evaluate(entry[1])}", f"an index below the size, {size}")
+                found = evaluate(entry[1])
+                # What counts from the end has the size in it.
+                given = found if found >= 0 else found - size
+                raise Misfit(f"index {given}", f"an index from {-size} to {size - 1}")
 
 
 def unravel(position: Expression, shape: Shape) -> Indices:

@@ -190,3 +190,41 @@ def test_a_tensor_that_is_not_touched_decides_no_type(types):
     kernel = make(plain, Tensor(1), Tensor(0), Tensor(1), Tensor(1))
     kernel(torch.ones(4), 0.1, torch.ones(4, dtype=torch.float64), torch.zeros(4))
     assert types == ["float32"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        lambda: torch.tensor(2.0, device="meta"),
+        lambda: torch.nested.nested_tensor([torch.tensor(2.0)]),
+        lambda: _freed(torch.tensor(2.0)),
+    ],
+)
+def test_a_scalar_tensor_that_holds_nothing_is_refused_by_name(tensor):
+    kernel = make(_scaled, Tensor(1), Tensor(0), Tensor(1))
+    kernel(torch.ones(6), 3.0, torch.zeros(6))
+
+    with pytest.raises(ArgumentError, match="`s` is passed by value, and the tensor has none"):
+        kernel(torch.ones(6), tensor(), torch.zeros(6))
+
+
+def _freed(tensor):
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+def _scaled(x, s, o):
+    o = x * s  # noqa: F841
+
+
+def test_a_scalar_tensor_that_requires_grad_warns_once():
+    kernel = make(_scaled, Tensor(1), Tensor(0), Tensor(1))
+    kernel(torch.ones(6), 3.0, torch.zeros(6))
+    factor = torch.tensor(2.0, requires_grad=True)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            kernel(torch.ones(6), factor, torch.zeros(6))
+    assert [str(each.message)[:28] for each in told] == ["kernel `_scaled`: `s` requir"]
