@@ -182,7 +182,10 @@ def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) ->
     def backward(ctx: Any, *gradients: Any) -> Any:
         saved = iter(ctx.saved_tensors)
         kept = [next(saved) if value is None else value[0] for value in ctx.kept]
-        found = definition.checked_gradients(derivative(*gradients, *kept))
+        keywords = {}
+        if definition.is_selective:
+            keywords["needed"] = [ctx.needs_input_grad[place] for place in tensors]
+        found = definition.checked_gradients(derivative(*gradients, *kept, **keywords))
         result: list[Any] = [None] * len(definition.inputs)
         for place, gradient in zip(tensors, found):
             result[place] = gradient

@@ -80,6 +80,8 @@ class OperatorDefinition:
             gradient of each tensor among the inputs, or None for one that has none.
         saved: names of inputs and outputs.
         constants: constexpr symbols and parameters that have the same value in every call.
+        is_selective: whether `backward` takes ``needed`` by keyword: for each tensor among the inputs
+            whether its gradient is asked for; None where the framework does not say.
     """
 
     name: str
@@ -89,6 +91,7 @@ class OperatorDefinition:
     backward: Callable[..., Any] | None = None
     saved: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
+    is_selective: bool = False
 
     @property
     def tensors(self) -> tuple[Input, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +37,7 @@ def with_backward(
     """
     _check_outputs(operator)
     found = _Backward(operator, making, wrt, _equal_sizes(operator))
-    return replace(operator, backward=found.run, saved=found.saved)
+    return replace(operator, backward=found.run, saved=found.saved, is_selective=True)
 
 
 def _equal_sizes(operator: OperatorDefinition) -> Sizes:
@@ -58,14 +59,15 @@ def _later(operator: OperatorDefinition, making: Making, equal: Sizes) -> Operat
     lock = threads.lock()
     made: list[_Backward] = []
 
-    def backward(*values: Any) -> Any:
+    def backward(*values: Any, needed: Sequence[bool] | None = None) -> Any:
         with lock:
             if not made:
                 made.append(_Backward(operator, making, None, equal))
         by_name = dict(zip(saved, values[count:]))
-        return made[0].run(*values[:count], *(by_name[each] for each in made[0].saved))
+        kept = (by_name[each] for each in made[0].saved)
+        return made[0].run(*values[:count], *kept, needed=needed)
 
-    return replace(operator, backward=backward, saved=saved)
+    return replace(operator, backward=backward, saved=saved, is_selective=True)
 
 
 @dataclass(frozen=True)
@@ -118,15 +120,22 @@ class _Backward:
         self.saved = tuple(name for name in _names(operator) if name in needed)
         self._outputs = [entry.name for entry in operator.outputs]
 
-    def run(self, *values: Any) -> Any:
-        """The gradients, as `op` has a ``backward`` give them."""
+    def run(self, *values: Any, needed: Sequence[bool] | None = None) -> Any:
+        """The gradients, as `op` has a ``backward`` give them.
+
+        Args:
+            needed: which are asked for; None for all.
+        """
+        names = [entry.name for entry in self._operator.tensors]
+        asked = set(names if needed is None else itertools.compress(names, needed))
         count = len(self._outputs)
         gradients = dict(zip(self._outputs, values[:count]))
         saved = dict(zip(self.saved, values[count:]))
         found: dict[str, Any] = {}
         for part in self._parts:
-            found |= part.run(gradients, saved)
-        return tuple(found.get(entry.name) for entry in self._operator.tensors)
+            if not asked.isdisjoint(part.made):
+                found |= part.run(gradients, saved)
+        return tuple(map(found.get, names))
 
     def _part(self, wrt: tuple[str, ...]) -> _Part:
         operator = self._operator

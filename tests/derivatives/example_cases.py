@@ -62,18 +62,19 @@ class Derived:
         options = {"constants": self.constants, "wrt": self.wrt}
         return ninetoothed.op(name, self.kernel, self.outputs, backward="derive", **options)
 
-    def check(self, dtype: torch.dtype) -> None:
+    def check(self, dtype: torch.dtype, device: str = "cpu") -> None:
         """Compares all gradients with those of the reference in float64."""
         generator = torch.Generator().manual_seed(0)
-        inputs = [
-            torch.randn(shape, generator=generator).to(dtype).requires_grad_()
-            for shape in self.shapes
-        ]
+
+        def numbers(shape: tuple[int, ...]) -> torch.Tensor:
+            return torch.randn(shape, generator=generator).to(device, dtype)
+
+        inputs = [numbers(shape).requires_grad_() for shape in self.shapes]
         wide = [each.detach().double().requires_grad_() for each in inputs]
         ours = self.operator(*inputs, *self.others)
         theirs = self.reference(*wide, *self.others)
         ours, theirs = (each if isinstance(each, tuple) else (each,) for each in (ours, theirs))
-        given = [torch.randn(each.shape, generator=generator).to(dtype) for each in ours]
+        given = [numbers(each.shape) for each in ours]
         found = torch.autograd.grad(ours, inputs, given, allow_unused=True)
         wanted = torch.autograd.grad(theirs, wide, [each.double() for each in given])
         names = [entry.name for entry in self.operator.definition.tensors]
@@ -111,7 +112,7 @@ def fused_add_rms_norm(input, residual, weight, eps):
 
 
 def dropped(input, p, seed):
-    return input * (dropout.dropout(torch.ones(input.shape), p, seed) != 0) / (1 - p)
+    return input * (dropout.dropout(torch.ones_like(input), p, seed) != 0) / (1 - p)
 
 
 def norms_of_images(input, weight, bias, eps):

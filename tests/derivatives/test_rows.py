@@ -169,10 +169,28 @@ def summed_twice(input, output):
         output[k] = input[k] + ntl.sum(total)
 
 
+def begun_with_a_sum(input, output):
+    first = ntl.zeros((1, 4), dtype=ntl.float64)
+    for k in range(input.shape[0]):
+        first += input[k]
+    second = first * 2
+    for k in range(input.shape[0]):
+        second = input[k] * input[k] + second
+    for k in range(input.shape[0]):
+        output[k] = input[k] * second * first
+
+
 @pytest.mark.parametrize("application", [normalized_by_blocks, summed_twice])
 @pytest.mark.parametrize("shape", [(2, 11), (1, 4), (3, 1)])
 def test_sums_over_blocks_of_a_row_and_the_blocks_again(application, shape):
     operator = made(application, arrange_row_of_blocks, (Tensor(2), Tensor(2)))
     x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+    assert gradcheck(operator, (x,))
+
+
+def test_a_sum_that_begins_with_another():
+    operator = made(begun_with_a_sum, arrange_row_of_blocks, (Tensor(2), Tensor(2)))
+    x = torch.randn(2, 8, dtype=torch.float64, requires_grad=True)
 
     assert gradcheck(operator, (x,))
