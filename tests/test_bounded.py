@@ -112,9 +112,15 @@ def test_sources_that_were_forgotten_are_loaded_again(monkeypatch):
     assert sum(str(path) in linecache.cache for path in paths) == 3
 
 
-@pytest.mark.parametrize(("what", "first", "count"), [("calls", 500, 3000), ("makes", 100, 300)])
+@pytest.mark.parametrize(
+    ("what", "first", "count"), [("calls", 500, 3000), ("makes", 100, 300), ("large", 100, 400)]
+)
 def test_memory_stays_level(what, first, count):
-    step = {"calls": "growth.calls()", "makes": "growth.new_kernel"}[what]
+    step = {
+        "calls": "growth.calls()",
+        "makes": "growth.new_kernel",
+        "large": "growth.calls_with_large_tiles()",
+    }[what]
     script = (
         "from benchmarks import memory_growth as growth\n"
         f"growth.FIRST = {first}\n"
