@@ -33,10 +33,14 @@ class Plan:
         run: ``run(stream, *values)``; for each tensor parameter its address as an int (for a jagged
             one those of its values and its offsets), for each scalar its value, in order.
         details: what the backend wants to tell of it: source, configuration, compiled code.
+        family: what gives the ``run`` of calls that differ from this one in sizes and strides alone, from
+            the shape and the strides of each tensor parameter, or None where one must be planned; it
+            looks for nothing, compiles nothing and reads no file. None where there is no such thing.
     """
 
     run: Callable[..., None]
     details: Mapping[str, Any] = field(default_factory=dict)
+    family: Callable[[Any], Callable[..., None] | None] | None = None
 
 
 def run_nothing(*values: object) -> None:

@@ -47,6 +47,8 @@ class Call:
         constants: the constexpr parameters and symbols, by name.
         device: where the tensors are.
         frontend: the `Frontend` whose tensors they are; None where no device is asked.
+        is_general: whether its sizes and strides stand for all of their class, so that nothing may be
+            made of them that does not hold for the others.
     """
 
     arguments: Mapping[str, Argument]
@@ -54,3 +56,4 @@ class Call:
     constants: Mapping[str, Any] = field(default_factory=dict)
     device: Device = Device("cpu")
     frontend: Any = None
+    is_general: bool = False

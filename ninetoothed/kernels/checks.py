@@ -13,6 +13,13 @@ from ninetoothed.tensors.access import sequence_of
 from ninetoothed.tensors.arrange import Arrangement
 
 
+def check_one_of(option: str, value: Any, known: Sequence[str]) -> None:
+    """`ArgumentError` where an option is none of what it may be."""
+    if value not in known:
+        listed = " or ".join(map(repr, known))
+        raise ArgumentError(f"{option} must be {listed}, not {value!r}")
+
+
 def check_choices(option: str, value: Any) -> None:
     """`ArgumentError` where ``num_warps`` or ``num_stages`` is neither None, an int nor several."""
     if value is None:

@@ -25,7 +25,7 @@ from ninetoothed.errors import (
     caller_location,
     located_where_too_deep,
 )
-from ninetoothed.kernels.checks import check_choices, check_count, check_sequences
+from ninetoothed.kernels.checks import check_choices, check_count, check_one_of, check_sequences
 from ninetoothed.kernels.exact import exact
 from ninetoothed.kernels.naming import (
     all_symbols,
@@ -69,6 +69,7 @@ class Declaration:
         names: how each symbol, size and stride is called in generated code.
         num_warps, num_stages: what the tuner may choose from; None where that is open.
         max_num_configs: how many configurations the tuner may consider; None for all.
+        specialize: whether it is compiled for ``"classes"`` of sizes, or for all ``"sizes"`` apart.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Declaration:
     num_warps: Integers = None
     num_stages: Integers = None
     max_num_configs: int | None = None
+    specialize: str = "classes"
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -309,6 +311,7 @@ def define(
     num_warps: Integers = None,
     num_stages: Integers = None,
     max_num_configs: int | None = None,
+    specialize: str = "classes",
 ) -> Specializations:
     """Parses the application and names everything.
 
@@ -326,6 +329,7 @@ def define(
     check_choices("num_warps", num_warps)
     check_choices("num_stages", num_stages)
     check_count("max_num_configs", max_num_configs)
+    check_one_of("specialize", specialize, ("classes", "sizes"))
     names = names or {}
     decisions = Decisions()
     parsed: Program | NineToothedError
@@ -362,6 +366,7 @@ def define(
         num_warps,
         num_stages,
         max_num_configs,
+        specialize,
     )
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
     return Specializations(declaration, plain, decisions.missing)

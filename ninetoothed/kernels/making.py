@@ -22,6 +22,7 @@ def specializations_of(
     num_warps: Integers = None,
     num_stages: Integers = None,
     max_num_configs: int | None = None,
+    specialize: str = "classes",
 ) -> Specializations:
     """A kernel without a device; see `ninetoothed.make`."""
     application = application_of(application)
@@ -44,4 +45,5 @@ def specializations_of(
         num_warps,
         num_stages,
         max_num_configs,
+        specialize,
     )

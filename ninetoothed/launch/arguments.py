@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.launch import scalars
@@ -222,7 +223,12 @@ def sizes_of(kernel: Definition, bound: Mapping[str, Any]) -> dict[Any, Any]:
 
 def is_stored(kernel: Definition, parameter: Parameter) -> bool:
     """Whether the program stores to a tensor."""
-    return parameter.kind == "tensor" and parameter.name in written(kernel.program)
+    return parameter.kind == "tensor" and parameter.name in _written(kernel)
+
+
+@analysis
+def _written(kernel: Definition) -> frozenset[str]:
+    return written(kernel.program)
 
 
 def stored_places(kernel: Definition) -> tuple[int, ...]:

@@ -54,7 +54,8 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     if frontend.launch is not None:
         return _taken_over(kernel, frontend, frontend.launch(kernel))
     slow = SlowPath(kernel, frontend, _is_guarded(kernel, frontend))
-    text = source_of(kernel, frontend)
+    reading = _reading_of(kernel, _apart_from_variables(frontend, kernel))
+    text = _text(kernel, frontend, reading)
     own = _own_names(kernel)
     namespace = {
         **_apart_from_variables(frontend, kernel).names,
@@ -73,6 +74,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     _compiled(text, kernel, frontend, namespace)
     launch = namespace["launch"]
     slow.key_of, slow.launch = namespace["key_of"], launch  # type: ignore[assignment]
+    slow.number_places = reading.number_places
     launch.__source__ = text  # type: ignore[attr-defined]
     if frontend.opaque is not None:
         frontend.opaque(launch)
@@ -162,6 +164,8 @@ class _Reading:
         values: what a plan is called with, after the stream.
         tensors: what holds the elements of each tensor.
         stored: the tensors that may be stored to.
+        number_places: where in the key each tensor's shape is, its strides next; nothing where some
+            tensor's are not there as they are.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -170,6 +174,7 @@ class _Reading:
     values: list[str] = field(default_factory=list)
     tensors: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
+    number_places: list[int] = field(default_factory=list)
 
     def depends_on(self, *expressions: str, guarded: bool = False) -> None:
         """A plan may depend on these."""
@@ -179,9 +184,12 @@ class _Reading:
 
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
     """The text of the launch function, and of ``key_of``, which makes the same key."""
-    names = kernel.declaration.call_names
-    frontend = _apart_from_variables(frontend, kernel)
-    own = _own_names(kernel)
+    return _text(kernel, frontend, _reading_of(kernel, _apart_from_variables(frontend, kernel)))
+
+
+def _reading_of(kernel: Kernel, frontend: Frontend) -> _Reading:
+    """How the arguments of a call are read."""
+    names, own = kernel.declaration.call_names, _own_names(kernel)
     reading = _Reading()
     tensors = kernel.declaration.tensor_parameters
     reading.stored += [tensors[place].name for place in may_be_stored(kernel)]
@@ -192,6 +200,14 @@ def source_of(kernel: Kernel, frontend: Frontend) -> str:
     reading.depends_on(*(kernel.declaration.names[symbol] for symbol in kernel.declaration.symbols))
     if frontend.state is not None:
         reading.depends_on(f"{own['state_']}({', '.join(reading.tensors)})", guarded=True)
+    if any(p.source.jagged_dim is not None for p in tensors):
+        reading.number_places.clear()
+    return reading
+
+
+def _text(kernel: Kernel, frontend: Frontend, reading: _Reading) -> str:
+    names, own = kernel.declaration.call_names, _own_names(kernel)
+    frontend = _apart_from_variables(frontend, kernel)
     listed = "".join(f"{name}, " for name in names)
     lines = "".join(f"        {line}\n" for line in reading.lines)
     arguments = "".join(f", {value}" for value in reading.values)
@@ -325,6 +341,7 @@ def _read(
     reading.lines.append(f"{pointer} = {frontend.pointer.format(x=source)}")
     if not frontend.state_tells_types or source != name:
         reading.depends_on(f"{name}.__class__", guarded=True)
+    reading.number_places.append(len(reading.key))
     reading.depends_on(shape.format(x=name), strides.format(x=name), guarded=True)
     if not frontend.state_tells_types:
         reading.depends_on(

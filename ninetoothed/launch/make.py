@@ -25,6 +25,7 @@ def make(
     num_warps: Integers = None,
     num_stages: Integers = None,
     max_num_configs: int | None = None,
+    specialize: str = "classes",
 ) -> Any:
     """A kernel from an arrangement and an application. Paper, section 3.2.
 
@@ -41,6 +42,8 @@ def make(
         num_warps: the number of warps of a program, or several to choose from.
         num_stages: the number of stages of software pipelining, or several to choose from.
         max_num_configs: how many configurations the tuner may consider.
+        specialize: what there is a compiled kernel for: each of the ``"classes"`` of sizes, few for each
+            power of two; or, as costs a compilation for each, the ``"sizes"`` themselves.
 
     Returns:
         The `Kernel`; with ``caller="cuda"`` the folder of C sources that was `Built`.
@@ -50,7 +53,14 @@ def make(
         ApplicationError: the application uses what cannot be compiled.
     """
     specializations = specializations_of(
-        arrangement, application, tensors, kernel_name, num_warps, num_stages, max_num_configs
+        arrangement,
+        application,
+        tensors,
+        kernel_name,
+        num_warps,
+        num_stages,
+        max_num_configs,
+        specialize,
     )
     return _made(specializations, caller, output_dir)
 

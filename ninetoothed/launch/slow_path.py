@@ -40,6 +40,7 @@ class SlowPath:
             of stores, and where the frontend guards plans, what guards this one.
         state: the frontend's `state` for this kernel.
         key_of: makes the key that the launch function makes.
+        number_places: where in a key each tensor's shape is; its strides come next.
         launch: the launch function.
     """
 
@@ -57,7 +58,12 @@ class SlowPath:
         self.state = None
         if frontend.state is not None:
             self.state = frontend.state(may_be_stored(kernel))
+        self._names = kernel.declaration.call_names
         self._absent = Absent(kernel.declaration, frontend)
+        self.number_places: list[int] = []
+        # By what of a key is neither shape nor strides: what runs other sizes, an entry like theirs, and
+        # what the arguments are checked against.
+        self._families: dict[Any, tuple[Any, Any, Definition]] = {}
 
     def __call__(
         self,
@@ -65,6 +71,8 @@ class SlowPath:
         extra: tuple[Any, ...],
         unknown: Mapping[str, Any],
     ) -> Any:
+        if self._families and not extra and not unknown and self._is_of_a_family(arguments):
+            return self.launch(*arguments)
         kernel = self._kernel
         if not (extra or unknown) and (filled := self._absent.filled(arguments)) is not None:
             return self.launch(*filled)
@@ -89,13 +97,44 @@ class SlowPath:
         with self._planning:
             entry = self.plans.get(key)
             if entry is None:
-                entry = self._new_entry(definition, given, values, bound)
+                entry, family = self._new_entry(definition, given, values, bound)
+                if family is not None and self.number_places:
+                    families, apart = self._families, self._apart(key)
+                    families.pop(apart, None)
+                    keep(families, apart, (family, entry, definition), MOST_PLANS)
                 keep(self.plans, key, entry, MOST_PLANS)
         self._warn_once(definition, as_called)
         run, stream, index, stored, *_ = entry
         if stored is not None:
             stored([bound[name] for name in self._may_be_stored])
         return run(stream(index), *values)
+
+    def _is_of_a_family(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether a call differs in sizes and strides alone from one that is planned; its plan is then
+        made of that one's, and is found under its key."""
+        try:
+            key = self.key_of(*arguments)
+            family, entry, definition = self._families[self._apart(key)]
+        except Exception:
+            return False
+        described(definition, self._frontend, dict(zip(self._names, arguments)))
+        with self._planning:
+            if key in self.plans:
+                return False
+            run = family(tuple([(key[place], key[place + 1]) for place in self.number_places]))
+            if run is None:
+                return False
+            keep(self.plans, key, [run, *entry[1:4], *self._unguarded], MOST_PLANS)
+        return True
+
+    def _apart(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What of a key is neither shape nor strides."""
+        found: list[Any] = []
+        start = 0
+        for place in self.number_places:
+            found += key[start:place]
+            start = place + 2
+        return (*found, *key[start:])
 
     @threads.cached_property
     def _may_be_stored(self) -> list[str]:
@@ -163,7 +202,8 @@ class SlowPath:
         stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
         values = (stream(devices[0].index), *values)
         plan, device = self._kernel.new_plan(definition, frontend, given, values)
-        return [plan.run, stream, device.index, self._telling(definition, bound), *self._unguarded]
+        told = self._telling(definition, bound)
+        return [plan.run, stream, device.index, told, *self._unguarded], plan.family
 
 
 def as_given(

@@ -266,7 +266,9 @@ def first_working(
         CompilationError: every configuration failed; the reasons are listed.
     """
     failures: dict[Config, str] = {}
-    for config in itertools.chain(space.ranked, space.instead(failures)):
+    first = space.first
+    others = (config for config in space.ranked if config != first)
+    for config in itertools.chain([first], others, space.instead(failures)):
         try:
             return config, compile_config(config)
         except (CompilationError, DeviceError) as error:

@@ -29,6 +29,9 @@ DEFAULT_NUM_STAGES = (2, 3, 4, 5)
 #: So many configurations are listed where none fits a call.
 _MOST_SHOWN = 12
 
+#: Estimates that differ by less tell nothing; the warps that most kernels have.
+_NO_DIFFERENCE, _USUAL_WARPS = 1.006, 4
+
 #: A space larger than this is thinned whatever was asked for.
 _LARGEST_SPACE = 4096
 
@@ -267,6 +270,19 @@ class Space:
 
     def __len__(self) -> int:
         return len(self.ranked)
+
+    @property
+    def first(self) -> Config:
+        """What is taken unmeasured: the best ranked, with the usual number of warps where the estimate
+        tells no difference, so that sizes share what is compiled."""
+        best = self.ranked[0]
+        most = _NO_DIFFERENCE * self.costs[best]
+        alike = [
+            config
+            for config in self.ranked
+            if replace(config, num_warps=best.num_warps) == best and self.costs[config] <= most
+        ]
+        return min(alike, key=lambda config: abs(math.log2(config.num_warps / _USUAL_WARPS)))
 
     def instead(self, failed: Collection[Config]) -> Iterator[Config]:
         """What is tried where all that were ranked failed: smaller ones, the most promising first.

@@ -69,7 +69,10 @@ class Machine:
         self.planned.append((config, specialized.emitted.text))
         milliseconds = MILLISECONDS * 0.9 ** len(config.options)
         return SimpleNamespace(
-            specialized=specialized, launchable=None, run=lambda *_: milliseconds
+            specialized=specialized,
+            launchable=None,
+            binder=SimpleNamespace(),
+            run=lambda *_: milliseconds,
         )
 
     # What of the driver's library is used.

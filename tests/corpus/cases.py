@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.corpus.package import Call, Config, Kernel, call_of, config_of, scalar_types, tensor
+from tests.corpus.package import (
+    Call,
+    Config,
+    Kernel,
+    Specialized,
+    call_of,
+    config_of,
+    general_call,
+    scalar_types,
+    specialize,
+    tensor,
+)
 from tests.golden.kernels import TEN
 
 MEASURED = Path(__file__).parents[1] / "tuning" / "rankings.json"
@@ -30,6 +41,7 @@ class Case:
         group: the file that it is stored in.
         name: what it is called there; no other case is called so.
         device: whose estimate it has, of `package.DEVICES`.
+        is_general: whether the text is that of the call's class of sizes.
     """
 
     group: str
@@ -38,17 +50,27 @@ class Case:
     call: Call
     config: Config
     device: str = "H200"
+    is_general: bool = False
+
+    def specialized(self) -> Specialized:
+        """What is emitted."""
+        kernel = self.kernel.specializations.of(self.call.constants)
+        general = general_call(kernel, self.call) if self.is_general else None
+        assert not self.is_general or general is not None, f"{self.name} is a class of its own"
+        return specialize(kernel, self.call, self.config, general)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel and a call of it, and values of its meta symbols for which options are asked for."""
+    """A kernel and a call of it, and values of its meta symbols for which options are asked for; of its
+    class of sizes where it is general."""
 
     group: str
     name: str
     kernel: Kernel
     call: Call
     values: Mapping[str, int]
+    is_general: bool = False
 
     def case(
         self,
@@ -65,7 +87,7 @@ class Subject:
         parts += [f"on {device}"] if device != "H200" else []
         config = config_of(values, warps, stages, parsed(chosen))
         name = " · ".join(filter(None, parts))
-        return Case(self.group, name, self.kernel, self.call, config, device)
+        return Case(self.group, name, self.kernel, self.call, config, device, self.is_general)
 
 
 def parsed(chosen: str) -> dict[str, int]:

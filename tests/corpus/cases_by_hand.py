@@ -21,7 +21,12 @@ from examples import (
     swiglu,
 )
 from tests.corpus.cases import Case
-from tests.corpus.cases_of_products import put_attention, put_products, put_windows
+from tests.corpus.cases_of_products import (
+    put_attention,
+    put_classes_of_products,
+    put_products,
+    put_windows,
+)
 from tests.corpus.kernels import JAGGED, KERNELS
 from tests.corpus.language import LANGUAGE
 from tests.corpus.package import tensor
@@ -324,6 +329,27 @@ def put_language() -> None:
     )  # fmt: skip
 
 
+def put_classes() -> None:
+    """What sizes of one class share."""
+    for length, dtype in (
+        (300, "float16"),
+        (1001, "float16"),
+        (3000, "float32"),
+        (5000, "bfloat16"),
+    ):
+        pair = dict.fromkeys(("input", "output"), tensor(512, length, dtype=dtype))
+        for name, kernel in (("softmax", softmax.kernel), ("rms_norm", rms_norm.kernel)):
+            label = f"{name} of the class of {length} of {dtype}"
+            put("classes", label, kernel, pair, "dependent_launch=1", is_general=True)
+    short = dict.fromkeys(("input", "output"), tensor(512, 100))
+    put("classes", "softmax of the class of 100", softmax.kernel, short, is_general=True)
+    for length in (1003, 1000, 512 * 3):
+        pair = dict.fromkeys(("input", "output"), tensor(length))
+        label = f"silu of the class of {length}"
+        put("classes", label, silu.kernel, pair, is_general=True, BLOCK_SIZE=1024)
+    put_classes_of_products()
+
+
 def _whole(names: list[str]) -> dict[str, str]:
     return {"n": "int32"} if "n" in names else {}
 
@@ -337,6 +363,7 @@ put_rows()
 put_ropes()
 put_sequences()
 put_language()
+put_classes()
 
 #: The calls by hand whose offers are stored: no two of them offer the same.
 SUBJECTS = [

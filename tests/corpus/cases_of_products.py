@@ -52,6 +52,18 @@ def put_products() -> None:
     put_relatives()
 
 
+def put_classes_of_products() -> None:
+    """Products and attention of which the class of sizes alone is known."""
+    for m, k, n in ((1000, 4096, 4096), (1001, 1003, 512)):
+        label = f"mm of the class of {m}x{k}x{n}"
+        chosen = ("descriptors=1",) if k % 8 == 0 else ()
+        given = product(m, k, n)
+        put("classes", label, mm.kernel, given, *chosen, values=BLOCKS, is_general=True)
+    heads = dict.fromkeys(("query", "key", "value", "output"), tensor(1, 8, 1000, 64))
+    put("classes", "sdpa of the class of 1000", sdpa.kernel, heads, "loop_splitting=1",
+        values=ATTENTION, is_general=True, is_causal=True)  # fmt: skip
+
+
 def put_layouts() -> None:
     """Matrices that lie otherwise in memory."""
     plain = product(200, 328, 264)

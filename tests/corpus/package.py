@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
 from ninetoothed.backends.triton.planning.cost_features import Estimator
+from ninetoothed.backends.triton.specialization.size_classes import general_call
 from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes
@@ -27,7 +28,7 @@ from tests.tuning.machines import H200
 
 __all__ = [
     "Call", "Config", "DEFAULTS", "DEVICES", "Kernel", "NineToothedError", "Specialized",
-    "call_of", "config_of", "estimators", "location_of", "offered", "ranked", "scalar_types",
+    "call_of", "config_of", "estimators", "general_call", "location_of", "offered", "ranked", "scalar_types",
     "specialize", "symbol_text", "tensor",
 ]  # fmt: skip
 

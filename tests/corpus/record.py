@@ -23,7 +23,6 @@ from tests.corpus.package import (
     location_of,
     offered,
     ranked,
-    specialize,
     symbol_text,
 )
 
@@ -55,9 +54,7 @@ def recorded(case: Case) -> Recorded:
     """Emits a case."""
     line: dict[str, Any] = {"name": case.name}
     try:
-        specialized = specialize(
-            case.kernel.specializations.of(case.call.constants), case.call, case.config
-        )
+        specialized = case.specialized()
     except NineToothedError as error:
         return Recorded({**line, "error": _error_text(error)}, None)
     line["text"] = ""

@@ -27,11 +27,12 @@ def put(
     *chosen: str,
     values: Mapping[str, int] | None = None,
     scalars: Mapping[str, str] | None = None,
+    is_general: bool = False,
     **constants: Any,
 ) -> None:
     """Adds a subject without options, and with each of these sets of them."""
     call = call_of(tensors, {**scalar_types(kernel), **(scalars or {})}, constants)
-    TABLE.append((Subject(group, name, kernel, call, values or {}), ("", *chosen)))
+    TABLE.append((Subject(group, name, kernel, call, values or {}, is_general), ("", *chosen)))
 
 
 def changed(tensors: Mapping[str, Any], **changes: Any) -> dict[str, Any]:

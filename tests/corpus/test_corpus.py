@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.corpus.cases import Case, all_cases
-from tests.corpus.package import DEFAULTS, NineToothedError, specialize
+from tests.corpus.package import DEFAULTS, NineToothedError
 from tests.corpus.record import stored, text_of
 
 ROOT = Path(__file__).parents[2]
@@ -45,9 +45,7 @@ def test_there_are_enough_cases_and_texts() -> None:
 def emitted(case: Case) -> str:
     """A case's text; nothing where there is none."""
     try:
-        return specialize(
-            case.kernel.specializations.of(case.call.constants), case.call, case.config
-        ).emitted.text
+        return case.specialized().emitted.text
     except NineToothedError:
         return ""
 

@@ -31,6 +31,7 @@ from ninetoothed.backends.triton.planning import choices as choosing
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
+from ninetoothed.backends.triton.specialization.size_classes import general_call
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
@@ -140,9 +141,13 @@ class Interpreter(Backend):
         if self._is_specialised:
             # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
             given = {**choosing.fixed(), **_LEFT_OUT}
-            first, *_ = choosing.choices(kernel, call, environment, _DEVICE, given)
+            # The source of the whole class of sizes, where there is one.
+            general = general_call(kernel, call)
+            decisive = general or call
+            standing = {**kernel.environment(decisive), **chosen}
+            first, *_ = choosing.choices(kernel, decisive, standing, _DEVICE, given)
             values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
-            specialized = specialize(kernel, call, Config(values, 4, 3, first))
+            specialized = specialize(kernel, call, Config(values, 4, 3, first), general)
             launched = specialized.num_programs
             if specialized.is_persistent:
                 # As on a device that holds few at a time.

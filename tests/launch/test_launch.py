@@ -250,6 +250,47 @@ def test_plans_are_bounded(monkeypatch, planned):
     assert len(planned) == 6
 
 
+@pytest.fixture
+def family(monkeypatch, planned):
+    """What calls of other sizes were run with, where none has more than 100 elements."""
+    ran = []
+    original = Kernel.new_plan
+
+    def run_of(numbers):
+        (shape, _), *_ = numbers
+        return (lambda stream, x, scale, y: ran.append(shape)) if shape[0] <= 100 else None
+
+    def new_plan(*arguments):
+        plan, device = original(*arguments)
+        return dataclasses.replace(plan, family=run_of), device
+
+    monkeypatch.setattr(Kernel, "new_plan", new_plan)
+    return ran
+
+
+def test_sizes_of_a_known_family_are_not_planned(planned, family):
+    kernel = make()
+    for size in (5, 6, 7, 6):
+        x = floats(size)
+        kernel(x, 2.0, True, floats(size), B=4)
+
+    assert family == [(6,), (7,), (6,)]
+    kernel(floats(101), 2.0, True, floats(101), B=4)
+    kernel(floats(6), 2.0, False, floats(6), B=4)
+    kernel(floats(6, np.float64), 2.0, True, floats(6, np.float64), B=4)
+    assert len(planned) == 4 and len(family) == 3
+
+
+def test_sizes_of_a_known_family_are_checked(family):
+    kernel = make()
+    kernel(floats(5), 2.0, True, floats(5), B=4)
+    same = Array(np.broadcast_to(np.zeros(1, np.float32), (6,)))
+    with pytest.raises(ArgumentError, match="one address|read-only"):
+        kernel(floats(6), 2.0, True, same, B=4)
+
+    assert not family
+
+
 def test_a_call_that_fails_is_not_remembered(planned):
     kernel = make()
     for _ in range(2):

@@ -49,6 +49,27 @@ def _constant(value: tl.constexpr, dtype: tl.constexpr):
 
 
 @triton.constexpr_function
+def _quarter(width: int, number: int) -> tuple[int, int]:
+    """After which size a quarter of what is between ``width // 2`` and ``width`` begins, and its last."""
+    start = width // 2 + number * (width // 8)
+    return start, start + width // 8
+
+
+@triton.jit
+def ends_in_quarter(size, width: tl.constexpr, number: tl.constexpr):
+    """Whether a size is in a quarter of what is between two powers of two."""
+    bounds: tl.constexpr = _quarter(width, number)
+    return (size > bounds[0]) & (size <= bounds[1])
+
+
+@triton.jit
+def below(position, size, width: tl.constexpr, number: tl.constexpr):
+    """``position < size``, where the size is in a quarter: the compiler need not ask of the others."""
+    bounds: tl.constexpr = _quarter(width, number)
+    return ((position < size) | (position < bounds[0])) & (position < bounds[1])
+
+
+@triton.constexpr_function
 def _is_tile(value: object) -> bool:
     return len(getattr(value, "shape", ())) > 0
 

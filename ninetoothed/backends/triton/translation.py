@@ -13,11 +13,12 @@ from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import UNKNOWN, Lowered
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
-from ninetoothed.backends.triton.specialization import divisors
-from ninetoothed.backends.triton.specialization.boxes import Description
+from ninetoothed.backends.triton.specialization import divisors, size_classes
+from ninetoothed.backends.triton.specialization.boxes import Box, Description
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import product
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -43,15 +44,23 @@ def environment_of(kernel: Definition, call: Call, config: Config | None) -> dic
     return environment
 
 
-def specialize(kernel: Definition, call: Call, config: Config | None) -> Specialized:
+def specialize(
+    kernel: Definition, call: Call, config: Config | None, general: Call | None = None
+) -> Specialized:
     """The kernel for this call under a configuration.
+
+    Args:
+        general: the call that stands for the class of this one (`size_classes`), if it is to share its
+            source with that.
 
     Raises:
         ArrangementError: the sizes do not fit the arrangement.
         ArgumentError: there are too many programs, or a tile is too large for any device.
     """
-    environment = environment_of(kernel, call, config)
-    result = lowered(kernel, call, environment, dict(config.options) if config else {})
+    decisive = general or call
+    known = environment_of(kernel, decisive, config)
+    environment = known if general is None else environment_of(kernel, call, config)
+    result = lowered(kernel, decisive, known, dict(config.options) if config else {})
     kernel = result.kernel
     grid = kernel.verified_grid(environment)
     num_programs = math.prod(grid) * result.parts
@@ -64,12 +73,13 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
     told: dict[str, int] = {}
-    deciding = divisors.of_parameters(kernel, environment)
+    deciding = divisors.of_parameters(kernel, known)
     integers: dict[str, int] = {}
     described: dict[str, Description] = {}
+    moved: dict[str, Box] = {}
     for parameter in emitted.parameters:
         name = parameter.name
-        value = _known_value(parameter, call, environment)
+        value = _known_value(parameter, decisive, known)
         if parameter.is_constexpr:
             signature[name] = "constexpr"
             constants[name] = value
@@ -78,6 +88,7 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
             argument = call.arguments[parameter.parameter or ""]
             box = result.box(parameter.parameter or "")
             assert box is not None
+            moved[name] = box
             tensor = kernel.program.parameter(parameter.parameter or "")
             described[name] = boxes.describe(tensor, box, argument, environment)
             signature[name] = described[name].signature(
@@ -86,11 +97,8 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
             continue
         signature[name] = _type_of(parameter, call, value)
         if parameter.kind == "symbol":
-            integers[name] = value
-            known = divisors.divisor(value)
-            is_size = parameter.symbol is not None and parameter.symbol.op == "leaf"
-            is_told = parameter.symbol in deciding or (is_size and known == divisors.MOST)
-            told[name] = known if is_told else 1
+            integers[name] = _known_value(parameter, call, environment)
+            told[name] = _told(parameter, value, deciding, decisive)
         if parameter.kind == "pointer":
             told[name] = call.arguments[parameter.parameter or ""].alignment
         if parameter.kind in _WORKSPACE:
@@ -102,10 +110,12 @@ def specialize(kernel: Definition, call: Call, config: Config | None) -> Special
         {name: by for name, by in told.items() if by > 1},
         integers,
         num_programs,
+        as_symbol(product(kernel.grid)) * result.parts,
         described,
-        reduction_form.workspace_bytes(kernel, environment, result.parts),
+        moved,
+        reduction_form.workspace_bytes(kernel, known, result.parts),
         result.is_persistent,
-        most_registers_of(emitted, kernel, environment),
+        most_registers_of(emitted, kernel, known),
     )
 
 
@@ -173,6 +183,19 @@ def most_registers_of(
     known = {kernel.names[symbol]: value for symbol, value in environment.items()}
     products = emitted.needs.products
     return most_registers(number(p.rows, known) * number(p.columns, known) for p in products)
+
+
+def _told(parameter: KernelParameter, value: int, deciding: frozenset[Symbol], call: Call) -> int:
+    """What the compiler is told that a size or a stride is a multiple of."""
+    known = divisors.divisor(value)
+    symbol = parameter.symbol
+    if symbol is not None and symbol in deciding:
+        is_size = symbol.leaf.role == "size"
+        return size_classes.told(call, value) if call.is_general and is_size else known
+    is_leaf = symbol is not None and symbol.op == "leaf"
+    if is_leaf and known == divisors.MOST and not call.is_general:
+        return known
+    return 1
 
 
 def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Symbol, int]) -> Any:

@@ -18,6 +18,7 @@ from examples import mm  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
+from ninetoothed.backends.triton.planning.binding import value_names  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
@@ -320,7 +321,9 @@ def a_record_is_what_a_launch_hands_over() -> None:
     with runtime("cuda").device(0):
         candidate.run(99, *addresses)
     launch, handed_over = launched(), values(*sizes)
-    record = launch_record_of(candidate.specialized, candidate.launchable, planner._value_names())
+    record = launch_record_of(
+        candidate.specialized, candidate.launchable, value_names(mm.kernel.definition)
+    )
     assert record is not None and record.is_of_addresses
     assert (record.name, record.function) == (mm.kernel.name, launch.function)
     assert (record.grid, record.threads) == (launch.grid[0], launch.block[0])
@@ -341,7 +344,7 @@ def what_is_more_than_one_launch_has_no_record() -> None:
     planner = Planner(mm.kernel.definition, call)
     candidate = planner._candidate(options)
     assert candidate.specialized.workspace
-    names = planner._value_names()
+    names = value_names(mm.kernel.definition)
     assert launch_record_of(candidate.specialized, candidate.launchable, names) is None
 
 

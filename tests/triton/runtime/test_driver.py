@@ -56,7 +56,7 @@ def outcomes(script: str, directory: Path) -> dict[str, str]:
         variable: str(directory if source == "fake_cuda.c" else built),
         "TRITON_CACHE_DIR": str(directory / "triton"),
         "NINETOOTHED_CACHE_DIR": str(directory / "ninetoothed"),
-        "PYTHONPATH": str(HERE.parents[1]),
+        "PYTHONPATH": str(HERE.parents[2]),
     }
     environment.pop("TRITON_INTERPRET", None)
     finished = subprocess.run(

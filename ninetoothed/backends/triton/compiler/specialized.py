@@ -11,7 +11,8 @@ from ninetoothed.backends.triton.printers.triton import Emitted
 from ninetoothed.kernels.exact import exact
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.triton.specialization.boxes import Description
+    from ninetoothed.backends.triton.specialization.boxes import Box, Description
+    from ninetoothed.symbols.expr import Symbol
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class Specialized:
         divisors: what those are multiples of, addresses in bytes, where more than 1 is told.
         integers: the values of the sizes and strides among the run-time parameters.
         num_programs: of the grid.
+        programs: the same, over sizes and what the tuner chooses.
         described: what the descriptors among the parameters are made of.
+        boxes: the boxes that these move.
         workspace: bytes that all programs together need for the sums of parts (`split_k`).
         most_registers: that a thread may have; None where the compiler decides.
         is_persistent: whether there need be no more programs than the device holds at a time.
@@ -37,7 +40,9 @@ class Specialized:
     divisors: Mapping[str, int]
     integers: Mapping[str, int]
     num_programs: int
+    programs: Symbol
     described: Mapping[str, Description] = field(default_factory=dict)
+    boxes: Mapping[str, Box] = field(default_factory=dict)
     workspace: int = 0
     is_persistent: bool = False
     most_registers: int | None = None

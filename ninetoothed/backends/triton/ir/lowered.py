@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
+from ninetoothed.backends.triton.specialization.size_classes import of_class
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.language import dtypes
 from ninetoothed.passes import python_operators
@@ -131,6 +132,8 @@ class Lowered:
         """
         check_tiles(kernel, environment)
         facts = facts_of(kernel, environment, kernel.verified_grid(environment))
+        if call.is_general:
+            facts = of_class(kernel, facts, environment)
         types = {name: argument.dtype for name, argument in call.arguments.items()}
         float8 = {name for name, dtype in types.items() if dtype.is_floating() and dtype.bits == 8}
         booleans = {name for name, dtype in types.items() if dtype is dtypes.bool}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 
 from ninetoothed import threads
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
+from ninetoothed.backends.triton.specialization.size_classes import of_class
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ class Case:
 
     @threads.cached_property
     def facts(self) -> CallFacts:
-        return facts_of(self.kernel, self.environment, self.grid)
+        facts = facts_of(self.kernel, self.environment, self.grid)
+        if self.call.is_general:
+            return of_class(self.kernel, facts, self.environment)
+        return facts
 
     @property
     def multiprocessors(self) -> int:

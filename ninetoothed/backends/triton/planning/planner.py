@@ -16,13 +16,19 @@ from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices
 from ninetoothed.backends.triton.planning import space as choosing
+from ninetoothed.backends.triton.planning.binding import (
+    Binder,
+    Family,
+    binder_of,
+    families_key,
+    value_names,
+)
 from ninetoothed.backends.triton.runtime import driver
 from ninetoothed.backends.triton.runtime.benchmark import Benchmark, NoRoomError
-from ninetoothed.backends.triton.runtime.descriptor_cache import remembering
 from ninetoothed.backends.triton.runtime.device_api import runtime
-from ninetoothed.backends.triton.runtime.launch_record import launch_record_of, programs_of
-from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
+from ninetoothed.backends.triton.runtime.launch_record import launch_record_of
 from ninetoothed.backends.triton.specialization import divisors
+from ninetoothed.backends.triton.specialization.size_classes import classes_for, general_call
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import (
     environment_of,
@@ -34,6 +40,7 @@ from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import FORMAT, Results, Subject
@@ -43,6 +50,8 @@ from ninetoothed.tuning.tuned import Tuned
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
+    from ninetoothed.symbols.expr import Symbol
+    from ninetoothed.tensors.arrange import Parameter
 
 #: So many seconds another process that searches for the same is waited for.
 _PATIENCE = 60.0
@@ -56,25 +65,25 @@ _MOST_KNOWN = 1024
 #: What all searches of this process share.
 _BUDGET = Budget()
 
-#: What tells a jagged tensor's offsets from its values.
-_OFFSETS = " offsets"
-
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A compiled configuration: what runs it, and with what values."""
+    """A compiled configuration, and what launches it."""
 
     specialized: Specialized
     launchable: driver.Launchable
+    binder: Binder
     run: Callable[..., None]
 
 
 @dataclass
 class _Known:
-    """What this process has of a kernel: the ranking's choice by bucket of sizes, and what is loaded."""
+    """What this process has of a kernel: the ranking's choice by bucket of sizes, what is loaded, and
+    which classes of sizes are planned."""
 
     untuned: dict[str, Config] = field(default_factory=dict)
     launchables: dict[Any, driver.Launchable] = field(default_factory=dict)
+    families: dict[Any, Family] = field(default_factory=dict)
 
 
 @analysis
@@ -88,6 +97,9 @@ class Planner:
     def __init__(self, kernel: Definition, call: Call) -> None:
         self._kernel = kernel
         self._call = call
+        self._general = general_call(kernel, call)
+        # What decides: the call that stands for its class, where it shares one.
+        self._decisive = self._general or call
         self._backend = call.device.kind
         self._index = call.device.index
 
@@ -110,10 +122,33 @@ class Planner:
                     launch_record_of,
                     candidate.specialized,
                     candidate.launchable,
-                    self._value_names(),
+                    value_names(self._kernel),
                 ),
             },
+            self._family(candidate, config),
         )
+
+    def _family(self, candidate: _Candidate, config: Config) -> Family | None:
+        """What runs other sizes of the same class from now on."""
+        classes = classes_for(self._kernel, self._call)
+        if self._general is None or classes is None:
+            return None
+        known = self._constant(config)
+        families = _known(self._kernel).families
+        key = families_key(self._kernel, self._call)
+        family = families.get(key) or keep(
+            families, key, Family(self._kernel, self._call, classes), _MOST_KNOWN
+        )
+        arguments = [self._general.arguments[p.name] for p in self._kernel.tensor_parameters]
+        numbers = tuple((argument.shape, argument.strides) for argument in arguments)
+        family.add(numbers, candidate.binder, known, self._guarded)
+        return family
+
+    def _constant(self, config: Config) -> dict[Symbol, int]:
+        """The values of the symbols that are neither sizes nor strides."""
+        environment = environment_of(self._kernel, self._call, config)
+        numbers = {s for p in self._kernel.tensor_parameters for s in _numbers_of(p)}
+        return {s: value for s, value in environment.items() if s not in numbers}
 
     def tune(self, values: tuple[Any, ...], effort: tuning.Effort) -> Tuned:
         """Searches with this effort, whatever was found before; see `ninetoothed.tune`."""
@@ -123,6 +158,7 @@ class Planner:
                 "launches would be part of the graph. Tune it before."
             )
         self._checked_grid()
+        _known(self._kernel).families.clear()
         results = self._results()
         config = self._searched(results, values, effort)
         if config not in results.times:
@@ -174,7 +210,7 @@ class Planner:
         return False
 
     def _searched(self, results: Results, values: tuple[Any, ...], effort: tuning.Effort) -> Config:
-        space = choosing.space_of(self._kernel, self._call, self._limits)
+        space = choosing.space_of(self._kernel, self._decisive, self._limits)
         if len(space) == 1:
             return first_working(self._kernel.name, space, self._candidate)[0]
         with results.alone(min(effort.budget_seconds, _PATIENCE)):
@@ -192,14 +228,14 @@ class Planner:
                 ).run()
 
     def _benchmark(self, values: tuple[Any, ...]) -> Benchmark:
-        return Benchmark(self._kernel, self._call, values, self._value_names())
+        return Benchmark(self._kernel, self._call, values, value_names(self._kernel))
 
     def _untuned(self, results: Results) -> Config:
         """The first of the ranking that compiles; ranked once for all sizes of a bucket, and kept."""
         known = _known(self._kernel).untuned
         key = self._results_key
         if key not in known or not self._applies(known[key]):
-            space = choosing.space_of(self._kernel, self._call, self._limits)
+            space = choosing.space_of(self._kernel, self._decisive, self._limits)
             config, _ = first_working(self._kernel.name, space, self._candidate)
             keep(known, key, config, _MOST_KNOWN)
             if results.finished is None:
@@ -208,14 +244,14 @@ class Planner:
         return known[key]
 
     def _applies(self, config: Config) -> bool:
-        return choosing.applies(self._kernel, self._call, config, self._limits)
+        return choosing.applies(self._kernel, self._decisive, config, self._limits)
 
     @threads.cached_property
     def _limits(self) -> DeviceLimits:
         return driver.device_limits(self._index, self._backend)
 
     def _candidate(self, config: Config, is_kept: bool = True) -> _Candidate:
-        specialized = specialize(self._kernel, self._call, config)
+        specialized = specialize(self._kernel, self._call, config, self._general)
         target = Target.parse((self._backend, self._limits.arch, self._limits.warp_size))
         key = (specialized.key, target, config.num_warps, config.num_stages, self._index)
         known = _known(self._kernel).launchables
@@ -226,7 +262,10 @@ class Planner:
             )
             if is_kept:
                 keep(known, key, launchable, _MOST_KNOWN)
-        return _Candidate(specialized, launchable, self._runner(specialized, launchable))
+        environment = environment_of(self._kernel, self._call, config)
+        fixed = environment if self._general is None else self._constant(config)
+        binder = binder_of(self._kernel, self._call, specialized, launchable, fixed)
+        return _Candidate(specialized, launchable, binder, binder.run(environment))
 
     def _compiled(
         self, specialized: Specialized, target: Target, config: Config, is_kept: bool
@@ -243,59 +282,6 @@ class Planner:
                 store.put(key, compiled)
         return compiled
 
-    def _runner(
-        self, specialized: Specialized, launchable: driver.Launchable
-    ) -> Callable[..., None]:
-        """``run(stream, *values)``, generated: sizes and strides put in, the C launcher called."""
-        # Not by the parameters' names: the C launcher's arguments have names too.
-        values = {name: f"value_{place}" for place, name in enumerate(self._value_names())}
-        arguments: list[str] = []
-        lines: list[str] = []
-        after: list[str] = []
-        known: dict[str, object] = {}
-        for parameter in specialized.run_time_parameters:
-            if parameter.kind == "symbol":
-                arguments.append(repr(specialized.integers[parameter.name]))
-            elif parameter.kind == "descriptor":
-                number, address = len(lines), values[parameter.parameter or ""]
-                described = specialized.described[parameter.name]
-                make = launchable.describe(parameter.name, described.shape, described.strides)
-                known[f"known_{number}"], known[f"make_{number}"] = remembering(make)
-                found = f"descriptor_{number}"
-                lines.append(f"{found} = known_{number}.get({address}) or make_{number}({address})")
-                arguments += [found, *map(repr, (*described.shape, *described.strides))]
-            elif parameter.kind in ("arrivals", "partials"):
-                first = COUNTER_BYTES if parameter.kind == "partials" else 0
-                arguments.append(f"workspace + {first}")
-            else:
-                suffix = _OFFSETS if parameter.kind == "offsets" else ""
-                arguments.append(values[f"{parameter.parameter}{suffix}"])
-        if specialized.workspace:
-            known["borrow"] = workspaces(self._index, self._backend).borrow
-            lines.append(f"workspace, give_back = borrow(stream, {specialized.workspace})")
-            after = ["if give_back:", "    give_back(workspace, stream)"]
-        grid = str(programs_of(specialized, launchable))
-        namespace = launchable.names
-        if launchable.scratch_size:
-            namespace = {"launch_with_scratch": launchable.run}
-            lines.append(f"launch_with_scratch({grid}, stream, {', '.join(arguments)})")
-        else:
-            lines.append(launchable.call(grid, "stream", arguments))
-        namespace |= known
-        text = "\n    ".join([f"def run(stream, {', '.join(values.values())}):", *lines, *after])
-        exec(compile(f"{text}\n", f"<run of {self._kernel.name}>", "exec"), namespace)
-        return namespace["run"]  # type: ignore[return-value]
-
-    def _value_names(self) -> list[str]:
-        """The names of what a plan is called with, after the stream."""
-        names = []
-        for parameter in self._kernel.parameters:
-            if parameter.kind in ("tensor", "scalar"):
-                names.append(parameter.name)
-            if parameter.kind == "tensor" and parameter.source.jagged_dim is not None:
-                names.append(f"{parameter.name}{_OFFSETS}")
-        return names
-
     def _guarded(self, run: Callable[..., None]) -> Callable[..., None]:
         """Where there are several devices, the tensors' is made current around the launch."""
         frontend, index = self._call.frontend, self._index
@@ -311,7 +297,7 @@ class Planner:
 
     def _results(self) -> Results:
         sizes = "; ".join(
-            f"{name} {'x'.join(str(tuning.bucket(size)) for size in argument.shape)} "
+            f"{name} {'x'.join(str(self._bucket(size)) for size in argument.shape)} "
             f"{argument.dtype.name}"
             for name, argument in self._call.arguments.items()
         )
@@ -319,14 +305,18 @@ class Planner:
         subject = Subject(self._kernel.name, self._limits.name, compiler, sizes)
         return Results(self._results_key, subject)
 
+    def _bucket(self, size: int) -> int:
+        """The sizes that share what was tuned."""
+        return size if self._kernel.specialize == "sizes" else tuning.bucket(size)
+
     @threads.cached_property
     def _results_key(self) -> str:
         """What the times depend on. Sizes count by their bucket, and by how wide they let accesses be."""
-        call, kernel = self._call, self._kernel
+        call, kernel = self._decisive, self._kernel
         arguments = [
             (
                 name,
-                [tuning.bucket(size) for size in argument.shape],
+                [self._bucket(size) for size in argument.shape],
                 [stride == 1 for stride in argument.strides],
                 argument.dtype.name,
                 divisors.width_of(argument),
@@ -344,6 +334,12 @@ class Planner:
             repr((kernel.num_warps, kernel.num_stages, kernel.max_num_configs)),
             sorted(choices.fixed().items()),
         )
+
+
+def _numbers_of(parameter: Parameter) -> set[Symbol]:
+    """The sizes and strides of a tensor."""
+    source = parameter.source
+    return {as_symbol(number) for number in (*source.shape, *source.strides)}
 
 
 def compiled_for(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.lowered import Names
-from ninetoothed.backends.triton.ir.trees import assign, name
+from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.parts import Parts
-from ninetoothed.kernels.analysis import analysis
+from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
 from ninetoothed.kernels.verified import positive_names
-from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import SymbolValue, Widened
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, widened
 from ninetoothed.symbols.operators import over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
 from ninetoothed.tensors.access import is_power_of_two
@@ -22,7 +20,6 @@ from ninetoothed.tensors.access import is_power_of_two
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.full_iterations import Holding
     from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.kernels.definition import Definition
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,8 @@ class KernelParameter:
     Attributes:
         name: its name there.
         kind: ``"pointer"``, ``"offsets"`` (of a jagged tensor), ``"descriptor"``, ``"scalar"``,
-            ``"symbol"`` or ``"constexpr"``; ``"arrivals"`` or ``"partials"``, pointers into the
-            workspace (`split_k`).
+            ``"symbol"``, ``"width"`` (of a tile whose size is an argument) or ``"constexpr"``;
+            ``"arrivals"`` or ``"partials"``, pointers into the workspace (`split_k`).
         parameter: the application's parameter, or None for a symbol.
         symbol: the symbol whose value it has, or what is computed from symbols' values, or None.
     """
@@ -94,9 +91,12 @@ class Emission:
         self.scope = Scope()
         self.holding: Holding | None = None
         self.holding_at_first: frozenset[Symbol] = frozenset()
-        self._constexpr = constexpr_symbols(kernel)
+        self._constexpr = constexpr_symbols(kernel) - lowered.facts.widths
         self._names = Names(lowered.program, kernel)
         self.number = self.fresh("number") if lowered.is_persistent else ""
+        is_plain = not lowered.is_persistent and lowered.parts == 1 and not lowered.program.helpers
+        self._quartered = lowered.facts.quartered if is_plain else frozenset()
+        self.quarter = self.fresh("quarter") if self._quartered else ""
         self.parts = Parts(self.fresh) if lowered.parts > 1 else None
 
     def named(self, wanted: str, value: ast.expr) -> ast.expr:
@@ -122,10 +122,35 @@ class Emission:
             return ast.Constant(1 << max(size - 1, 0).bit_length())
         if as_symbol(size) in self.facts.empty:
             return ast.Constant(1)
+        if as_symbol(size) in self.facts.widths:
+            return self._width_argument(as_symbol(size))
         tree = self.tree(size)
         if is_power_of_two(size) or as_symbol(size) in self.facts.powers_of_two:
             return tree
         return ast.Call(ast.Attribute(name("triton"), "next_power_of_2", ast.Load()), [tree], [])
+
+    def _width_argument(self, size: Symbol) -> ast.expr:
+        """The power of two that a size is widened to, where the size itself is an argument."""
+        wanted = f"{self.kernel.names[size]}_widened"
+        return self._use(wanted, "width", symbol=as_symbol(widened(size)), is_constexpr=True)
+
+    def below(self, position: ast.expr, size: Symbol, tree: ast.expr) -> ast.expr:
+        """Whether a position is below a size, which is this tree."""
+        if size not in self._quartered:
+            return ast.Compare(position, [ast.Lt()], [tree])
+        self.library.add("below")
+        return ast.Call(name("below"), [position, tree, self.width(size), name(self.quarter)], [])
+
+    def for_each_quarter(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The body of a program, written for each quarter that a row may end in."""
+        if not self._quartered:
+            return body
+        size = min(self._quartered, key=lambda symbol: self.kernel.names[symbol])
+        self.library.add("ends_in_quarter")
+        arguments = [self.tree(size), self.width(size), name(self.quarter)]
+        inside = ast.If(ast.Call(name("ends_in_quarter"), arguments, []), body, [])
+        quarters = language("static_range", ast.Constant(4))
+        return [ast.For(ast.Name(self.quarter, ast.Store()), quarters, [inside], [])]
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing in the emitted function has yet."""
@@ -271,34 +296,3 @@ def _natural(
         return (names.index(symbol),)
     owner = name.rsplit("_", 2)[0]
     return (order.index(owner) if owner in order else len(order), symbol.leaf.dim)
-
-
-@analysis
-def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
-    """The symbols that Triton must know when it compiles: those that decide a tile's shape."""
-    found: set[Symbol] = {*kernel.symbols, *kernel.meta_symbols}
-    for parameter in kernel.tensor_parameters:
-        for size in parameter.tile_shape if parameter.name in kernel.arranged else ():
-            found |= set(as_symbol(size).leaves())
-        found |= {
-            s for size in parameter.source.shape for s in as_symbol(size).leaves() if s.constexpr
-        }
-    for node in kernel.optimized.nodes():
-        if isinstance(node, Widened) or _is_compile_time(node):
-            found |= set(_symbols_in(node))
-        elif hasattr(node, "view"):
-            found |= set(node.view.symbols)
-    return frozenset(found)
-
-
-def _is_compile_time(node: ast.AST) -> bool:
-    if isinstance(node, ast.AnnAssign):
-        return True
-    operation = operation_of(node) if isinstance(node, ast.Call) else None
-    return operation is not None and operation.takes_constants
-
-
-def _symbols_in(tree: ast.AST) -> Iterable[Symbol]:
-    for node in ast.walk(tree):
-        if isinstance(node, SymbolValue):
-            yield from as_symbol(node.symbol).leaves()

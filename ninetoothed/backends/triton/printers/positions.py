@@ -207,6 +207,8 @@ class Positions:
             ]
             return self._tree(rest, tile, layout)
         trees = [self._tree(operand, tile, layout) for operand in operands]
+        if op == "<":
+            return self._emission.below(trees[0], operands[1], trees[1])
         if op in ("//", "%") and operands[0] in self._bits:
             function = "quotient" if op == "//" else "remainder"
             self._emission.library.add(function)

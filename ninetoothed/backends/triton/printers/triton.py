@@ -95,6 +95,8 @@ class _Printer:
             prologue, statements = [], translation.statements()
             needs = translation.needs
             self._emission.library = translation.library
+        if self._emission.quarter:
+            prologue, statements = [], self._emission.for_each_quarter([*prologue, *statements])
         parameters = self._emission.ordered()
         write = self._writer
         language = "gluon" if self._lowered.tma_pipeline else "triton"

@@ -21,7 +21,7 @@ from ninetoothed.program.nodes import (
     at,
     clone,
 )
-from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol
 
 
 class ValidityLowering(ElementLowering):
@@ -95,7 +95,10 @@ class ValidityLowering(ElementLowering):
                 ast.Constant(None) if dim is None else ast.Slice() for dim in mask.layout
             ]
             lanes = ast.Subscript(lanes, ast.Tuple(beside, ast.Load()), ast.Load())
-        return ast.Compare(lanes, [ast.Lt()], [self.visit(clone(inner))])
+        tree = self.visit(clone(inner))
+        if isinstance(size, Symbol):
+            return self._emission.below(lanes, size, tree)
+        return ast.Compare(lanes, [ast.Lt()], [tree])
 
     def _conjunction(self, masks: list[Any]) -> ast.expr | None:
         """Where all of them hold, by name; None for everywhere."""

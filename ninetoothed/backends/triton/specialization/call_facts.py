@@ -53,6 +53,8 @@ class CallFacts:
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
         outsized: arithmetic on sizes that 32 bits do not hold, at least on the way.
+        widths: sizes that are arguments, though a tile's width is theirs widened (`size_classes`).
+        quartered: of those, equal ones for whose quarters there is a body each.
     """
 
     holding: frozenset[tuple[str, int]] = frozenset()
@@ -69,6 +71,8 @@ class CallFacts:
     comparisons: frozenset[Symbol] = frozenset()
     beyond: frozenset[Selection] = frozenset()
     outsized: frozenset[Symbol] = frozenset()
+    widths: frozenset[Symbol] = frozenset()
+    quartered: frozenset[Symbol] = frozenset()
 
 
 def facts_of(

@@ -1,0 +1,215 @@
+"""Classes of sizes: calls whose sizes are of one class share their source, whatever the sizes are.
+
+One call stands for each class. Its numbers are no less than those of any other, and no more is true of
+them: a size that is a power of two stands for itself; else it is the greatest below the next power of
+two with the same divisor, of those that make a difference. What is made of its numbers (`call_facts`)
+holds for the whole class.
+
+That is so where an element exists if a position is below a size, and the position runs over that size
+in steps of a tile, as where a tensor is tiled (`size_roles`). Other kernels are compiled for each size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.specialization.constant_sizes import width_symbols
+from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
+from ninetoothed.backends.triton.specialization.size_roles import roles_of
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.call import Argument
+from ninetoothed.symbols.expr import Symbol, as_symbol
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
+    from ninetoothed.kernels.call import Call
+    from ninetoothed.kernels.definition import Definition
+
+#: Of a multiple of so many, tiles of mostly any size have no end but its own: masks are left out.
+_TILED = 256
+
+#: Rows as long as this have a body for each quarter of what is between two powers of two: how many of
+#: its positions exist is known but for a quarter, and the compiler leaves out the others.
+_LEAST_QUARTERED = 256
+
+_LARGEST_INT32 = 2**31 - 1
+
+#: The sizes and the strides of each tensor, in the order of the parameters.
+Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+
+
+def general_call(kernel: Definition, call: Call) -> Call | None:
+    """The call that stands for the class of a call; None where its sizes are a class of their own."""
+    names = [parameter.name for parameter in kernel.tensor_parameters]
+    arguments = [call.arguments[name] for name in names]
+    found = classes_for(kernel, call) if kernel.specialize == "classes" else None
+    numbers = None
+    if found is not None:
+        numbers = found.standing_for(tuple((a.shape, a.strides) for a in arguments))
+    if numbers is None:
+        return None
+    general = {
+        name: Argument(shape, strides, argument.dtype, argument.alignment)
+        for name, argument, (shape, strides) in zip(names, arguments, numbers)
+    }
+    return replace(call, arguments=general, is_general=True)
+
+
+def classes_for(kernel: Definition, call: Call) -> Classes | None:
+    """The classes that a call's sizes are of; None where its kernel is compiled for each size."""
+    return classes_of(kernel, _itemsize(call))
+
+
+def told(call: Call, size: int) -> int:
+    """Of what a size is a multiple of, what makes a difference; a small power of two is one of many."""
+    wide, narrow = MOST // _itemsize(call), LEAST_COPY // _itemsize(call)
+    if _is_alone(size) and size < wide:
+        return 1
+    return next((by for by in (wide, narrow) if by > 1 and size % by == 0), 1)
+
+
+def _itemsize(call: Call) -> int:
+    return min(argument.dtype.itemsize for argument in call.arguments.values())
+
+
+@analysis
+def classes_of(kernel: Definition, itemsize: int) -> Classes | None:
+    """The classes of a kernel's sizes; None where it is compiled for each size.
+
+    Args:
+        itemsize: of its smallest elements, in bytes.
+    """
+    return None if roles_of(kernel) is None else Classes(kernel, itemsize)
+
+
+class Classes:
+    """The classes of one kernel's sizes."""
+
+    def __init__(self, kernel: Definition, itemsize: int) -> None:
+        roles = roles_of(kernel)
+        assert roles is not None
+        self._wide, self._narrow = max(MOST // itemsize, 1), max(LEAST_COPY // itemsize, 1)
+        places: dict[Symbol, tuple[int, int]] = {}
+        #: Of each tensor's dimensions, whether the size must be known, and whether a tile is as wide.
+        self._dims: list[list[tuple[bool, bool]]] = []
+        for number, parameter in enumerate(kernel.tensor_parameters):
+            sizes = [as_symbol(size) for size in parameter.source.shape]
+            places |= {size: (number, dim) for dim, size in enumerate(sizes)}
+            self._dims.append([(s in roles.exact, s in roles.widths) for s in sizes])
+        self._equal = [(*places[one], *places[other]) for one, other in roles.equal]
+
+    def standing_for(self, numbers: Numbers) -> Numbers | None:
+        """The numbers that stand for the class of these; None where they are a class of their own."""
+        for number, dim, other, other_dim in self._equal:
+            if numbers[number][0][dim] != numbers[other][0][other_dim]:
+                return None
+        # What a number is to one tensor, it is to all: where sizes meet they are still equal.
+        exact: set[int] = set()
+        widths: set[int] = set()
+        ends: set[int] = set()
+        steps: set[int] = set()
+        for dims, (shape, strides) in zip(self._dims, numbers):
+            if len(shape) != len(dims):
+                return None
+            for (is_exact, is_width), size, stride in zip(dims, shape, strides):
+                if size == 0 or stride < 0:
+                    return None
+                if is_exact:
+                    exact.add(size)
+                if is_width:
+                    widths.add(size)
+                if stride == 1:
+                    ends.add(size)
+                else:
+                    steps.add(stride)
+        if len({width.bit_length() for width in widths}) < len(widths):
+            # They share their quarters.
+            return None
+        known: dict[int, int] = {}
+        for shape, strides in numbers:
+            for number in (*shape, *strides):
+                if number in known:
+                    continue
+                is_width, is_step = number in widths, number in steps
+                divisors = [] if is_width else [_TILED]
+                if is_width or is_step or number in ends:
+                    divisors.append(self._wide)
+                if is_width or is_step:
+                    divisors.append(self._narrow)
+                known[number] = number if number in exact else _greatest(number, divisors)
+        found = []
+        for shape, strides in numbers:
+            strided = _strided(shape, strides, known)
+            if strided is None:
+                return None
+            found.append((tuple([known[size] for size in shape]), strided))
+        return tuple(found)
+
+
+def _greatest(number: int, divisors: Sequence[int]) -> int:
+    """The greatest of a number's class, with the first of the divisors that it has."""
+    if number & (number - 1) == 0:
+        return number
+    above = 1 << number.bit_length()
+    return above - next((by for by in divisors if number % by == 0), 1)
+
+
+def _strided(
+    shape: Sequence[int], strides: Sequence[int], known: Mapping[int, int]
+) -> tuple[int, ...] | None:
+    """The strides, where dimensions lie behind one another those that let them do so.
+
+    None where they would do so though they do not, or where offsets would need 64 bits for that alone.
+    """
+    found: list[int] = []
+    largest = greatest = following = general_following = 0
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        is_adjacent = bool(found) and stride == following
+        general = general_following if is_adjacent else known[stride]
+        if found and (general == general_following) != is_adjacent:
+            return None
+        found.append(general)
+        following, general_following = size * stride, known[size] * general
+        largest += (size - 1) * stride
+        greatest += (known[size] - 1) * general
+    if greatest > _LARGEST_INT32 >= largest:
+        return None
+    return tuple(reversed(found))
+
+
+def of_class(kernel: Definition, facts: CallFacts, environment: Mapping[Symbol, int]) -> CallFacts:
+    """Of the facts of the call that stands for a class those that hold for all of it.
+
+    Args:
+        environment: the values of that call.
+    """
+    alone = {symbol for symbol, value in environment.items() if _is_alone(value)}
+    roles = roles_of(kernel)
+    if roles is not None:
+        alone |= roles.exact
+    extents = dict(zip(kernel.arrangement.programs, kernel.grid))
+    holding = set()
+    for excess in facts.comparisons:
+        leaves = set(excess.leaves())
+        for leaf in excess.leaves():
+            extent = extents.get(leaf, leaf.leaf.extent)
+            leaves |= set() if extent is None else set(as_symbol(extent).leaves())
+        sizes = {leaf for leaf in leaves if leaf in environment and leaf.leaf.role == "size"}
+        if sizes <= alone:
+            holding.add(excess)
+    widths = {size for size in width_symbols(kernel) if not _is_alone(environment[size])}
+    longest = max((environment[size] for size in widths), default=0)
+    quartered = {s for s in widths if environment[s] == longest and longest >= _LEAST_QUARTERED}
+    return replace(
+        facts,
+        comparisons=frozenset(holding),
+        widths=frozenset(widths),
+        quartered=frozenset(quartered),
+    )
+
+
+def _is_alone(number: int) -> bool:
+    """Whether a number is a class of its own."""
+    return number & (number - 1) == 0
