@@ -7,6 +7,9 @@ recorded once as a graph; the tokens, positions and lengths that change are on t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import torch
@@ -111,7 +114,7 @@ class Session:
 
         self._x.copy_(x.view(requests, count, -1)[:, -1])
         self.positions += count - 1
-        self._finish()
+        self._finish(*self._state)
 
     def _look_back(
         self, x: torch.Tensor, index: int, layer: Layer, requests: int, is_first: bool
@@ -163,7 +166,9 @@ class Session:
             self._decode()
 
     def _record(self) -> None:
-        """Do one step as it is, so that all is compiled, and record the next ones as a graph."""
+        """Do one step as it is, and record the next ones as a graph."""
+        if self.group.size == 1:
+            self._compile()
         self._decode()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
@@ -171,29 +176,66 @@ class Session:
             self._decode()
         self._graph = graph
 
+    def _compile(self) -> None:
+        """Launch every kernel of a step once, each in a thread, which compile side by side.
+
+        What they compute is nothing yet: the next step begins anew, and writes to the cache again.
+        """
+        scratch = [tensor.clone() for tensor in self._state]
+        calls = [self._begin, *self._layer(0), partial(self._finish, *scratch)]
+
+        def launch(call: Callable[[], Any]) -> None:
+            with torch.inference_mode(), torch.cuda.device(self.tokens.device):
+                call()
+
+        torch.cuda.synchronize()
+        with ThreadPoolExecutor() as compilers:
+            list(compilers.map(launch, calls))
+        torch.cuda.synchronize()
+
     def _decode(self) -> None:
-        eps = self.config.rms_norm_eps
+        self._begin()
+        for index in range(len(self.weights.layers)):
+            for call in self._layer(index):
+                call()
+        self._finish(*self._state)
+
+    @property
+    def _state(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What a step changes besides the cache."""
+        return self.tokens, self.positions, self.history
+
+    def _begin(self) -> None:
+        """The stream of the tokens that are read."""
         embedding.kernel(self.tokens, self.weights.table, self._x)
+
+    def _layer(self, index: int) -> list[Callable[[], Any]]:
+        """What a layer does to the stream, launch by launch."""
+        layer, eps = self.weights.layers[index], self.config.rms_norm_eps
+        keys, values = self.cache.keys[index], self.cache.values[index]
         qkv, attended = self._qkv.flatten(1), self._attended.flatten(1)
-        parts = self._qkv.split([self.heads, self.key_heads, self.key_heads], 1)
+        split = (self._partial, self._maximum, self._total)
 
-        for index, layer in enumerate(self.weights.layers):
-            keys, values = self.cache.keys[index], self.cache.values[index]
-            products.linear(self._x, layer.qkv, layer.attention_norm, eps, qkv, layer.qkv_bias)
-            attention.decode_kernel(
-                *(*parts, self.positions, self.sin, self.cos),
+        return [
+            partial(
+                products.linear,
+                *(self._x, layer.qkv, layer.attention_norm, eps, qkv, layer.qkv_bias),
+            ),
+            partial(
+                attention.decode_kernel,
+                *self._qkv.split([self.heads, self.key_heads, self.key_heads], 1),
+                *(self.positions, self.sin, self.cos),
                 *(keys, values, keys, values, self._table, self._scale, self.cache.is_paged),
-                *(self._partial, self._maximum, self._total),
+                *split,
                 BLOCK_SIZE=min(KEYS, keys.shape[2]),
-            )
-            attention.combine_kernel(self._partial, self._maximum, self._total, self._attended)
-            self._add(self._x, attended, layer.out)
-            products.swiglu(self._x, layer.gate_up, layer.product_norm, eps, self._gated)
-            self._add(self._x, self._gated, layer.down)
+            ),
+            partial(attention.combine_kernel, *split, self._attended),
+            partial(self._add, self._x, attended, layer.out),
+            partial(products.swiglu, self._x, layer.gate_up, layer.product_norm, eps, self._gated),
+            partial(self._add, self._x, self._gated, layer.down),
+        ]
 
-        self._finish()
-
-    def _finish(self) -> None:
+    def _finish(self, tokens: torch.Tensor, positions: torch.Tensor, history: torch.Tensor) -> None:
         """The logits of the stream, and the tokens that are chosen by them."""
         products.linear(
             self._x, self.weights.head, self.weights.norm, self.config.rms_norm_eps, self._logits
@@ -205,12 +247,10 @@ class Session:
             sampling.nucleus_kernel(self.logits, self.temperature, self.top_p, self._least)
 
         sampling.best_kernel(
-            *(self.logits, self._least, self.temperature, self._seeds, self.positions),
+            *(self.logits, self._least, self.temperature, self._seeds, positions),
             *(is_random, self._values, self._indices),
         )
-        sampling.choose_kernel(
-            self._values, self._indices, self.tokens, self.positions, self.history
-        )
+        sampling.choose_kernel(self._values, self._indices, tokens, positions, history)
 
     def generate(self, prompt: torch.Tensor, count: int) -> torch.Tensor:
         """The tokens (requests, count) that follow a prompt (requests, n).

@@ -22,6 +22,7 @@ PAGES = [
     "docs/architecture.md",
     "docs/index.md",
     "docs/language.md",
+    "docs/llama.md",
     "docs/plugins.md",
     "docs/semantics.md",
     "docs/switching.md",
@@ -40,6 +41,7 @@ PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:\.(?:py|c|json|md|toml|txt)|/))`")
 #: What a page names that is on its reader's machine.
 NOT_OURS = {
     "docs/aot.md": {"manifest.json", "rust/"},
+    "docs/llama.md": {"config.json"},
     "docs/tuning.md": {"binaries/"},
     "docs/write-a-frontend.md": {"toy_conformance.py"},
 }
