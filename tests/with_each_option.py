@@ -26,8 +26,6 @@ _VALUES = {
     "split_k": (1, 3),
     "cooperative_reduction": (0, 1, 2),
     "tma_pipeline": (0, 1, 2),
-    "dependent_launch": (0, 1, 2),
-    "early_prefetch": (0, 2),
 }
 
 #: The tests that an option could break, on a GPU and without one.

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from benchmarks.common.report import RESULTS, describe, table, write
-from benchmarks.llama import contenders
-from examples.llama import in_pytorch
+from benchmarks.llama import contenders, few_rows
+from examples.llama import in_pytorch, products
 from examples.llama.config import Config
 from examples.llama.weights import assembled, random_tensors
 
@@ -201,7 +201,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--prompt", type=int, default=2048)
     parser.add_argument("--contenders", nargs="+")
     parser.add_argument("--config", type=json.loads, default={}, help="other sizes, as JSON")
+    parser.add_argument("--tiles", type=Path, help="what `few_rows` wrote: the best of it is used")
     parser.add_argument("--output", type=Path, default=RESULTS / "models")
+    parser.add_argument("--label", default="llama")
     return parser.parse_args()
 
 
@@ -236,28 +238,40 @@ def main() -> None:
     os.environ.setdefault("NINETOOTHED_TUNE", "none")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     benchmark = Benchmark(Config(**options.config), device, [], options.context)
+    if options.tiles:
+        products.MEASURED.update(few_rows.best(json.loads(options.tiles.read_text())["few-rows"]))
     data: dict[str, Any] = {}
+
+    def keep(title: str, found: dict[str, Any]) -> None:
+        # What is there by now is written, should the next one not end.
+        data[title] = found
+        report(benchmark, data, options)
+
     for part in options.parts:
         benchmark.names = options.contenders or _WHO[part]
         if part == "decode":
             for batch in options.batches:
-                data[f"decode, batch {batch}"] = benchmark.decode(batch)
+                keep(f"decode, batch {batch}", benchmark.decode(batch))
         elif part == "prefill":
-            data[f"prefill of {options.prompt}"] = benchmark.prefill(options.prompt)
+            keep(f"prefill of {options.prompt}", benchmark.prefill(options.prompt))
         else:
             for count in options.outputs:
-                data[f"paper, {count} out"] = benchmark.paper(count)
+                keep(f"paper, {count} out", benchmark.paper(count))
+
+
+def report(benchmark: Benchmark, data: dict[str, Any], options: argparse.Namespace) -> None:
+    """Print what was measured last, and write all."""
     here = environment()
     lines = [f"# A Llama of random weights: {benchmark.config}", "", describe(here)]
     header = ("contender", "tokens a second", "the first one's over it", "logits apart")
     for title, found in data.items():
-        lines += ["", f"## {title}, context {options.context}", "", table(header, rows(found))]
+        section = ["", f"## {title}, context {options.context}", "", table(header, rows(found))]
         for name, entry in found.items():
             if "kernels" in entry:
-                lines += ["", f"Kernels of {name}:", "", kernels(entry["kernels"])]
-    text = "\n".join(lines)
-    print(text)
-    write("model", here, text, data, options.output, f"model-{'-'.join(options.parts)}")
+                section += ["", f"Kernels of {name}:", "", kernels(entry["kernels"])]
+        lines += section
+    print("\n".join(section), flush=True)
+    write("model", here, "\n".join(lines), data, options.output, options.label)
 
 
 if __name__ == "__main__":

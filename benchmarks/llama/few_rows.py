@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,14 @@ SHAPES = {
 #: So many bytes of weights are used in turns, and so many calls make a graph.
 _BYTES, _CALLS = 1 << 30, 16
 
-#: Elements of sums for each thread, and warps with the columns of a tile.
-_ELEMENTS = (32, 64)
-_WARPS = ((1, 256), (1, 512), (2, 256), (2, 512), (2, 1024), (4, 512), (4, 1024), (4, 2048))
+#: Rows, columns and warps of the tiles to choose from.
+TILES = (
+    *((rows, 256, 1) for rows in (2, 4, 8, 16)),
+    *((rows, 512, 2) for rows in (2, 4, 8, 16)),
+    *((rows, 1024, 2) for rows in (2, 4)),
+    *((rows, 1024, 4) for rows in (2, 4, 8)),
+    *((8, 256, 2), (16, 256, 2), (16, 512, 4), (4, 2048, 4)),
+)
 
 
 def milliseconds(functions: list[Callable[[], object]], replays: int = 12) -> float:
@@ -58,14 +64,6 @@ def milliseconds(functions: list[Callable[[], object]], replays: int = 12) -> fl
     return start.elapsed_time(end) / replays / _CALLS
 
 
-def tiles(rows: int, parts: int) -> Iterator[tuple[int, int, int]]:
-    """Rows and columns of a tile of weights, and warps, that give each thread a fair share."""
-    for elements, (warps, columns) in itertools.product(_ELEMENTS, _WARPS):
-        block = elements * 32 * warps // (rows * parts * columns)
-        if block >= 1:
-            yield block, columns, warps
-
-
 def measured(name: str, rows: int) -> dict[str, Any]:
     """Milliseconds of each tile, and of cuBLAS."""
     application, shape = SHAPES[name]
@@ -81,12 +79,23 @@ def measured(name: str, rows: int) -> dict[str, Any]:
     def call(tile: tuple[int, int, int], weight: torch.Tensor = weights[0]) -> None:
         products.few(application, x, scale, weight, 1e-5, output, output, tile)
 
-    candidates = list(tiles(rows, shape[0]))
     with ThreadPoolExecutor() as compilers:
-        list(compilers.map(call, candidates))
-    for tile in candidates:
+        list(compilers.map(call, TILES))
+    for tile in TILES:
         functions = [lambda w=w, tile=tile: call(tile, w) for w in weights]
         found["{} × {}, {} warps".format(*tile)] = milliseconds(functions)
+    return found
+
+
+def best(data: dict[str, Any]) -> dict[tuple[Any, ...], tuple[int, ...]]:
+    """The fastest tiles, as `products.MEASURED` has them, of what `main` wrote."""
+    found = {}
+    for key, times in data.items():
+        name, _, rows = key.partition(", rows ")
+        if rows:
+            application, shape = SHAPES[name]
+            tile = min((time, tile) for tile, time in times.items() if tile != "cuBLAS")[1]
+            found[(application, int(rows), *shape)] = tuple(map(int, re.findall(r"\d+", tile)))
     return found
 
 
@@ -108,11 +117,11 @@ def main() -> None:
     data: dict[str, Any] = {"copy": copy()}
     lines = []
     for rows, name in itertools.product(options.rows, SHAPES):
-        data[f"{name}, {rows}"] = found = measured(name, rows)
+        data[f"{name}, rows {rows}"] = found = measured(name, rows)
         size = 2 * torch.Size(SHAPES[name][1]).numel()
-        best = sorted((time, tile) for tile, time in found.items() if tile != "cuBLAS")
+        order = sorted((time, tile) for tile, time in found.items() if tile != "cuBLAS")
         cells = [f"{size / found['cuBLAS'] / 1e9:.2f}"]
-        cells += [f"{size / time / 1e9:.2f} ({tile})" for time, tile in best[:4]]
+        cells += [f"{size / time / 1e9:.2f} ({tile})" for time, tile in order[:4]]
         lines.append((f"{name}, {rows}", *cells))
         print(*lines[-1], sep="  ", flush=True)
     here = environment()

@@ -16,6 +16,9 @@ from ninetoothed import Symbol, Tensor, block_size
 #: So many rows at most are multiplied element by element.
 FEW = 4
 
+#: So many elements of 16 bits a thread reads at once.
+RUN = 8
+
 BLOCK_SIZE_N = Symbol("BLOCK_SIZE_N", constexpr=True)
 BLOCK_SIZE_K = Symbol("BLOCK_SIZE_K", constexpr=True)
 
@@ -57,63 +60,103 @@ def silu(gate):
     return gate * ntl.sigmoid(gate)
 
 
+def by_threads(products, num_rows, block, columns):
+    """The sums of neighbours along k, which one thread has."""
+    return ntl.sum(ntl.reshape(products, (num_rows, block, columns // RUN, RUN)), axis=3)
+
+
 def plain(input, scale, weight, eps, residual, output, is_normalized):
-    sums = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
-    squares = ntl.zeros(input.dtype.shape, dtype=ntl.float32)
+    sums = ntl.zeros(
+        (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
+    )
+    squares = ntl.zeros((input.dtype.shape[0], 1, input.dtype.shape[2] // RUN), dtype=ntl.float32)
 
     for k in range(input.shape[0]):
         x = ntl.cast(input[k], ntl.float32)
 
         if is_normalized:
-            squares += x * x
+            squares += by_threads(x * x, input.dtype.shape[0], 1, input.dtype.shape[2])
             x = x * scale[k]
 
-        sums += ntl.cast(weight[0, k], ntl.float32) * x
+        sums += by_threads(
+            ntl.cast(weight[0, k], ntl.float32) * x,
+            output.shape[0],
+            output.shape[1],
+            input.dtype.shape[2],
+        )
 
     output = ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
 
 
 def biased(input, scale, weight, eps, residual, output, is_normalized):
     """As `plain`, with the residual, which is a bias for all rows, added."""
-    sums = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
-    squares = ntl.zeros(input.dtype.shape, dtype=ntl.float32)
+    sums = ntl.zeros(
+        (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
+    )
+    squares = ntl.zeros((input.dtype.shape[0], 1, input.dtype.shape[2] // RUN), dtype=ntl.float32)
 
     for k in range(input.shape[0]):
         x = ntl.cast(input[k], ntl.float32)
 
         if is_normalized:
-            squares += x * x
+            squares += by_threads(x * x, input.dtype.shape[0], 1, input.dtype.shape[2])
             x = x * scale[k]
 
-        sums += ntl.cast(weight[0, k], ntl.float32) * x
+        sums += by_threads(
+            ntl.cast(weight[0, k], ntl.float32) * x,
+            output.shape[0],
+            output.shape[1],
+            input.dtype.shape[2],
+        )
 
     output = residual + ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
 
 
 def gated(input, scale, weight, eps, residual, output, is_normalized):
-    gate = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
-    up = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
-    squares = ntl.zeros(input.dtype.shape, dtype=ntl.float32)
+    gate = ntl.zeros(
+        (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
+    )
+    up = ntl.zeros(
+        (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
+    )
+    squares = ntl.zeros((input.dtype.shape[0], 1, input.dtype.shape[2] // RUN), dtype=ntl.float32)
 
     for k in range(input.shape[0]):
         x = ntl.cast(input[k], ntl.float32)
 
         if is_normalized:
-            squares += x * x
+            squares += by_threads(x * x, input.dtype.shape[0], 1, input.dtype.shape[2])
             x = x * scale[k]
 
-        gate += ntl.cast(weight[0, k], ntl.float32) * x
-        up += ntl.cast(weight[1, k], ntl.float32) * x
+        gate += by_threads(
+            ntl.cast(weight[0, k], ntl.float32) * x,
+            output.shape[0],
+            output.shape[1],
+            input.dtype.shape[2],
+        )
+        up += by_threads(
+            ntl.cast(weight[1, k], ntl.float32) * x,
+            output.shape[0],
+            output.shape[1],
+            input.dtype.shape[2],
+        )
 
     by = factor(squares, input, eps, is_normalized)
     output = silu(ntl.sum(gate, axis=2) * by) * (ntl.sum(up, axis=2) * by)
 
 
 def added(input, scale, weight, eps, residual, output, is_normalized):
-    sums = ntl.zeros((output.shape[0], output.shape[1], input.dtype.shape[2]), dtype=ntl.float32)
+    sums = ntl.zeros(
+        (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
+    )
 
     for k in range(input.shape[0]):
-        sums += ntl.cast(weight[0, k], ntl.float32) * ntl.cast(input[k], ntl.float32)
+        sums += by_threads(
+            ntl.cast(weight[0, k], ntl.float32) * ntl.cast(input[k], ntl.float32),
+            output.shape[0],
+            output.shape[1],
+            input.dtype.shape[2],
+        )
 
     output = residual + ntl.sum(sums, axis=2)
 
@@ -139,14 +182,28 @@ def make_few(application, num_warps):
     )
 
 
-#: Rows and columns of a tile of weights, and warps, by the rows of the input: the best of those that
-#: `benchmarks.llama.few_rows` measured on an H200 at an 8B Llama's sizes.
+#: A tile of weights as its rows, its columns and the warps that share it, by the application and the rows of the input.
 TILES = {
-    plain: ((8, 256, 1), (4, 256, 1), (2, 256, 1), (2, 256, 1)),
-    gated: ((4, 256, 1), (2, 256, 1), (1, 256, 1), (1, 256, 1)),
-    added: ((4, 1024, 2), (4, 256, 1), (2, 256, 1), (2, 256, 1)),
+    (plain, 1): (16, 512, 4),
+    (plain, 2): (8, 256, 1),
+    (gated, 1): (8, 256, 1),
+    (gated, 2): (8, 256, 1),
+    (added, 1): (4, 1024, 2),
+    (added, 2): (4, 1024, 2),
 }
-TILES[biased] = TILES[plain]
+
+#: What `benchmarks.llama.few_rows` measured to be best on an H200, by the weight's sizes too.
+MEASURED = {}
+
+
+def tile_of(application, num_rows, shape):
+    """The tile for a weight (parts, n, k)."""
+    if application is biased:
+        application = plain
+
+    usual = TILES.get((application, num_rows), (4, 256, 1))
+
+    return MEASURED.get((application, num_rows, *shape), usual)
 
 
 def many_arrangement(
@@ -220,8 +277,8 @@ added_kernel = ninetoothed.make(
 
 
 def few(application, input, scale, weight, eps, residual, output, tile=None):
-    """Launch a product of few rows, with a tile (rows, columns, warps) if it is not to be the usual one."""
-    block, columns, num_warps = tile or TILES[application][input.shape[0] - 1]
+    """Launch a product of few rows, with another tile than the usual one if that is given."""
+    block, columns, num_warps = tile or tile_of(application, input.shape[0], weight.shape)
 
     make_few(application, num_warps)(
         input,
@@ -232,7 +289,7 @@ def few(application, input, scale, weight, eps, residual, output, tile=None):
         output,
         scale is not None,
         BLOCK_SIZE_N=block,
-        BLOCK_SIZE_K=min(columns, 1 << (input.shape[1] - 1).bit_length()),
+        BLOCK_SIZE_K=max(RUN, min(columns, 1 << (input.shape[1] - 1).bit_length())),
     )
 
     return output

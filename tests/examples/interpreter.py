@@ -24,7 +24,6 @@ import triton.runtime.interpreter
 from ninetoothed import plugins
 from ninetoothed.backends.base import Argument, Backend, Call, Plan, run_nothing
 from ninetoothed.backends.numpy.execution.planning import fitting_meta
-from ninetoothed.backends.triton import library
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices as choosing
@@ -42,10 +41,7 @@ from tests.examples.checking import check
 from tests.examples.more_cases import MORE
 
 # No kernel runs before one here that it could wait for (`dependent_launch`).
-tl.extra.cuda.gdc_wait = tl.extra.cuda.gdc_launch_dependents = lambda: None
-
-# There is no cache to ask (`early_prefetch`).
-library.prefetch_lines = lambda pointers: None
+tl.extra.cuda.gdc_wait = lambda: None
 
 _masked_load = triton.runtime.interpreter.InterpreterBuilder.create_masked_load
 _masked_store = triton.runtime.interpreter.InterpreterBuilder.create_masked_store

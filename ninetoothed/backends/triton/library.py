@@ -3,7 +3,7 @@
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
 kind of reduction in its place. Others are for divisions that round down, for small quotients
 (`magic_division`), for gathered tiles (`folded_gather`), for reductions in several parts (`split_k`,
-`cooperative_reduction`), for tiles that are asked for early (`early_prefetch`) and for sums that are completed after a loop (`partial_reduction_sinking`).
+`cooperative_reduction`) and for sums that are completed after a loop (`partial_reduction_sinking`).
 """
 
 from __future__ import annotations
@@ -260,19 +260,6 @@ def _as_rows(value):
 @triton.jit
 def _places(rows: tl.constexpr, columns: tl.constexpr):
     return tl.arange(0, rows)[:, None] * columns + tl.arange(0, columns)[None, :]
-
-
-@triton.jit
-def prefetch_lines(pointers):
-    """Asks the second-level cache for the lines in which these addresses are; nothing is read."""
-    tl.inline_asm_elementwise(
-        "prefetch.global.L2 [$1]; mov.b32 $0, 0;",
-        "=r,l",
-        [pointers],
-        dtype=tl.int32,
-        is_pure=False,
-        pack=1,
-    )
 
 
 @triton.jit

@@ -69,19 +69,6 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """What is asked for before a program waits for the kernel before.
-
-    Attributes:
-        rounds: so many first rounds of the program's first loop, if it has them.
-        lines: the tensors, each with the elements that one line of the cache has.
-    """
-
-    rounds: int
-    lines: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True)
 class Lowered:
     """A kernel for a kind of call, and what was decided about it.
 
@@ -98,8 +85,6 @@ class Lowered:
         parts: programs that share the reduction of one element of the grid.
         is_persistent: whether programs stay and handle one element after another.
         waits: whether a program first waits for the kernel before.
-        lets_begin: whether the kernel after may be launched as soon as all programs have begun.
-        ahead: what the second-level cache is asked for before that wait.
         prefetched: the tensors whose tiles a loop loads one round ahead.
         full_tiles: what has a body without masks; None where there is one body.
         tma_pipeline: buffers of the loop's tiles, in Gluon; None in Triton.
@@ -116,8 +101,6 @@ class Lowered:
     parts: int = 1
     is_persistent: bool = False
     waits: bool = False
-    lets_begin: bool = False
-    ahead: Ahead | None = None
     prefetched: frozenset[str] = frozenset()
     full_tiles: FullTiles | None = None
     tma_pipeline: Pipeline | None = None

@@ -10,7 +10,6 @@ from ninetoothed.backends.triton.options import (
     cooperative_reduction,
     dependent_launch,
     descriptors,
-    early_prefetch,
     eviction_policy,
     folded_gather,
     full_tile_versioning,
@@ -41,6 +40,5 @@ OPTIONS: tuple[Option, ...] = (
     program_coarsening.OPTION,
     swizzle.OPTION,
     dependent_launch.OPTION,
-    early_prefetch.OPTION,
     full_tile_versioning.OPTION,
 )

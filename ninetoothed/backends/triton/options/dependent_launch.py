@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 #: The compute capability from which on devices launch so.
 _FIRST_CAPABILITY = 90
 
-#: With this value a program also says, before it waits, that the kernel after may be launched: else
-#: that waits until programs end.
-EARLY = 2
-
 
 class DependentLaunch(Option):
     """Whether programs wait for the kernel before, instead of the device."""
@@ -47,11 +43,8 @@ class DependentLaunch(Option):
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         return (1,)
 
-    def is_right(self, case: Case, chosen: Chosen, value: int) -> bool:
-        return value in (1, EARLY)
-
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, waits=True, lets_begin=value == EARLY)
+        return replace(lowered, waits=True)
 
 
 OPTION = DependentLaunch()

@@ -51,7 +51,6 @@ class Addresses:
         self._pairs: dict[Pair, Positions] = {}
         self._folds = dict(emission.lowered.folds)
         self._folded: dict[str, Positions] = {}
-        self._lines: dict[str, Positions] = {}
 
     def prologue(self) -> list[ast.stmt]:
         """What the kernel computes first: the program's position, then that of its tiles."""
@@ -170,20 +169,6 @@ class Addresses:
         if tile.parameter in self._emission.lowered.evict_last and not positions.is_pair:
             keywords["eviction_policy"] = ast.Constant("evict_last")
         return language("load", pointer, **keywords)
-
-    def prefetch(self, tile: TileRef, step: int) -> ast.stmt:
-        """Asks for the lines of a tile, of which each has ``step`` elements (`early_prefetch`)."""
-        if tile.parameter not in self._lines:
-            self._lines[tile.parameter] = Positions(
-                self._emission,
-                self._emission.kernel.program.parameter(tile.parameter),
-                self._emission.kernel.arrangement.accesses[tile.parameter],
-                self._prologue,
-                step=step,
-            )
-        self._emission.library.add("prefetch_lines")
-        pointer = self._pointer(self._lines[tile.parameter], tile)
-        return ast.Expr(ast.Call(name("prefetch_lines"), [pointer], []))
 
     def filler(self, parameter: str) -> ast.expr:
         """What stands where a tensor has no element: ``other``, or 0."""

@@ -44,7 +44,6 @@ class Positions:
         fold: int | None = None,
         tile_slice: TileSlice | None = None,
         placement: Placement | None = None,
-        step: int = 1,
     ) -> None:
         self._emission = emission
         self.parameter = parameter
@@ -54,7 +53,6 @@ class Positions:
         self._fold = fold
         self._tile_slice = tile_slice
         self._placement = placement
-        self._step = step
         self.tile_shape = parameter.tile_shape if placement is None else placement.view.shape
         self._size_ratios = dict(emission.facts.size_ratios)
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
@@ -236,8 +234,6 @@ class Positions:
         if self.is_pair and dim == self.lanes[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)
-        if self._step > 1 and dim == self.lanes[-1]:
-            lane = ast.BinOp(ast.Constant(self._step), ast.Mult(), lane)
         if self._placement is not None:
             return self._placement.lane(lane, dim)
         if len(layout) == 1:
@@ -254,8 +250,6 @@ class Positions:
         width = self._emission.width(self.tile_shape[dim])
         if self._tile_slice is not None and dim == self._tile_slice.dim:
             return ast.BinOp(width, ast.FloorDiv(), ast.Constant(self._tile_slice.count))
-        if self._step > 1 and dim == self.lanes[-1]:
-            return ast.BinOp(width, ast.FloorDiv(), ast.Constant(self._step))
         return width
 
     def _sequence(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.trees import assign, name
-from ninetoothed.backends.triton.printers import early_prefetch, persistent
+from ninetoothed.backends.triton.printers import persistent
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, KernelParameter
 from ninetoothed.backends.triton.printers.gluon import translation as gluon
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 #: The first statement of a program that waits for the kernel before (`dependent_launch`).
 WAIT = "tl.extra.cuda.gdc_wait()"
-
-#: What lets the kernel after be launched when all programs of this one have begun.
-LET_BEGIN = "tl.extra.cuda.gdc_launch_dependents()"
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,6 @@ class _Printer:
         addresses = self._addresses
         lowering = self._lowering
         body = self._body(lowering)
-        ahead = early_prefetch.statements(self._lowered, self._emission, addresses, body)
         helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
         prologue = addresses.prologue()
         count = (
@@ -115,12 +111,6 @@ class _Printer:
         for parameter in parameters:
             write.line(f"    {parameter.name}{f': {constexpr}' if parameter.is_constexpr else ''},")
         write.line("):")
-        if self._lowered.lets_begin:
-            write.line(f"    {LET_BEGIN}")
-        if ahead:
-            # Nothing here reads what the kernel before writes.
-            write.statements([*prologue, *ahead], 1)
-            prologue = []
         if self._lowered.waits:
             write.line(f"    {WAIT}")
         if count is not None:
