@@ -115,6 +115,12 @@ def decode_arrangement(
 
         return arranged.squeeze(3) if columns else arranged
 
+    def arrange_row(angles):
+        arranged = angles.tile((1, -1)).unsqueeze(2).expand((-1, heads, splits))
+        arranged.dtype = arranged.dtype.squeeze(0)
+
+        return arranged
+
     value_arranged = value.tile((1, 1, -1)).expand(repeat)
     value_arranged.dtype = value_arranged.dtype.squeeze(0)
 
@@ -123,8 +129,8 @@ def decode_arrangement(
         arrange_pairs(key, 1),
         value_arranged,
         position.tile((1,)).unsqueeze(1).unsqueeze(2).expand((-1, heads, splits)),
-        arrange_angles(sin, (requests, heads, splits)),
-        arrange_angles(cos, (requests, heads, splits)),
+        arrange_row(sin),
+        arrange_row(cos),
         arrange_pages(key_pages, (requests, -1, splits), BLOCK_SIZE, half),
         arrange_pages(value_pages, (requests, -1, splits), BLOCK_SIZE, -1),
         arrange_pages(key_slot, (requests, -1, splits), 1, half),
@@ -156,45 +162,52 @@ def decode(
     maximum,
     total,
 ):
-    request = position.offsets(0)
+    request, here = position.offsets(0), position
     split = partial.offsets(2)
-    first, second = rotated(query, sin[position], cos[position])
-    new_first, new_second = rotated(key, sin[position], cos[position])
+    # All that is not in the cache is on its way before the loop; what is done with it comes after.
+    new_value = ntl.cast(value, ntl.float32)
+    first, second = rotated(query, sin, cos)
+    new_first, new_second = rotated(key, sin, cos)
     # As they are read from the cache later.
     first, second = ntl.cast(first, key.dtype.dtype), ntl.cast(second, key.dtype.dtype)
     new_first = ntl.cast(new_first, key.dtype.dtype)
     new_second = ntl.cast(new_second, key.dtype.dtype)
 
-    if split == 0:
-        page, row = page_of(position, request, table, key_slot.shape[1], is_paged)
-        key_slot[page, row, 0] = new_first
-        key_slot[page, row, 1] = new_second
-        value_slot[page, row, 0] = value
-
-    # The new key is the first one of the first split.
     exponent_scale = scale * LOG2_E
-    score = ntl.sum(ntl.cast(first, ntl.float32) * new_first, axis=1)
-    score += ntl.sum(ntl.cast(second, ntl.float32) * new_second, axis=1)
-    is_first = split == 0
-    maximum_here = ntl.where(is_first, score * exponent_scale, LEAST)
-    total_here = ntl.where(is_first, score * 0.0 + 1.0, 0.0)
-    state = (total_here[:, None] * value, total_here, maximum_here)
-
-    num_blocks = (position + key_pages.dtype.shape[0] - 1) // key_pages.dtype.shape[0]
+    num_blocks = (here + key_pages.dtype.shape[0] - 1) // key_pages.dtype.shape[0]
     blocks_each = (num_blocks + partial.source.shape[2] - 1) // partial.source.shape[2]
     begin = split * blocks_each
+    num_heads, size = partial.shape[0], value.shape[1]
+    state = (
+        ntl.zeros((num_heads, size), dtype=ntl.float32),
+        ntl.zeros((num_heads,), dtype=ntl.float32),
+        ntl.full((num_heads,), LEAST, dtype=ntl.float32),
+    )
 
     for block in range(begin, ntl.minimum(begin + blocks_each, num_blocks)):
         page, place = page_of(block, request, table, key_pages.shape[1], is_paged)
         scores = ntl.dot(first, ntl.trans(key_pages[page, place, 0]))
         scores += ntl.dot(second, ntl.trans(key_pages[page, place, 1]))
-        is_past = block * key_pages.dtype.shape[0] + ntl.arange(0, scores.shape[1]) < position
+        is_past = block * key_pages.dtype.shape[0] + ntl.arange(0, scores.shape[1]) < here
         scores = ntl.where(is_past[None, :], scores * exponent_scale, LEAST)
         state = attended(scores, value_pages[page, place, 0], state)
 
-    partial = state[0]
-    total = state[1]
-    maximum = state[2]
+    # The new key is the last one of the first split.
+    score = ntl.sum(ntl.cast(first, ntl.float32) * new_first, axis=1)
+    score += ntl.sum(ntl.cast(second, ntl.float32) * new_second, axis=1)
+    score = ntl.where(split == 0, score * exponent_scale, LEAST)
+    new_maximum = ntl.maximum(state[2], score)
+    weight, correction = ntl.exp2(score - new_maximum), ntl.exp2(state[2] - new_maximum)
+
+    partial = state[0] * correction[:, None] + weight[:, None] * new_value
+    total = state[1] * correction + weight
+    maximum = new_maximum
+
+    if split == 0:
+        page, row = page_of(here, request, table, key_slot.shape[1], is_paged)
+        key_slot[page, row, 0] = new_first
+        key_slot[page, row, 1] = new_second
+        value_slot[page, row, 0] = value
 
 
 def options(*is_constant):

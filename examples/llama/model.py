@@ -82,6 +82,7 @@ class Session:
         self._table = self.positions[None] if table is None else table
         heads, size, splits = self.heads, config.head_dim, self._splits
         self._x = empty(requests, config.hidden_size)
+        self._sin, self._cos = (empty(requests, size // 2, of=torch.float32) for _ in range(2))
         self._qkv = empty(requests, heads + 2 * self.key_heads, size)
         self._partial = empty(requests, heads, splits, size, of=torch.float32)
         self._maximum, self._total = (
@@ -206,8 +207,10 @@ class Session:
         return self.tokens, self.positions, self.history
 
     def _begin(self) -> None:
-        """The stream of the tokens that are read."""
+        """The stream of the tokens that are read, and the angles of their positions."""
         embedding.kernel(self.tokens, self.weights.table, self._x)
+        embedding.kernel(self.positions, self.sin, self._sin)
+        embedding.kernel(self.positions, self.cos, self._cos)
 
     def _layer(self, index: int) -> list[Callable[[], Any]]:
         """What a layer does to the stream, launch by launch."""
@@ -224,7 +227,7 @@ class Session:
             partial(
                 attention.decode_kernel,
                 *self._qkv.split([self.heads, self.key_heads, self.key_heads], 1),
-                *(self.positions, self.sin, self.cos),
+                *(self.positions, self._sin, self._cos),
                 *(keys, values, keys, values, self._table, self._scale, self.cache.is_paged),
                 *split,
                 BLOCK_SIZE=min(KEYS, keys.shape[2]),

@@ -126,15 +126,15 @@ def decoding(is_paged):
             make.unwritten(REQUESTS, HEADS, splits, dtype=torch.float32) for _ in range(2)
         )
         output = make.unwritten(REQUESTS, HEADS, SIZE)
+        turns = [table[positions.long()] for table in (sin, cos)]
         attention.decode_kernel(
-            *(query, key, value, positions, sin, cos),
+            *(query, key, value, positions, *turns),
             *(caches.keys, caches.values, caches.keys, caches.values, caches.table),
             *(SCALE, is_paged, partial, maximum, total),
             BLOCK_SIZE=16,
         )
         attention.combine_kernel(partial, maximum, total, output)
 
-        turns = [table[positions.long()] for table in (sin, cos)]
         rows = torch.arange(REQUESTS, device=make.device)
         before[rows, :, positions.long()] = turned(key, *turns).to(make.dtype)
         values[rows, :, positions.long()] = value
