@@ -25,6 +25,7 @@ from ninetoothed.program.effects import has_effect, names_read, operation_of
 from ninetoothed.program.expression_types import Expressions
 from ninetoothed.program.nodes import (
     DTypeRef,
+    ElementLoad,
     ExternRef,
     LanguageRef,
     Load,
@@ -37,6 +38,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import held
+from ninetoothed.tensors.views import Chosen
 
 _LEAVES = (ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Attribute, SymbolValue, DTypeRef)
 
@@ -96,6 +98,8 @@ class Values:
             return self.value(called, wish)
         if isinstance(node, ast.Call):
             return self.call(node, wish)
+        if isinstance(node, ElementLoad) and node.view.entries == (Chosen(),):
+            return self.chosen(node, wish)
         if isinstance(node, SourceLoad):
             raise refused(
                 f"elements of `{node.parameter}` are chosen by position: several programs may choose "
@@ -129,6 +133,27 @@ class Values:
             self._blocks[depth].append(Read(own, tile, dims, node))
             known = self._reads[depth][key] = Operand(name(own), dims, own)
         return known
+
+    def chosen(self, node: ElementLoad, wish: str) -> Operand:
+        """An element of a tile of one dimension: the sum of the tile, all others left out."""
+        position = self.operand(node.indices[-1])
+        if position.dims not in ((), (1,)):
+            raise refused("several elements of a tile are chosen by position.", node)
+        place = TileRef(parameter=node.parameter, indices=node.indices[:-1])
+        tile = self.read(self.at(Load(tile=place), node))
+        text = "arange(0, t.shape[0]) == p"
+        test = rules.template(text, t=tile.expression, p=position.expression)
+        mask = Operand(name(self.named(Operand(test, tile.dims), "is_chosen")), tile.dims)
+        kept = rules.template("where(m, t, 0.0)", m=mask.expression, t=tile.expression)
+        operands = [mask, tile, Operand(ast.Constant(0.0), ())]
+        where = rules.elementwise(derivatives.RULES["where"])
+        found = self.step(kept, operands, where, node, f"{node.parameter}_chosen")
+        keeps = ", keep_dims=True" if position.dims else ""
+        total = rules.template(f"sum(v, axis=0{keeps})", v=found.expression)
+        assert isinstance(total, ast.Call)
+        rule = rules.rule_of(total)
+        assert rule is not None
+        return self.step(total, [found], rule, node, wish)
 
     def operator(self, node: ast.BinOp | ast.UnaryOp, wish: str) -> Operand:
         row = rules.OPERATORS.get(type(node.op))

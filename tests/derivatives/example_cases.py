@@ -27,7 +27,7 @@ from examples import (
     softmax,
     swiglu,
 )
-from examples.more import addcmul, clamp, group_norm, instance_norm, mm_with_precision, tril
+from examples.more import addcmul, clamp, group_norm, instance_norm, mm_with_precision, top1, tril
 from ninetoothed import like
 from tests.examples.references import rope_reference
 
@@ -76,7 +76,8 @@ class Derived:
         ours, theirs = (each if isinstance(each, tuple) else (each,) for each in (ours, theirs))
         given = [numbers(each.shape) for each in ours]
         found = torch.autograd.grad(ours, inputs, given, allow_unused=True)
-        wanted = torch.autograd.grad(theirs, wide, [each.double() for each in given])
+        doubled = [each.double() for each in given]
+        wanted = torch.autograd.grad(theirs, wide, doubled, allow_unused=True)
         names = [entry.name for entry in self.operator.definition.tensors]
         for name, one, other in zip(names, found, wanted):
             if self.wrt is not None and name not in self.wrt:
@@ -224,6 +225,13 @@ CASES: dict[str, Derived] = {
         norms_of_images,
         ((3, 6, 4, 5), (6,), (6,)),
         (1e-3,),
+    ),
+    "top1": Derived(
+        top1.kernel,
+        {"output": ((top1.tensors[0].shape[0],), "values")},
+        lambda scores, values: values.gather(1, scores.argmax(1, keepdim=True))[:, 0],
+        (ROWS, ROWS),
+        wrt=("values",),
     ),
     "mm_with_precision": product(
         mm_with_precision,

@@ -100,6 +100,22 @@ def test_gradients_in_paddle():
         numpy.testing.assert_allclose(one.grad.numpy(), other.grad.numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_the_gradient_of_a_factor_compiles_to_a_product_of_tensor_cores():
+    pytest.importorskip("triton", reason="needs Triton")
+    from examples import mm
+
+    backward = mm.kernel.backward(wrt=("input",))
+    matrix = torch.empty(256, 256, dtype=torch.float16)
+    sizes = dict.fromkeys(("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K"), 64)
+    compiled = backward.compile(
+        matrix, matrix, matrix, target=("cuda", 90), configuration=sizes, num_warps=4
+    )
+
+    assert "wgmma" in compiled.asm["ptx"]
+    # Gradients are widened for sums, and a factor is as it was loaded.
+    assert "cvt.f32.f16" not in compiled.asm["ptx"]
+
+
 def test_a_backward_kernel_is_shown_and_emitted():
     kernel = ninetoothed.make(blocks, silu, (Tensor(1), Tensor(1)), kernel_name="silu")
     backward = kernel.backward()

@@ -194,3 +194,26 @@ def test_a_sum_that_begins_with_another():
     x = torch.randn(2, 8, dtype=torch.float64, requires_grad=True)
 
     assert gradcheck(operator, (x,))
+
+
+def test_a_class_chosen_from_a_row():
+    def arrangement(logits, target, loss):
+        rows = logits.tile((1, -1))
+        rows.dtype = rows.dtype.squeeze(0)
+        return rows, target.tile((1,)), loss.tile((1,))
+
+    def application(logits, target, loss):
+        shifted = logits - ntl.max(logits)
+        total = ntl.log(ntl.sum(ntl.exp(shifted)))
+        loss = total - (logits[target] - ntl.max(logits))  # noqa: F841
+
+    logits, target, loss = Tensor(2, **MATRIX), Tensor(1), Tensor(1)
+    outputs = {"loss": ((logits.shape[0],), "logits")}
+    operator = made(application, arrangement, (logits, target, loss), outputs)
+    x = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 6, 3, 3, 1])
+
+    assert gradcheck(lambda x: operator(x, target), (x,))
+    torch.nn.functional.cross_entropy(x, target, reduction="sum").backward()
+    found = torch.autograd.grad(operator(x, target).sum(), x)[0]
+    torch.testing.assert_close(found, x.grad)
