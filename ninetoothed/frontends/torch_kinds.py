@@ -73,6 +73,9 @@ def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
     versioned = [place for place, tensor in enumerate(tensors) if not tensor.is_inference()]
     if len(versioned) == len(tensors):
         return raise_versions  # type: ignore[no-any-return]
+    if not versioned:
+        # Nothing is told; of all functions that do nothing this costs a call the least.
+        return len
     return lambda others: raise_versions([others[place] for place in versioned])
 
 
