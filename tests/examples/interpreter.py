@@ -17,6 +17,7 @@ from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
 
+import numpy as np
 import torch
 import triton.language as tl
 import triton.runtime.interpreter
@@ -58,7 +59,9 @@ def _store(builder: Any, pointers: Any, value: Any, mask: Any, *rest: Any, **nam
 def _as_truth(mask: Any) -> Any:
     """The interpreter makes an integer of a comparison of scalars that meets a tile; from 3.9 on it refuses
     that as a mask."""
-    mask.data = mask.data.astype(bool)
+    # A descriptor's mask is an array until 3.8.
+    if isinstance(mask.data, np.ndarray):
+        mask.data = mask.data.astype(bool)
     return mask
 
 
