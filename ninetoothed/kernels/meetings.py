@@ -43,7 +43,7 @@ from ninetoothed.program.nodes import (
     TileRef,
     location,
 )
-from ninetoothed.program.types import widened
+from ninetoothed.program.types import held_shape
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, index, make
 from ninetoothed.symbols.operators import OPERATOR_OF_NODE
 
@@ -252,13 +252,13 @@ class _Walk(Values):
     def value(self, node: ast.expr) -> Marked:
         return self.visit(node)[1]
 
-    def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+    def visited(self, node: ast.expr) -> tuple[ast.expr, Marked]:
         method = _VISITS.get(type(node))
-        return super().visit(node) if method is None else (node, method(self, node))
+        return super().visited(node) if method is None else (node, method(self, node))
 
     def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
         parameter = self.tensors[tile.parameter]
-        shape = tuple(widened(size) for size in parameter.tile_shape)
+        shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
             return Marked(shape)
         use = Use(tile.parameter, tuple(map(self.integer, tile.indices)), self.loops)

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ninetoothed.program.effects import names_read
-from ninetoothed.program.nodes import SymbolValue, Widened
-from ninetoothed.program.types import is_one, widened
-
-#: A dimension: an int or a symbol; None where it is not known.
-Shape = tuple[Any, ...]
-
+from ninetoothed.program.types import (
+    Shape,
+    ValueType,
+    are_same,
+    common_shape,
+    differ,
+    is_one,
+    unified,
+)
 
 #: Which zero operands make an operator's result zero; see `joined`.
 OPERATORS: dict[type[ast.operator], str] = {
@@ -119,6 +122,20 @@ class Marked:
         return Marked(self.shape, marks)
 
 
+def shaped(known: Marked, found: ValueType) -> Marked:
+    """What is known of a value with the shape that its type says."""
+    items = known.items
+    if items is not None and found.items is not None and len(items) == len(found.items):
+        items = tuple(map(shaped, items, found.items))
+    return replace(known, shape=found.shape, items=items)
+
+
+def type_of_known(known: Marked) -> ValueType:
+    """The type of a variable, as far as its shape goes."""
+    items = None if known.items is None else tuple(map(type_of_known, known.items))
+    return ValueType(known.shape, items=items)
+
+
 UNKNOWN = Marked()
 SCALAR = Marked(())
 
@@ -131,23 +148,6 @@ def number(value: Any) -> Marked:
     )
 
 
-def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The common shape; a dimension of unknown size stays unknown unless a larger one is there."""
-    if any(shape is None for shape in shapes):
-        return None
-    known = [shape for shape in shapes if shape is not None]
-    rank = max((len(shape) for shape in known), default=0)
-    result: list[Any] = []
-    for dim in range(-rank, 0):
-        sizes = {size for shape in known if len(shape) >= -dim for size in [shape[dim]]}
-        larger = {size for size in sizes if not (isinstance(size, int) and size == 1)}
-        if not larger:
-            result.append(1)
-        else:
-            result.append(larger.pop() if len(larger) == 1 else None)
-    return tuple(result)
-
-
 def joined(operands: Sequence[Marked], zero_of: str = "none") -> Marked:
     """What is known of an element-wise result.
 
@@ -156,7 +156,7 @@ def joined(operands: Sequence[Marked], zero_of: str = "none") -> Marked:
             all, or one with finite numbers; ``"first"``, the first with a finite number that is
             not zero; ``"less"``, all, in a difference; ``"none"``.
     """
-    shape = broadcast([operand.shape for operand in operands])
+    shape = common_shape([operand.shape for operand in operands])
     rank = len(shape) if shape is not None else max(map(_depth, operands), default=0)
     aligned = [
         {mark.place: mark for mark in (_aligned(mark, rank) for mark in operand.marks)}
@@ -233,12 +233,14 @@ def met(one: Marked, other: Marked, is_same: Callable[[Mark, Mark], bool]) -> Ma
         is_same: whether two marks of the same place are of one load; `Origin` says which.
     """
     # A compiler wants both in one shape: what is known of either holds of both.
-    shape = _unified(one.shape, other.shape)
+    shape = one.shape if other.shape is None else other.shape
+    if one.shape is not None and other.shape is not None:
+        shape = unified(one.shape, other.shape)
     items = None
     if one.items is not None and other.items is not None and len(one.items) == len(other.items):
         items = tuple(met(a, b, is_same) for a, b in zip(one.items, other.items))
     false_at = one.false_at & other.false_at
-    if shape is ...:
+    if differ(one.shape, other.shape):
         return Marked(items=items, false_at=false_at)
     others = {mark.place: mark for mark in other.marks}
     marks = tuple(
@@ -264,17 +266,6 @@ def met(one: Marked, other: Marked, is_same: Callable[[Mark, Mark], bool]) -> Ma
         false_at=false_at,
         below=one.below & other.below,
     )
-
-
-def _unified(one: Shape | None, other: Shape | None) -> Any:
-    """The shape that two values have that are in one; `...` where they are known to differ."""
-    if one is None or other is None:
-        return one if other is None else other
-    if len(one) != len(other):
-        return ...
-    shape = tuple(a if b is None else b for a, b in zip(one, other))
-    differ = any(a is not None and a != size for a, size in zip(one, shape))
-    return ... if differ else shape
 
 
 def _depth(operand: Marked) -> int:
@@ -362,31 +353,14 @@ def keep_zero(old: Marked, new: Marked) -> Marked:
     return Marked(new.shape, marks)
 
 
-def size_of(node: ast.expr) -> Any:
-    """A dimension given in the program; None where it is not known."""
-    if isinstance(node, Widened):
-        return size_of(node.value)
-    if isinstance(node, SymbolValue):
-        return node.symbol
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return widened(node.value)
-    return None
-
-
 def reshaped(value: Marked, shape: Shape | None) -> Marked:
     """A reshape keeps marks where it only adds or removes dimensions of size 1."""
     if shape is None or value.shape is None:
         return Marked(shape)
     old = [(place, size) for place, size in enumerate(value.shape) if not is_one(size)]
     new = [size for size in shape if not is_one(size)]
-    if len(old) != len(new) or any(
-        a is None or b is None or not _same(a, b) for (_, a), b in zip(old, new)
-    ):
+    if len(old) != len(new) or any(not are_same(a, b) for (_, a), b in zip(old, new)):
         return Marked(shape)
     remaining = iter(old)
     places = [None if is_one(size) else next(remaining)[0] for size in shape]
     return rearranged(value, places, shape)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)

@@ -30,6 +30,8 @@ class Arguments(Given):
             if keyword.arg is not None:
                 self.named[keyword.arg] = known
         super().__init__(node)
+        #: By what its arguments are now: rules put others in their place.
+        self.type = analysis.types.typed(node)
         if 0 not in self.values:
             for key in FIRST:
                 if key in self.named:

@@ -21,7 +21,6 @@ from ninetoothed.passes.marks import (
     rearranged,
     reduced,
     reshaped,
-    size_of,
     trailing,
     with_rank,
 )
@@ -39,6 +38,7 @@ from ninetoothed.program.nodes import (
     at,
     clone,
 )
+from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
 
 
@@ -126,10 +126,10 @@ def _dot(arguments: Arguments, operation: Operation) -> Marked:
     arguments.exclude(0, identity(operation), -1)
     arguments.exclude(1, identity(operation), -2)
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
-    if left.shape is None or right.shape is None or len(left.shape) < 2 or len(right.shape) < 2:
+    shape = arguments.type.shape
+    if left.shape is None or shape is None:
         return UNKNOWN
     rank = len(left.shape)
-    shape = (*left.shape[:-1], right.shape[-1])
     marks = [
         *_outer(left, [*range(rank - 1), None], rank - 1, shape),
         *_outer(right, [*range(rank - 2), None, rank - 1], rank - 2, shape),
@@ -207,7 +207,7 @@ def _trans(arguments: Arguments, operation: Operation) -> Marked:
     if value.shape is None:
         return UNKNOWN
     rank = len(value.shape)
-    dims = _numbers(arguments, 1)
+    dims = arguments.numbers("dims", 1) or []
     if not dims and rank >= 2:
         dims = [*range(rank - 2), rank - 1, rank - 2]
     if sorted(dims) != list(range(rank)):
@@ -217,7 +217,7 @@ def _trans(arguments: Arguments, operation: Operation) -> Marked:
 
 def _expand_dims(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
-    axes = _numbers(arguments, 1, "axis")
+    axes = arguments.numbers("axis", 1)
     if value.shape is None or not axes:
         return UNKNOWN
     rank = len(value.shape) + len(axes)
@@ -228,21 +228,16 @@ def _expand_dims(arguments: Arguments, operation: Operation) -> Marked:
 
 
 def _broadcast_to(arguments: Arguments, operation: Operation) -> Marked:
-    value = arguments.known(0)
-    shape = _shape_given(arguments)
+    value, shape = arguments.known(0), arguments.type.shape
     if shape is None:
         return UNKNOWN
     result = keep_zero(value, with_rank(Marked(shape, value.marks)))
     if value.shape is None:
         return result
     old = value.shape if value.shape else (1,) * len(shape)
-    made = _within(arguments, _shape_nodes(arguments, 1), value.is_zero)
-    repeated = tuple(m for m in made if _is_one(old[_dim_of(m)])) if len(old) == len(shape) else ()
+    made = _within(arguments, arguments.listed("shape", 1), value.is_zero)
+    repeated = tuple(m for m in made if is_one(old[_dim_of(m)])) if len(old) == len(shape) else ()
     return replace(result, marks=(*result.marks, *repeated))
-
-
-def _is_one(size: Any) -> bool:
-    return isinstance(size, int) and size == 1
 
 
 def _dim_of(mark: Mark) -> int:
@@ -251,8 +246,7 @@ def _dim_of(mark: Mark) -> int:
 
 
 def _reshape(arguments: Arguments, operation: Operation) -> Marked:
-    value = arguments.known(0)
-    shape = _shape_given(arguments)
+    value, shape = arguments.known(0), arguments.type.shape
     result = keep_zero(value, reshaped(value, shape))
     if len(result.marks) == len(value.marks):
         return result
@@ -266,8 +260,7 @@ def _created(arguments: Arguments, operation: Operation) -> Marked:
         return UNKNOWN if node is None else Marked(None, _within(arguments, [node], False))
     value = arguments.named["value"] if "value" in arguments.named else arguments.known(1)
     is_zero = operation.name == "zeros" or value.is_zero
-    shape = tuple(size_of(item) for item in node.elts)
-    return Marked(shape, _within(arguments, node.elts, is_zero))
+    return Marked(arguments.type.shape, _within(arguments, node.elts, is_zero))
 
 
 def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple[Mark, ...]:
@@ -298,7 +291,7 @@ def _like(arguments: Arguments, operation: Operation) -> Marked:
 def _arange(arguments: Arguments, operation: Operation) -> Marked:
     """As many elements as are asked for, from 0 on where they are held in more."""
     node = arguments.get(1)
-    return Marked((None,), () if node is None else _within(arguments, [node], False))
+    return Marked(arguments.type.shape, () if node is None else _within(arguments, [node], False))
 
 
 def _number(arguments: Arguments, operation: Operation) -> Marked:
@@ -325,54 +318,6 @@ RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
     "number": _number,
     **padding_moves.RULES,
 }
-
-
-def _numbers(arguments: Arguments, first: int, name: str = "dims") -> list[int]:
-    """Literal ints from an argument on, given one by one or as a tuple; [] if there is another."""
-    nodes = [node for index, node in _from(arguments, first)]
-    if name in arguments.keywords:
-        nodes = [arguments.keywords[name]]
-    if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple):
-        nodes = list(nodes[0].elts)
-    result = []
-    for node in nodes:
-        sign = 1
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            sign, node = -1, node.operand
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, int)):
-            return []
-        result.append(sign * node.value)
-    return result
-
-
-def _from(arguments: Arguments, first: int) -> list[tuple[int, ast.expr]]:
-    found = []
-    index = first
-    while (node := arguments.get(index)) is not None:
-        found.append((index, node))
-        index += 1
-    return found
-
-
-def _shape_nodes(arguments: Arguments, first: int) -> list[ast.expr]:
-    """The dimensions of a shape, given one by one or as a tuple."""
-    nodes = [node for _, node in _from(arguments, first)]
-    if "shape" in arguments.keywords:
-        nodes = [arguments.keywords["shape"]]
-    return list(nodes[0].elts) if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple) else nodes
-
-
-def _shape_given(arguments: Arguments) -> tuple[Any, ...] | None:
-    nodes = [node for _, node in _from(arguments, 1)]
-    if "shape" in arguments.keywords:
-        nodes = [arguments.keywords["shape"]]
-    if len(nodes) == 1:
-        if not isinstance(nodes[0], ast.Tuple):
-            return (
-                None if not isinstance(nodes[0], ast.Constant | Widened) else (size_of(nodes[0]),)
-            )
-        nodes = list(nodes[0].elts)
-    return tuple(size_of(node) for node in nodes)
 
 
 def is_elementwise(call: ast.Call) -> bool:

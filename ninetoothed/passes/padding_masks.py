@@ -7,6 +7,7 @@ from typing import Any
 
 from ninetoothed.passes.marks import SCALAR, Mark, Marked, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
+from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.nodes import (
     Excluded,
     Held,
@@ -43,6 +44,7 @@ class Knowledge:
         self.known: dict[str, Marked] = {}
         self.statement: ast.stmt = ast.Pass()
         self.tensors: dict[str, Any] = {}
+        self.types = OfParts({each.name: each for each in draft.program.parameters})
         self.constants: set[str] = set()
         for parameter in draft.program.parameters:
             if parameter.kind == "tensor":

@@ -16,7 +16,6 @@ from ninetoothed.passes.marks import (
     Mark,
     Marked,
     Origin,
-    broadcast,
     joined,
     keep_zero,
     with_rank,
@@ -25,6 +24,7 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
 from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
+from ninetoothed.program.types import common_shape
 
 
 def _flipped(arguments: Arguments, operation: Operation) -> Marked:
@@ -57,7 +57,7 @@ def _is_above_one(size: object) -> bool:
 
 def _broadcast_both(arguments: Arguments, operation: Operation) -> Marked:
     both = arguments.known(0), arguments.known(1)
-    shape = broadcast([value.shape for value in both])
+    shape = common_shape([value.shape for value in both])
     if shape is None:
         return UNKNOWN
     return Marked(items=tuple(keep_zero(v, with_rank(Marked(shape, v.marks))) for v in both))
@@ -66,8 +66,7 @@ def _broadcast_both(arguments: Arguments, operation: Operation) -> Marked:
 def _joined(arguments: Arguments, operation: Operation) -> Marked:
     """Two tiles side by side: where both exist alike a new dimension changes nothing."""
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
-    shape = broadcast([left.shape, right.shape])
-    shape = None if shape is None else (*shape, 2)
+    shape = arguments.type.shape
     if {mark.place for mark in left.marks} == {mark.place for mark in right.marks}:
         marks = joined([left, right], "all").marks
         return Marked(shape, tuple(replace(m, layout=(*m.layout, None)) for m in marks))
@@ -75,12 +74,12 @@ def _joined(arguments: Arguments, operation: Operation) -> Marked:
 
 
 def _interleaved(arguments: Arguments, operation: Operation) -> Marked:
-    return captured(arguments, _doubled(arguments), [0, 1])
+    return captured(arguments, Marked(arguments.type.shape), [0, 1])
 
 
 def _concatenated(arguments: Arguments, operation: Operation) -> Marked:
     """The function may reorder elements; what says whether they exist would be reordered otherwise."""
-    result = _doubled(arguments)
+    result = Marked(arguments.type.shape)
 
     def in_order(call: ast.Call) -> ast.expr:
         beside = language("join", call.args[:2], call)
@@ -89,15 +88,6 @@ def _concatenated(arguments: Arguments, operation: Operation) -> Marked:
         return _as_vector(turned, Marked((2, *(arguments.known(0).shape or (None,)))), call)
 
     return captured(arguments, result, [0, 1], in_order)
-
-
-def _doubled(arguments: Arguments) -> Marked:
-    """The shape of a tile that two of one shape make along their last dimension."""
-    shape = broadcast([arguments.known(0).shape, arguments.known(1).shape])
-    if not shape:
-        return UNKNOWN
-    last = shape[-1]
-    return Marked((*shape[:-1], 2 * last if isinstance(last, int) else None))
 
 
 def _split(arguments: Arguments, operation: Operation) -> Marked:
@@ -147,7 +137,7 @@ def _raveled(arguments: Arguments, operation: Operation) -> Marked:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
         return _as_vector(own, value, call)
 
-    return captured(arguments, Marked((None,)), [0], in_order)
+    return captured(arguments, Marked(arguments.type.shape), [0], in_order)
 
 
 def _as_vector(node: ast.expr, like: Marked, origin: ast.AST) -> ast.expr:

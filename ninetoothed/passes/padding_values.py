@@ -18,6 +18,8 @@ from ninetoothed.passes.marks import (
     keep_zero,
     number,
     rearranged,
+    shaped,
+    type_of_known,
     with_rank,
 )
 from ninetoothed.passes.padding_calls import visit_call
@@ -41,9 +43,8 @@ from ninetoothed.program.nodes import (
     TileRef,
     at,
 )
-from ninetoothed.program.types import widened
+from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
-from ninetoothed.tensors.access import access_of, positions
 
 
 class Values(Knowledge):
@@ -66,6 +67,21 @@ class Values(Knowledge):
         return result
 
     def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+        """The expression as it is to be, which is typed, and what is known of it."""
+        new, known = self.visited(node)
+        if isinstance(node, ast.Name):
+            found = type_of_known(known)
+        elif isinstance(node, ast.Call):
+            found = type_of(node)
+        else:
+            found = self.types.typed(node)
+        if found.shape is None and known.shape is not None:
+            # Of the masks that a value has it is known how many dimensions there are.
+            found = replace(found, shape=known.shape)
+        node.__dict__["type"] = new.__dict__["type"] = found
+        return new, shaped(known, found)
+
+    def visited(self, node: ast.expr) -> tuple[ast.expr, Marked]:
         method = _VISITS.get(type(node))
         if method is not None:
             return method(self, node)
@@ -100,7 +116,7 @@ class Values(Knowledge):
 
     def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
         parameter = self.tensors[tile.parameter]
-        shape = tuple(widened(size) for size in parameter.tile_shape)
+        shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
             return Marked(shape)
         layout = tuple(range(len(shape)))
@@ -113,7 +129,7 @@ class Values(Knowledge):
         parameter = self.tensors[node.tile.parameter]
         element = at(ElementType(parameter=parameter.name), node)
         result: ast.expr = language("cast", [node.value, element], node)
-        shape = tuple(widened(size) for size in parameter.tile_shape)
+        shape = held_shape(parameter.tile_shape)
         if shape and not _has_shape(value, shape):
             sizes = [size_node(size, node) for size in parameter.tile_shape]
             dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
@@ -130,7 +146,7 @@ class Values(Knowledge):
         if node.dim is not None:
             # It has the dimensions that it depends on, which only the access knows.
             return node, _position(parameter, node)
-        return node, Marked(tuple(widened(size) for size in parameter.tile_shape))
+        return node, Marked(held_shape(parameter.tile_shape))
 
     def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Marked]:
         # It reads where its indices are real.
@@ -161,11 +177,10 @@ class Values(Knowledge):
         """Visits what selects elements of a tile; what is known of them where they are loaded."""
         view, count = node.view, len(node.indices) - node.view.chosen
         node.indices[:count] = [self.number(item) for item in node.indices[:count]]
-        chosen = joined(self.addressed(node, count)) if view.chosen else Marked(())
-        if chosen.shape is None:
+        self.addressed(node, count)
+        shape = self.types.view_shape(node)
+        if shape is None:
             return UNKNOWN
-        counts = tuple(widened(size) for size in view.shape)
-        shape = (*counts[: view.before], *chosen.shape, *counts[view.before :])
         if self.tensors[node.parameter].source.other is not None:
             return Marked(shape)
         reference = ElementRef(
@@ -302,12 +317,11 @@ _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
 def _position(parameter: Any, node: Offsets) -> Marked:
     """An index along a source dimension; where a comparison with that one's size says who exists."""
     assert node.dim is not None
-    access = access_of(parameter.tensor, positions("program", parameter.levels[0]))
+    access = parameter.access
     reached, size = as_symbol(access.indices[node.dim]), parameter.source.shape[node.dim]
     leaves = set(reached.leaves())
     lanes = [dim for dim, leaf in enumerate(access.lanes) if leaf in leaves]
-    shape = tuple(widened(parameter.tile_shape[dim]) for dim in lanes)
-    known = Marked(shape)
+    known = Marked(held_shape(parameter.tile_shape[dim] for dim in lanes))
     conditions = [c for c in access.conditions if set(c.leaves()) & set(access.lanes)]
     own = [c for c in conditions if set(c.leaves()) & set(access.lanes) <= leaves]
     if len(lanes) != 1 or own != [reached < size]:
@@ -320,10 +334,7 @@ def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
     return (
         value.shape is not None
         and len(value.shape) == len(shape)
-        and all(
-            a is not None and (a is b or (isinstance(a, int) and a == b))
-            for a, b in zip(value.shape, shape)
-        )
+        and all(map(are_same, value.shape, shape))
     )
 
 

@@ -52,6 +52,7 @@ from ninetoothed.program.types import (
     of_dtype,
     of_number,
     together,
+    type_of,
     with_axes,
 )
 from ninetoothed.symbols.bounds import interval
@@ -349,6 +350,20 @@ def _widened(expressions: Expressions, node: Widened) -> ValueType:
     value = expressions.of(node.value)
     known = isinstance(value.number, Symbol)
     return replace(COUNT, number=next_power_of_two(value.number) if known else None)
+
+
+class OfParts(Expressions):
+    """The type of an expression by those that what it is made of has already."""
+
+    def of(self, node: ast.expr) -> ValueType:
+        return type_of(node)
+
+    def parts(self, node: ast.AST) -> None:
+        pass
+
+    def typed(self, node: ast.expr) -> ValueType:
+        """Types an expression whose parts are typed."""
+        return Expressions.of(self, node)
 
 
 _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {

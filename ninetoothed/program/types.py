@@ -17,6 +17,7 @@ from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scalar_dtype
+from ninetoothed.program.nodes import Excluded, Flipped, Kept
 from ninetoothed.symbols.expr import Symbol, maximum
 
 #: The sizes of a value's dimensions.
@@ -95,7 +96,10 @@ def type_of(node: ast.AST) -> ValueType:
 
     Of a name that is assigned it is what it gets; of ``x += y``, the statement, what ``x`` was before.
     """
-    return node.__dict__.get("type", UNKNOWN)
+    found = node.__dict__.get("type")
+    if found is None and isinstance(node, Excluded | Kept | Flipped):
+        return type_of(node.value)
+    return UNKNOWN if found is None else found
 
 
 def held(value: ValueType) -> ValueType:
@@ -172,6 +176,14 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
     return tuple(result)
 
 
+def common_shape(shapes: Sequence[Shape | None]) -> Shape | None:
+    """As `broadcast`; None where they do not fit."""
+    try:
+        return broadcast(shapes)
+    except ValueError:
+        return None
+
+
 # Values together.
 
 
@@ -183,7 +195,7 @@ def met(one: ValueType, other: ValueType) -> ValueType:
     if one.items is not None and other.items is not None and len(one.items) == len(other.items):
         items = tuple(map(met, one.items, other.items))
     return ValueType(
-        _unified(one.shape, other.shape),
+        unified(one.shape, other.shape),
         one.kind if one.kind == other.kind else "",
         one.dtype if one.dtype is other.dtype else None,
         one.is_natural and other.is_natural,
@@ -198,7 +210,8 @@ def are_unlike(one: ValueType, other: ValueType) -> bool:
     return one.is_scalar is not other.is_scalar
 
 
-def _unified(one: Shape | None, other: Shape | None) -> Shape | None:
+def unified(one: Shape | None, other: Shape | None) -> Shape | None:
+    """The shape of a value that has one and the other, and so the same; None where they differ."""
     if one is None or other is None or differ(one, other):
         return None
     return tuple(b if a is None or isinstance(b, int) else a for a, b in zip(one, other))
