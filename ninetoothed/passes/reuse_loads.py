@@ -1,4 +1,7 @@
-"""A tile is loaded once, and its value is used until a store could have changed it."""
+"""A tile is loaded once, and its value is used until a store could have changed it.
+
+A store to any tensor could: a call may be given one tensor twice.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.tensors import gather
+
 Expression = tuple[Any, ...]
 Statement = tuple[Any, ...]
 
@@ -78,3 +80,13 @@ class Program:
 
     def parameter(self, name: str) -> Parameter:
         return next(parameter for parameter in self.parameters if parameter.name == name)
+
+
+def gathered(parameter: Parameter) -> gather.Gathered:
+    """The index of each element of all levels in the source, -1 where there is none."""
+    current = gather.Gathered.source(parameter.shape)
+    for step in parameter.steps:
+        current = current.apply(
+            gather.Step(step.depth, step.name, step.arguments, dict(step.keywords))
+        )
+    return current

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hunt.description import Expression, Parameter, Program, Statement
+from tests.hunt.description import Expression, Parameter, Program, Statement, gathered
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.memory import Memory
 from tests.hunt.values import (
@@ -25,21 +25,10 @@ from tests.hunt.values import (
     number,
     unequal_meetings,
 )
-from tests.tensors import gather
 
 #: No program is taken that has more elements in a value, or more rounds in a loop.
 MOST_ELEMENTS = 1 << 16
 MOST_ROUNDS = 12
-
-
-def gathered(parameter: Parameter) -> gather.Gathered:
-    """The index of each element of all levels in the source, -1 where there is none."""
-    current = gather.Gathered.source(parameter.shape)
-    for step in parameter.steps:
-        current = current.apply(
-            gather.Step(step.depth, step.name, step.arguments, dict(step.keywords))
-        )
-    return current
 
 
 def widened(index: np.ndarray, rank: int) -> np.ndarray:
