@@ -1,4 +1,4 @@
-"""A framework of NumPy arrays, and its plugin."""
+"""A framework of NumPy arrays, its plugin, and a kernel to call with them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import contextlib
 
 import numpy as np
 
+import ninetoothed
+from ninetoothed import Symbol, Tensor
 from ninetoothed.backends.base import Device
 from ninetoothed.frontends.base import Frontend, owns_types
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import CONTRACT_VERSION, hookimpl
+
+B = Symbol("B", constexpr=True)
 
 
 class _Held:
@@ -81,3 +85,27 @@ def one_frontend(made):
 
 class Nowhere(_Held):
     """A tensor whose memory may have been freed."""
+
+
+def scaled(x, scale, flag, y):
+    y = x * scale if flag else x  # noqa: F841
+
+
+def make(application=scaled, tensors=None, size=B):
+    tensors = tensors or (Tensor(1), Tensor(0), Tensor(0, constexpr=True), Tensor(1))
+
+    def arrangement(*tensors):
+        return tuple(t.tile((size,)) if t.ndim else t for t in tensors)
+
+    return ninetoothed.make(arrangement, application, tensors)
+
+
+def floats(count=5, dtype=np.float32):
+    return Array(np.arange(count, dtype=dtype))
+
+
+def called(kernel, x=None, scale=2.0, flag=True, block=4, of=Array):
+    x = floats() if x is None else x
+    y = of(np.zeros(x.shape, x.data.dtype))
+    kernel(x, scale, flag, y, B=block)
+    np.testing.assert_array_equal(y.data, x.data * scale if flag else x.data)

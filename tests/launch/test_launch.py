@@ -11,16 +11,24 @@ import numpy as np
 import pluggy
 import pytest
 
-import ninetoothed
-from ninetoothed import Symbol, Tensor, plugins
+from ninetoothed import Tensor, plugins
 from ninetoothed.errors import ArgumentError, ArrangementError, DeviceError
 from ninetoothed.launch import checks, slow_path
 from ninetoothed.launch import generate as launch
 from ninetoothed.launch import kernel as kernel_module
 from ninetoothed.launch.kernel import Kernel
-from tests.launch.arrays import Array, Nowhere, Numbered, Other, Plugin, frontend, one_frontend
-
-B = Symbol("B", constexpr=True)
+from tests.launch.arrays import (
+    Array,
+    Nowhere,
+    Numbered,
+    Other,
+    Plugin,
+    called,
+    floats,
+    frontend,
+    make,
+    one_frontend,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -43,30 +51,6 @@ def planned(monkeypatch):
 
     monkeypatch.setattr(Kernel, "new_plan", new_plan)
     return calls
-
-
-def scaled(x, scale, flag, y):
-    y = x * scale if flag else x  # noqa: F841
-
-
-def make(application=scaled, tensors=None, size=B):
-    tensors = tensors or (Tensor(1), Tensor(0), Tensor(0, constexpr=True), Tensor(1))
-
-    def arrangement(*tensors):
-        return tuple(t.tile((size,)) if t.ndim else t for t in tensors)
-
-    return ninetoothed.make(arrangement, application, tensors)
-
-
-def floats(count=5, dtype=np.float32):
-    return Array(np.arange(count, dtype=dtype))
-
-
-def called(kernel, x=None, scale=2.0, flag=True, block=4, of=Array):
-    x = floats() if x is None else x
-    y = of(np.zeros(x.shape, x.data.dtype))
-    kernel(x, scale, flag, y, B=block)
-    np.testing.assert_array_equal(y.data, x.data * scale if flag else x.data)
 
 
 def test_runs(planned):
