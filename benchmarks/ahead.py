@@ -27,7 +27,7 @@ import torch
 from benchmarks.common.measure import Timer, environment, num_turns
 from benchmarks.common.report import RESULTS, describe, table, write
 from benchmarks.common.spread import Spread, ratios
-from benchmarks.contenders import OURS, TASKS, Task
+from benchmarks.peers.contenders import OURS, TASKS, Task
 from ninetoothed.aot.build import Built, build
 from tests.aot.kernels import PREMAKES
 from tests.aot.reference import DLDataType, DLDevice, DLTensor

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common.spread import Spread, ratios
-from benchmarks.contenders import PUBLISHED, TORCH
+from benchmarks.peers.contenders import PUBLISHED, TORCH
 
 ROOT = Path(__file__).parent.parent
 

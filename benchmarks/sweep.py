@@ -33,7 +33,7 @@ from benchmarks.common.inputs import Builder, normal, rotations
 from benchmarks.common.measure import Timer, environment, num_turns
 from benchmarks.common.report import RESULTS, describe, table, write
 from benchmarks.common.spread import Spread, ratios
-from benchmarks.contenders import BY_NAME, IDIOMATIC, NAMES, OURS, TORCH
+from benchmarks.peers.contenders import BY_NAME, IDIOMATIC, NAMES, OURS, TORCH
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 

@@ -37,7 +37,7 @@ from benchmarks.common import search
 from benchmarks.common.measure import DoBench, Timer, environment, first_call, num_turns
 from benchmarks.common.report import RESULTS, describe, figure, table, write
 from benchmarks.common.spread import Spread, ratios
-from benchmarks.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH, Task
+from benchmarks.peers.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH, Task
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
 

@@ -87,7 +87,7 @@ class Compilers:
 
     def __init__(self, processes: int) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["benchmarks.contenders"])
+        context.set_forkserver_preload(["benchmarks.peers.contenders"])
         self._pool = ProcessPoolExecutor(processes, context)
         # It begins to import now, while this process goes on.
         self._pool.submit(len, ())

@@ -18,7 +18,7 @@ from benchmarks import compile_growth, first_call, published, sweep, tasks  # no
 from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
 from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.common.report import figure  # noqa: E402
-from benchmarks.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
+from benchmarks.peers.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.peers.idiomatic.configs import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 
