@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ninetoothed.launch.make import jit, make
     from ninetoothed.launch.operator import op
     from ninetoothed.launch.tune import tune
+    from ninetoothed.launch.warm_up import warm_up
     from ninetoothed.symbols.expr import Symbol, block_size
     from ninetoothed.tensors.evaluate import eval, subs
     from ninetoothed.tensors.tensor import Tensor
@@ -63,6 +64,7 @@ _HOME = {
     "op": "launch.operator",
     "subs": "tensors.evaluate",
     "tune": "launch.tune",
+    "warm_up": "launch.warm_up",
     **dict.fromkeys(_DTYPES, "language.dtypes"),
 }
 _MODULES = ("debugging", "language", "visualization")

@@ -1,5 +1,5 @@
 """The command line: ``python -m ninetoothed plugins``, ``doctor``, ``inspect FILE:KERNEL``,
-``show FILE:KERNEL``, ``build MODULE:PREMAKE`` and ``tuning``.
+``show FILE:KERNEL``, ``build MODULE:PREMAKE``, ``warm-up FILE`` and ``tuning``.
 
 It ends with status 0, with 1 where something is broken or an error was told, and with 2 where it
 was called wrongly.
@@ -66,6 +66,10 @@ def _parser() -> argparse.ArgumentParser:
             )
     _add_show(commands)
     _add_build(commands)
+    text = "compile for the calls that another process recorded ($NINETOOTHED_RECORD)"
+    command = commands.add_parser("warm-up", help=text, description=text)
+    command.set_defaults(run=_warm_up)
+    command.add_argument("file", metavar="FILE")
     _add_tuning(commands)
     return parser
 
@@ -236,6 +240,13 @@ def _parsed_sizes(text: str) -> dict[str, Any]:
             raise NineToothedError(f"--sizes gives {name!r} twice")
         sizes[name] = int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
     return sizes
+
+
+def _warm_up(options: argparse.Namespace) -> int:
+    from ninetoothed.launch.warm_up import warm_up_from
+
+    print(f"{warm_up_from(options.file)} calls are ready")
+    return 0
 
 
 def _build(options: argparse.Namespace) -> int:

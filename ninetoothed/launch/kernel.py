@@ -24,6 +24,7 @@ from ninetoothed.launch.absent import without_none
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.checks import checked_call, constants_of
 from ninetoothed.launch.generate import generate
+from ninetoothed.launch.recorded import RECORDER
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import Arrangement
@@ -162,6 +163,7 @@ class Kernel:
             values: what the plan's ``run`` will be given, stream first.
         """
         call = checked_call(definition, frontend, given)
+        RECORDER.note(self, definition, call)
         with self._plan_lock:
             plan = plugins.backend_for(call.device.kind).plan
             run = definition.fitting(lambda fitting: plan(fitting, call, values))

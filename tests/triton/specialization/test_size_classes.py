@@ -18,6 +18,7 @@ from ninetoothed.backends.triton.planning.planner import Planner
 from ninetoothed.backends.triton.specialization.size_classes import classes_for, general_call
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.language import dtypes
+from ninetoothed.launch.warm_up import _compiled
 from ninetoothed.tuning.space import Config
 from tests.tuning.machines import H200
 
@@ -162,6 +163,17 @@ def test_a_new_length_of_a_known_class_asks_for_nothing(compiled, monkeypatch) -
     assert family(numbers_of(rows(2999))) is not None
     assert family(numbers_of(rows(3000))) is None
     assert family(numbers_of(rows(1999))) is None
+
+
+def test_what_was_warmed_up_is_not_compiled_again(compiled) -> None:
+    specializations = made(softmax)
+    calls = [rows(length) for length in (100, 101, 1001, 1008, 3001)]
+
+    assert _compiled((specializations.of({}), call) for call in calls) == 5
+    assert len(compiled) == 5
+    for length in (101, 103, 1003, 1016, 2999):
+        planned(specializations, rows(length))
+    assert len(compiled) == 5
 
 
 def test_what_is_bound_launches_with_the_sizes_of_the_call(compiled) -> None:
