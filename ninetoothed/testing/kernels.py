@@ -21,6 +21,10 @@ def arrange_blocks(*tensors):
     return tuple(tensor.tile((BLOCK_SIZE,)) if tensor.ndim else tensor for tensor in tensors)
 
 
+def _vectors_and_constant() -> tuple[Tensor, ...]:
+    return Tensor(1), Tensor(1), Tensor(0, constexpr=True), Tensor(1)
+
+
 def arrange_rows(*tensors):
     return tuple(tensor.tile((1, -1)) for tensor in tensors)
 
@@ -62,6 +66,10 @@ def add(input, other, output):
     output = input + other  # noqa: F841
 
 
+def add_where(input, other, adds, output):
+    output = input + other if adds else input  # noqa: F841
+
+
 def scale(input, factor, offset, output):
     output = input * factor + offset  # noqa: F841
 
@@ -95,6 +103,7 @@ _KERNELS: dict[str, tuple[Any, Any, Callable[[], tuple[Tensor, ...]]]] = {
     "copy": (arrange_blocks, copy, lambda: (Tensor(1), Tensor(1))),
     "increment": (arrange_blocks, increment, lambda: (Tensor(1),)),
     "add": (arrange_blocks, add, lambda: (Tensor(1), Tensor(1), Tensor(1))),
+    "add where": (arrange_blocks, add_where, _vectors_and_constant),
     "scale": (arrange_blocks, scale, lambda: (Tensor(1), Tensor(0), Tensor(0), Tensor(1))),
     "greater": (arrange_blocks, greater, lambda: (Tensor(1), Tensor(1), Tensor(1))),
     "softmax": (arrange_rows, softmax, lambda: (_rows(), _rows())),
@@ -122,7 +131,7 @@ class Kernels:
             if name not in self._made:
                 arrangement, application, tensors = _KERNELS[name]
                 self._made[name] = ninetoothed.make(
-                    arrangement, application, tensors(), kernel_name=name
+                    arrangement, application, tensors(), kernel_name=name.replace(" ", "_")
                 )
             return self._made[name]
 

@@ -151,6 +151,22 @@ class LaunchChecks(Expectations):
                 f"the scalar 2, given as {factor!r}, did not arrive as 2",
             )
 
+    def test_none_stands_for_what_is_not_touched(self) -> None:
+        """Of two vectors a constant leaves out the second, and it may be None."""
+        array = self.values((50,))
+        for other in (None, array, None):
+            given = None if other is None else self.made(other)
+            adds, output = other is not None, self.made(numpy.zeros((50,), numpy.float32))
+            result = self.launched(
+                self.kernels["add where"],
+                *(self.made(array), given, adds, output),
+                BLOCK_SIZE=self.block_size,
+            )
+            expect(
+                numpy.array_equal(self.found(result), array * (1 + adds)),
+                f"a constant chose to add {adds}, and the result is not that",
+            )
+
     def test_empty_tensors_launch_nothing(self) -> None:
         tensor = self.tensor((0,))
         result = self.launched(self.kernels["copy"], tensor, tensor, BLOCK_SIZE=self.block_size)

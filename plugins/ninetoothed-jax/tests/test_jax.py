@@ -340,3 +340,21 @@ def test_an_array_that_was_deleted_is_refused_by_name(is_donated, is_known):
     with pytest.raises(ArgumentError, match="`x` has no memory: it was deleted, or donated"):
         kernel(x, out)
     assert kernel(jnp.ones(6), out).tolist() == [2.0] * 6
+
+
+def test_what_a_symbol_decides_against_may_be_none(x):
+    """Inside of `jax.jit` as well."""
+
+    def application(x, other, out):
+        if BLOCK_SIZE == 64:
+            out = x + other
+        else:
+            out = x  # noqa: F841
+
+    kernel = elementwise(application, 3)
+    for run in (kernel, jax.jit(lambda *given: kernel(*given, BLOCK_SIZE=32))):
+        given = {} if run is not kernel else {"BLOCK_SIZE": 32}
+        np.testing.assert_array_equal(run(x, None, jnp.zeros_like(x), **given), x)
+    np.testing.assert_array_equal(kernel(x, x, jnp.zeros_like(x), BLOCK_SIZE=64), x + x)
+    with pytest.raises(ArgumentError, match="`other` must be a tensor, not builtins.NoneType"):
+        kernel(x, None, jnp.zeros_like(x), BLOCK_SIZE=64)
