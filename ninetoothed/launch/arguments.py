@@ -36,8 +36,8 @@ def described(
             values.append(given[name])
         if parameter.kind != "tensor":
             continue
-        if name in untouched and hasattr(value, "shape"):
-            shape = tuple(value.shape)
+        if name in untouched:
+            shape = _shape_of(frontend, value)
             given[name] = (shape, (0,) * len(shape), None, None, ALIGNMENT)
             values += [0] if parameter.source.jagged_dim is None else [0, 0]
             continue
@@ -162,16 +162,24 @@ def _is_on_cpu(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
         return False
 
 
+def _shape_of(frontend: Frontend, value: Any) -> tuple[Any, ...]:
+    """The sizes of what is not touched: a tensor, or anything that has a shape."""
+    if frontend.owns(type(value)):
+        return tuple(frontend.evaluate("shape", value))
+    return tuple(value.shape)
+
+
 def _is_as_declared(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
     """Whether a tensor could stand where the program touches it."""
     source = parameter.source
-    if source.jagged_dim is not None or len(value.shape) != source.ndim:
+    shape = _shape_of(frontend, value)
+    if source.jagged_dim is not None or len(shape) != source.ndim:
         return False
     try:
         frontend.dtype_of(frontend.evaluate("dtype", value))
     except ArgumentError:
         return False
-    sizes = zip(source.shape, value.shape)
+    sizes = zip(source.shape, shape)
     return all(size == given for size, given in sizes if isinstance(size, int)) and _is_on_cpu(
         frontend, parameter, value
     )
