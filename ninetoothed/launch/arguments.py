@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError, caller_location
@@ -81,13 +81,32 @@ def _read(
         frontend.evaluate("device", held),
         math.gcd(pointers[0], ALIGNMENT),
     )
-    if not is_jagged and is_stored(kernel, parameter) and overlaps(*read[:2]):
+    if not is_jagged:
+        _check_apart(kernel, parameter, *read[:2])
+    return read, pointers
+
+
+def check_tensors(kernel: Definition, frontend: Frontend, bound: Mapping[str, Any]) -> None:
+    """What `described` checks of tensors, where all but sizes and strides is as in a call before."""
+    for parameter in kernel.tensor_parameters:
+        name, value = parameter.name, bound[parameter.name]
+        _check_accepted(kernel, frontend, parameter, value)
+        _check_writable(kernel, frontend, parameter, value)
+        _address(kernel, frontend, name, value)
+        shape, strides = (frontend.evaluate(field, value) for field in ("shape", "strides"))
+        _check_apart(kernel, parameter, shape, strides)
+
+
+def _check_apart(
+    kernel: Definition, parameter: Parameter, shape: Sequence[int], strides: Sequence[int]
+) -> None:
+    """That the elements of a tensor that is stored to have addresses of their own."""
+    if is_stored(kernel, parameter) and overlaps(shape, strides):
         raise ArgumentError(
             f"kernel `{kernel.name}`: `{parameter.name}` is stored to, and several of its elements are at one "
-            f"address: its shape is {tuple(read[0])}, its strides {tuple(read[1])}, as `expand` or "
+            f"address: its shape is {tuple(shape)}, its strides {tuple(strides)}, as `expand` or "
             "`as_strided` makes them. Give a copy of it, or the tensor that it was made of."
         )
-    return read, pointers
 
 
 def _has_float64(

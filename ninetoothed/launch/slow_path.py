@@ -13,7 +13,13 @@ from ninetoothed import threads
 from ninetoothed.bounded import keep
 from ninetoothed.errors import caller_location
 from ninetoothed.launch.absent import Absent, without_none
-from ninetoothed.launch.arguments import described, is_stored, may_be_stored, stored_places
+from ninetoothed.launch.arguments import (
+    check_tensors,
+    described,
+    is_stored,
+    may_be_stored,
+    stored_places,
+)
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend
@@ -117,7 +123,9 @@ class SlowPath:
             family, entry, definition = self._families[self._apart(key)]
         except Exception:
             return False
-        described(definition, self._frontend, dict(zip(self._names, arguments)))
+        if definition.untouched:
+            return False
+        check_tensors(definition, self._frontend, dict(zip(self._names, arguments)))
         with self._planning:
             if key in self.plans:
                 return False

@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
 from ninetoothed import threads
@@ -205,6 +205,8 @@ class Search(Generic[Compiled]):
         if compilation is None:
             self._times[config] = self._results.times[config]
             return
+        if not self._is_compiled_in_time(compilation):
+            return
         try:
             compiled = compilation.result()
             found = self._time(compiled)
@@ -213,6 +215,14 @@ class Search(Generic[Compiled]):
             return
         self._times[config], self._compiled[config] = found, compiled
         self._results.record(config, found)
+
+    def _is_compiled_in_time(self, compilation: Future[Compiled]) -> bool:
+        """Whether a compilation ends before the search has to, where something was found already."""
+        rest = self._deadline - self._clock()
+        if self._times and rest < math.inf:
+            wait([compilation], max(rest, 0.0))
+            return compilation.done()
+        return True
 
     def _forget_losers(self, kept: Sequence[Config] = ()) -> None:
         """Drops slow kernels, but for some: a loaded one takes memory of the device."""

@@ -94,14 +94,24 @@ _BUDGETS = {
 
 
 def effort(name: str | None = None) -> Effort:
-    """An effort by name; by default what ``$NINETOOTHED_TUNE`` says, or ``quick``."""
+    """An effort by name; by default what ``$NINETOOTHED_TUNE`` says, or ``quick``.
+
+    A number is a quick search of at most so many seconds.
+    """
     subject = "NINETOOTHED_TUNE" if name is None else "effort"
     name = name or os.environ.get("NINETOOTHED_TUNE") or "quick"
-    if name not in _BUDGETS:
+    if name in _BUDGETS:
+        return _BUDGETS[name]
+    try:
+        seconds = float(name)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < math.inf:
         raise NineToothedError(
-            f"{subject}={name!r} is unknown; use one of {', '.join(EFFORTS)}.{near(name, EFFORTS)}"
+            f"{subject}={name!r} is unknown; use one of {', '.join(EFFORTS)}, or the seconds that a "
+            f"search may take.{near(name, EFFORTS)}"
         )
-    return _BUDGETS[name]
+    return replace(_BUDGETS["quick"], budget_seconds=seconds)
 
 
 def allowance() -> float:

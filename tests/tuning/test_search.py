@@ -6,6 +6,7 @@ import io
 import math
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -378,3 +379,25 @@ def test_progress_is_for_terminals_only(store: Cache, monkeypatch: pytest.Monkey
     assert shown[False] == ""
     assert "tuning kernel: 1 measured, 1 failed, best 1 ms: SIZE=32" in shown[True]
     assert shown[True].endswith("\r\033[K")
+
+
+def test_what_compiles_longer_than_the_search_may_take_is_left(store: Cache) -> None:
+    times = sized({32: 2.0, 64: 1.0, 128: 3.0})
+    may_end = threading.Event()
+
+    def compile_config(chosen: Config) -> Config:
+        assert chosen != config(64) or may_end.wait(30)
+        return chosen
+
+    effort = Effort("quick", 0.2, 3)
+    begun = time.monotonic()
+    try:
+        found = search(
+            times, store, effort, compile_config=compile_config, clock=time.monotonic
+        ).run()
+        taken = time.monotonic() - begun
+    finally:
+        may_end.set()
+
+    assert found == config(32)
+    assert taken < 10
