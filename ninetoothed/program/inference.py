@@ -53,6 +53,8 @@ class Inference(Expressions):
     def assign(self, target: ast.expr, value: ValueType) -> None:
         if isinstance(target, ast.Tuple):
             items = value.items
+            if items is None and value.shape is not None:
+                self.refuse(target, f"One value is given to {len(target.elts)} names.")
             if items is not None and len(items) != len(target.elts):
                 self.refuse(target, f"{len(items)} values are given to {len(target.elts)} names.")
                 items = None

@@ -195,6 +195,11 @@ def a_store_of_more_dimensions(x, n, y):
     y = x[:, None] + x[None, :]
 
 
+def names_for_one_value(x, n, y):
+    a, b = ntl.max(x, 0)
+    y = x + a + b
+
+
 def names_for_more_values(x, n, y):
     a, b, c = ntl.split(ntl.join(x, x))
     y = a + b + c
@@ -218,6 +223,7 @@ def names_for_more_values(x, n, y):
         (an_accumulator_of_another_shape, "accumulator"),
         (a_product_of_inner_sizes_that_differ, "needs shapes"),
         (a_store_of_more_dimensions, "cannot be stored to `y`"),
+        (names_for_one_value, "One value is given to 2 names"),
         (names_for_more_values, "2 values are given to 3 names"),
         (named_in_one_branch, "'v' is read before it is assigned"),
         (named_in_a_loop, "'v' is read before it is assigned"),
