@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from benchmarks.common.report import RESULTS, describe, table, write
-from benchmarks.llama import contenders, few_rows
-from examples.llama import in_pytorch, products
+from benchmarks.llama import contenders
+from examples.llama import in_pytorch
 from examples.llama.config import Config
 from examples.llama.weights import assembled, random_tensors
 
@@ -201,7 +201,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--prompt", type=int, default=2048)
     parser.add_argument("--contenders", nargs="+")
     parser.add_argument("--config", type=json.loads, default={}, help="other sizes, as JSON")
-    parser.add_argument("--tiles", type=Path, help="what `few_rows` wrote: the best of it is used")
     parser.add_argument("--output", type=Path, default=RESULTS / "models")
     parser.add_argument("--label", default="llama")
     return parser.parse_args()
@@ -238,8 +237,6 @@ def main() -> None:
     os.environ.setdefault("NINETOOTHED_TUNE", "none")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     benchmark = Benchmark(Config(**options.config), device, [], options.context)
-    if options.tiles:
-        products.MEASURED.update(few_rows.best(json.loads(options.tiles.read_text())["few-rows"]))
     data: dict[str, Any] = {}
 
     def keep(title: str, found: dict[str, Any]) -> None:

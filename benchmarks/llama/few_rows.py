@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -84,18 +83,6 @@ def measured(name: str, rows: int) -> dict[str, Any]:
     for tile in TILES:
         functions = [lambda w=w, tile=tile: call(tile, w) for w in weights]
         found["{} × {}, {} warps".format(*tile)] = milliseconds(functions)
-    return found
-
-
-def best(data: dict[str, Any]) -> dict[tuple[Any, ...], tuple[int, ...]]:
-    """The fastest tiles, as `products.MEASURED` has them, of what `main` wrote."""
-    found = {}
-    for key, times in data.items():
-        name, _, rows = key.partition(", rows ")
-        if rows:
-            application, shape = SHAPES[name]
-            tile = min((time, tile) for tile, time in times.items() if tile != "cuBLAS")[1]
-            found[(application, int(rows), *shape)] = tuple(map(int, re.findall(r"\d+", tile)))
     return found
 
 
