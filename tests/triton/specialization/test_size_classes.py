@@ -247,3 +247,21 @@ def test_the_numbers_that_stand_for_a_class_stand_for_themselves(length) -> None
 
     assert classes_for(softmax.kernel.definition, call).standing_for(standing) == standing
     assert all(s >= n for (a, _), (b, _) in zip(standing, numbers_of(call)) for s, n in zip(a, b))
+
+
+def test_a_call_whose_sizes_overflow_in_what_is_computed_of_them_is_of_no_class():
+    def arrangement(input, output):
+        return input.tile((64,)), output.tile((64,))
+
+    def application(input, output):
+        output = input + input.source.shape[0] * 100000  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (ninetoothed.Tensor(1),) * 2)
+
+    def general(length: int) -> Call | None:
+        pair = dict.fromkeys(("input", "output"), tensor(length))
+        return general_call(kernel.definition, Call(pair, device=Device("cuda")))
+
+    assert general(5001) is not None
+    # 32 bits hold 20,001 times as much, and not what stands for its class, 32,767 times.
+    assert general(20001) is None and general(70001) is None

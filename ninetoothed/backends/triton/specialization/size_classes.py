@@ -15,11 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.specialization.call_facts import arithmetic
 from ninetoothed.backends.triton.specialization.constant_sizes import width_symbols
 from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Argument
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -54,7 +56,24 @@ def general_call(kernel: Definition, call: Call) -> Call | None:
         name: Argument(shape, strides, argument.dtype, argument.alignment)
         for name, argument, (shape, strides) in zip(names, arguments, numbers)
     }
-    return replace(call, arguments=general, is_general=True)
+    found_call = replace(call, arguments=general, is_general=True)
+    return found_call if _is_small(kernel, found_call) else None
+
+
+def _is_small(kernel: Definition, general: Call) -> bool:
+    """Whether 32 bits hold what the program computes of sizes in every call of a class: none of its
+    numbers is greater than those of the call that stands for it."""
+    computed = arithmetic(kernel)
+    if not computed:
+        return True
+    environment = kernel.environment(general)
+    for symbol in computed:
+        ranges = {leaf: (0, environment[leaf]) for leaf in symbol.leaves() if leaf in environment}
+        for part in symbol.walk():
+            low, high = interval(part, ranges)
+            if low < -_LARGEST_INT32 or high > _LARGEST_INT32:
+                return False
+    return True
 
 
 def classes_for(kernel: Definition, call: Call) -> Classes | None:
