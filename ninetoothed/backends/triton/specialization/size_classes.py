@@ -67,8 +67,10 @@ def _is_small(kernel: Definition, general: Call) -> bool:
     if not computed:
         return True
     environment = kernel.environment(general)
+    ranges = {leaf: (0, value) for leaf, value in environment.items()}
+    # What is chosen for a call lies between its bounds.
+    ranges |= {s: (s.lower_bound or 1, s.upper_bound or 1) for s in kernel.meta_symbols}
     for symbol in computed:
-        ranges = {leaf: (0, environment[leaf]) for leaf in symbol.leaves() if leaf in environment}
         for part in symbol.walk():
             low, high = interval(part, ranges)
             if low < -_LARGEST_INT32 or high > _LARGEST_INT32:
