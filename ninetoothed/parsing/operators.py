@@ -20,7 +20,8 @@ from ninetoothed.parsing.values import (
     Value,
     same,
 )
-from ninetoothed.program.nodes import clone
+from ninetoothed.program.effects import called_name, has_effect
+from ninetoothed.program.nodes import clone, walk
 from ninetoothed.symbols.operators import BinaryFunction, UnaryFunction
 
 _BINARY: dict[type[ast.operator], BinaryFunction] = {
@@ -131,7 +132,7 @@ class OperatorFrame(ExpressionFrame):
             if truth is wanted and not is_last and not statements:
                 continue
             expression = self.expression(value, operand)
-            if parts and statements:
+            if parts and statements and not self._are_values(statements):
                 parts = [self._short_circuit(node, parts, statements, expression)]
             else:
                 self.state.block.extend(statements)
@@ -139,6 +140,21 @@ class OperatorFrame(ExpressionFrame):
             if truth is (not wanted):
                 break
         return Runtime(self._all_of(node.op, parts, node))
+
+    def _are_values(self, statements: list[ast.stmt]) -> bool:
+        """Whether all that they do is to name values, which tiles need in any case."""
+        variables = {cell.name for frame in self.state.frames for cell in frame.cells.values()}
+        return all(
+            isinstance(statement, ast.Assign)
+            and isinstance(target := statement.targets[0], ast.Name)
+            and target.id not in variables
+            and not has_effect(statement.value)
+            and not any(
+                isinstance(node, ast.Call) and called_name(node) == "load"
+                for node in walk(statement.value)
+            )
+            for statement in statements
+        )
 
     def _all_of(self, op: ast.boolop, parts: list[ast.expr], node: ast.AST) -> ast.expr:
         if len(parts) == 1:

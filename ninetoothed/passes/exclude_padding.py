@@ -32,11 +32,13 @@ from ninetoothed.passes.marks import (
     accumulated,
     joined,
     met,
+    with_rank,
 )
 from ninetoothed.passes.padding_rounds import (
     Carried,
     is_named,
     is_product_onto,
+    of_either,
     stays_out,
     target_names,
     without_kept,
@@ -170,7 +172,8 @@ class _Analysis(Carried):
             return
         if isinstance(statement, Store):
             value = self.fields(statement)
-            self.want(mark for mark in value.marks if not stays_out(mark))
+            marks = with_rank(value).marks
+            self.want(m for m in marks if not stays_out(m) or self.is_stored_over(m, statement))
             return
         if isinstance(statement, ElementStore):
             self.elements(statement)
@@ -282,10 +285,11 @@ class _Analysis(Carried):
         else:
             statement.test = self.number(statement.test)
         test = statement.test if isinstance(statement, ast.While) else None
+        was_certain, self.is_certain = self.is_certain, self.is_certain and test is None
         if self.rewrites:
             self.block(statement.body)
             self.kept(statement.body, lasting, before, test)
-        self.carried = outer
+        self.carried, self.is_certain = outer, was_certain
         self.learn(assigned, lasting)
 
     def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
@@ -296,8 +300,9 @@ class _Analysis(Carried):
         """
         constant = is_constant(statement.test, self.constants)
         statement.test, _ = self.visit(statement.test)
-        before = dict(self.known)
+        before, was_certain = dict(self.known), self.is_certain
         assigned = names_assigned([*statement.body, *statement.orelse])
+        self.is_certain = False
         self.block(statement.body)
         one = self.known
         self.known = dict(before)
@@ -309,7 +314,10 @@ class _Analysis(Carried):
                 for way, block, beside in ways:
                     way[name] = self.after_way(name, before[name], way[name], beside[name], block)
         self.known = other
-        met = self.meet(assigned, one, other)
+        met = {
+            name: of_either(known, one[name], other[name])
+            for name, known in self.meet(assigned, one, other).items()
+        }
         used = assigned & {name for item in rest for name in names_read(item)}
         differing = {
             name for name in used & met.keys() if _loses(met[name], one[name], other[name])
@@ -318,6 +326,7 @@ class _Analysis(Carried):
             constant or self.is_rehearsal or self.matters(differing, rest, one, other, met)
         )
         if not is_split:
+            self.is_certain = was_certain
             self.learn(assigned, met)
             return False
         self.check_splits(statement)
@@ -326,6 +335,7 @@ class _Analysis(Carried):
         self.continued(statement.body, rest)
         one, self.known = self.known, other
         self.continued(statement.orelse, copied)
+        self.is_certain = was_certain
         assigned |= names_assigned(rest)
         self.learn(assigned, self.meet(assigned, one, self.known))
         return True

@@ -53,6 +53,7 @@ class Mark:
         is_kept: whether a variable holds there what it held before the statement that assigned it.
         wanted: what has to be done before the mask can be had, where that is only done on demand;
             None where it can be had. Till then those lanes hold anything.
+        stands_for: of one of a loop's variable, the marks that are wanted.
     """
 
     key: Any
@@ -62,10 +63,16 @@ class Mark:
     is_lowest: bool = False
     is_kept: bool = False
     wanted: Any = None
+    stands_for: tuple[Mark, ...] = ()
 
     @property
     def place(self) -> Any:
         return self.key, self.layout
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether each dimension of the value follows the same one of the tile, or none."""
+        return all(dim in (None, place) for place, dim in enumerate(self.layout))
 
 
 @dataclass(eq=False)

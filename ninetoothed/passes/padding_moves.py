@@ -35,8 +35,10 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
         # Of Triton's releases some know no default.
         dim = len(value.shape) - 1 if value.shape else -1
         arguments.node.args.append(at(ast.Constant(value=dim), arguments.node))
-    if not value.shape or dim is ...:
+    if dim is ...:
         return captured(arguments, Marked(value.shape), [0])
+    if not value.shape:
+        return _flipped_whole(arguments, Marked(value.shape), dim)
     dim %= len(value.shape)
     masks = arguments.analysis.masks(
         replace(value, marks=tuple(m for m in value.marks if m.layout[dim] is not None)),
@@ -49,6 +51,19 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
     if operand is not None and (masks or may_be_one):
         arguments.become(Flipped(value=operand, dim=dim, masks=masks))
     return value
+
+
+def _flipped_whole(arguments: Arguments, result: Marked, dim: int) -> Marked:
+    """A value whose shape is not known: it may be one element, or a number."""
+
+    def flipped(call: ast.Call) -> ast.expr:
+        own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
+        return at(Flipped(value=own, dim=dim, masks=[]), call)
+
+    known = captured(arguments, result, [0], flipped)
+    if not isinstance(arguments.result, Flipped) and arguments.get(0) is not None:
+        arguments.become(flipped(arguments.node))
+    return known
 
 
 def _is_above_one(size: object) -> bool:

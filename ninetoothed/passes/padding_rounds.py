@@ -9,13 +9,19 @@ from typing import Any
 
 from ninetoothed.passes.marks import NOWHERE, Mark, Marked, with_rank
 from ninetoothed.passes.padding_values import Values
-from ninetoothed.passes.rewriting import assign, read
+from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
-from ninetoothed.program.nodes import Kept, at
+from ninetoothed.program.nodes import Kept, Store, TileRef, at
 
 
 class Carried(Values):
-    """What becomes of the variables that a loop carries: where a round has no element they keep theirs."""
+    """What becomes of the variables that a loop carries: where a round has no element they keep theirs.
+
+    Attributes:
+        is_certain: whether the statement at hand runs, whatever the data.
+    """
+
+    is_certain = True
 
     def after_round(self, name: str, before: Marked, after: Marked, assigned: set[str]) -> Marked:
         """What is known of a variable after a round: where that had no element it keeps what it had.
@@ -80,6 +86,25 @@ class Carried(Values):
         is_lasting = all(map(stays_out, lost)) and not self.loops_over(lost)
         return replace(after, marks=(*rest, on_demand((loop, name), lost, is_lasting)))
 
+    def is_stored_over(self, mark: Mark, statement: Store) -> bool:
+        """Whether lanes that a mark leaves out in each round may exist where a value is stored.
+
+        Of another tensor's tile the call's checks say that they do not, where the store is certain.
+        """
+        indices = statement.tile.indices
+
+        def is_elsewhere(own: Mark) -> bool:
+            tile = own.origin.tile
+            if not isinstance(tile, TileRef):
+                return not self.is_certain
+            sources = [self.tensors[each.parameter].source for each in (tile, statement.tile)]
+            if sources[0] is not sources[1]:
+                return not self.is_certain
+            is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
+            return not (is_same and own.is_in_place and mark.is_in_place)
+
+        return any(map(is_elsewhere, mark.stands_for))
+
     def loops_over(self, marks: Iterable[Mark]) -> bool:
         """Whether masks may differ from round to round."""
         return any(mark.origin.names & {*self.carried, *self.rounds} for mark in marks)
@@ -107,7 +132,19 @@ def on_demand(wish: Any, marks: tuple[Mark, ...], is_lasting: bool) -> Mark:
         place if any(dim is not None for dim in dims) else None
         for place, dims in enumerate(followed)
     )
-    return Mark((wish, is_lasting), NOWHERE, layout, wanted=wish)
+    return Mark((wish, is_lasting), NOWHERE, layout, wanted=wish, stands_for=marks)
+
+
+def of_either(value: Marked, one: Marked, other: Marked) -> Marked:
+    """A value of one of two ways: where only one leaves lanes out, in the other they exist."""
+    both = {mark.place for mark in one.marks} & {mark.place for mark in other.marks}
+    marks = (
+        replace(mark, key=(mark.wanted, False))
+        if mark.stands_for and mark.place not in both
+        else mark
+        for mark in value.marks
+    )
+    return replace(value, marks=tuple(marks))
 
 
 def stays_out(mark: Mark) -> bool:

@@ -246,7 +246,11 @@ class Values(Knowledge):
         node.body, one = self.visit(node.body)
         node.orelse, other = self.visit(node.orelse)
         same = {mark.place for mark in one.marks} == {mark.place for mark in other.marks}
-        return node, joined([one, other], "all") if same else Marked(one.shape)
+        if same:
+            return node, joined([one, other], "all")
+        # Where one is chosen, lanes may exist that the other leaves out.
+        marks = (m for value in (one, other) for m in with_rank(value).marks if m.stands_for)
+        return node, Marked(one.shape, tuple(replace(m, key=(m.wanted, False)) for m in marks))
 
     def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Marked]:
         known = []

@@ -133,7 +133,9 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node.op, _DIVISIONS):
             return node
         is_float = "float" in (left.kind, right.kind)
-        if left.is_natural and right.is_natural and not is_float:
+        # A tile whose kind is not known may hold floats, which a device's own operators do not divide.
+        is_known = all(known.kind or known.is_scalar for known in (left, right))
+        if left.is_natural and right.is_natural and is_known and not is_float:
             return node
         return at(Rounded(left=node.left, op=node.op, right=node.right), node)
 

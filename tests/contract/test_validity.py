@@ -353,6 +353,66 @@ def atomic_sum(x, y):
     ntl.atomic_add(y.data_ptr() + ntl.arange(0, v.shape[0]) * 0, v)
 
 
+# What a random hunt found.
+
+ROW = np.arange(1, 17, dtype=np.float32)[None]
+
+
+@case(lambda *tensors: [t.tile((1, 16)) for t in tensors], ROW, expected=ROW[:, ::-1])
+def flip_of_full_rows(x, y):
+    y = ntl.flip(x)
+
+
+@case(whole, FIVE, 1, expected=FIVE)
+def flip_of_one_element(x, n, y):
+    one = ntl.full((1,), 3.0, ntl.float32)
+    for k in range(n):
+        one = ntl.flip(one * ntl.sum(x))
+    y = x + 0 * one
+
+
+CUBE = np.array([[[1.75, 2.0]], [[2.1875, 1.25]]], np.float32)
+
+
+@case(lambda x, n, y: (x.tile((4,) * 3), n, y.tile((4,) * 3)), CUBE, 2, expected=CUBE)
+def least_of_what_only_some_rounds_have(x, n, y):
+    other = ntl.full(y.shape, 3.0, ntl.float32)
+    least = x
+    for k in range(n):
+        least = ntl.minimum(least, ntl.cumprod(ntl.min(x, axis=-1), axis=0, reverse=True) + 1)
+    y = least if n > 1 else other
+
+
+def three_blocks(x, y):
+    return x.tile((8,)).tile((3,)), y.tile((8,)).tile((3,))
+
+
+@case(three_blocks, FIVE, expected=[-2] * 5)
+def logarithm_of_what_is_not_there(x, y):
+    beyond = y[2]
+    total = ntl.full(x.dtype.shape, -2.0, ntl.float32)
+    for k in range(x.shape[0]):
+        total -= ntl.log2(beyond)
+    for k in range(y.shape[0]):
+        y[k] = total
+
+
+@case(whole, FIVE, 2, expected=(FIVE < 0) | ((1 < FIVE) & (FIVE <= 2)))
+def one_of_two_comparisons(x, n, y):
+    y = x < 0 or 1 < x + 0 * n <= n
+
+
+@case(whole, FIVE, 2, expected=np.full(5, 3))
+def both_of_two_ranks(x, n, y):
+    rows = ntl.broadcast_to(x[None, :], (4, x.shape[0]))
+    y = ntl.sum(((x - 1 < x + 0 <= x + n) and rows == x).to(ntl.float32), axis=0) - 1
+
+
+@case(whole, FIVE, 2, expected=[0] * 5)
+def quotient_of_a_bounded_tile(x, n, y):
+    y = 1 // ntl.maximum(ntl.full(x.shape, 1.0, ntl.float32), n)
+
+
 ZEROED = {"atomic_counts", "atomic_sum"}
 
 

@@ -218,6 +218,8 @@ def _offsets(state: State, parameter: str, indices: tuple[Expression, ...], dim:
     index = _positions(state, parameter, indices)
     if state.program.parameter(parameter).other is not None:
         raise Ambiguous("a position beyond the tensor")
+    if not np.prod(state.program.parameter(parameter).shape):
+        raise Ambiguous("a position in what has no element")
     places = np.unravel_index(np.maximum(index, 0), state.program.parameter(parameter).shape)
     return exact(places[dim], "int32", there.exists)
 

@@ -201,9 +201,12 @@ def flip_existing(value, mask, dim: tl.constexpr):
 
 
 @triton.jit
-def flip_vector(value):
-    """A vector in the reverse order, of one element too, which Triton has no ``flip`` for."""
-    return value if value.numel == 1 else tl.flip(value, 0)
+def flip_whole(value, dim: tl.constexpr):
+    """``value`` reversed along ``dim``; Triton has no ``flip`` for a vector of one element, or a number."""
+    if len(value.shape) == 0 or value.numel == 1:
+        return value
+    else:
+        return tl.flip(value, dim)
 
 
 _multiplier = triton.constexpr_function(magic_division.multiplier)

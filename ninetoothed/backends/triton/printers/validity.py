@@ -9,6 +9,7 @@ from ninetoothed.backends.triton.ir.trees import all_of, language, name
 from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
 from ninetoothed.program.nodes import (
     AllHold,
+    ElementType,
     Excluded,
     Exists,
     Flipped,
@@ -20,6 +21,7 @@ from ninetoothed.program.nodes import (
     Within,
     at,
     clone,
+    walk,
 )
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
@@ -43,11 +45,16 @@ class ValidityLowering(ElementLowering):
         mask = self._conjunction(node.masks)
         if mask is None:
             return value
-        if node.identity == "zero":
+        if node.identity == "zero" and not self._is_stored_truth(node.value):
             return at(language("where", mask, value, ast.Constant(0)), node)
         function = f"exclude_{node.identity}"
         self._emission.library.add(function)
         return at(ast.Call(name(function), [value, mask], []), node)
+
+    def _is_stored_truth(self, node: ast.expr) -> bool:
+        """Whether this is what a tensor of truth values holds, which ``where`` would widen."""
+        types = [part for part in walk(node) if isinstance(part, ElementType)]
+        return any(part.parameter in self._emission.facts.booleans for part in types)
 
     def visit_Kept(self, node: Kept) -> ast.expr:
         mask = self._conjunction(node.masks)
@@ -57,7 +64,7 @@ class ValidityLowering(ElementLowering):
     def visit_Flipped(self, node: Flipped) -> ast.expr:
         mask, value = self._conjunction(node.masks), self.visit(node.value)
         if mask is None:
-            return at(self._library_call("flip_vector", value), node)
+            return at(self._library_call("flip_whole", value, ast.Constant(node.dim)), node)
         return at(self._library_call("flip_existing", value, mask, ast.Constant(node.dim)), node)
 
     def visit_Exists(self, node: Exists) -> ast.expr:
