@@ -251,8 +251,19 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         Operation("rearrangement", shape="broadcast to", places={"shape": 1}, member_of="tile"),
     ),
     (
-        "reshape view",
+        "reshape",
         Operation("rearrangement", shape="reshaped", places={"shape": 1}, member_of="tile"),
+    ),
+    (
+        "view",
+        Operation(
+            "rearrangement",
+            shape="reshaped",
+            places={"shape": 1},
+            member_of="tile",
+            # Triton's own may put the elements in another order.
+            triton="reshape",
+        ),
     ),
     ("ravel", Operation("rearrangement", home="standard", shape="raveled", member_of="tile")),
     ("item", Operation("rearrangement", home="", shape="unknown", member_of="tile")),

@@ -326,6 +326,10 @@ class Lowering(ValidityLowering):
             return at(self._atomic(node, node.args[0]), node)
         is_dot = isinstance(node.func, LanguageRef) and node.func.name == "dot"
         self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute):
+            method = operations.find(node.func.attr)
+            if method is not None and method.member_of == "tile" and method.triton is not None:
+                node.func = ast.Attribute(node.func.value, method.triton, ast.Load())
         given = {keyword.arg for keyword in node.keywords}
         node.keywords = [keyword for keyword in node.keywords if not _asks_nothing(keyword)]
         if is_dot and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
