@@ -75,7 +75,9 @@ def test_simulate_arrangement_exists():
         (
             ninetoothed.make,
             "arrangement application tensors caller kernel_name output_dir num_warps num_stages "
-            "max_num_configs",
+            "max_num_configs "
+            # "ours adds"
+            "specialize",
         ),
         (
             ninetoothed.build,
@@ -97,6 +99,7 @@ def test_defaults():
         parameters = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         assert defaults.pop("lazy", False) is False and defaults.pop("is_portable", False) is False
+        assert defaults.pop("specialize", "classes") == "classes"
         assert {*defaults.values()} == {None}
 
 

@@ -36,7 +36,6 @@ from tests.triton.options.cases.tma_pipeline import (  # noqa: E402
     sorts,
     specialized,
     stores_as_it_goes,
-    sums_in_half,
     tried,
 )
 from tests.tuning.machines import H200  # noqa: E402
@@ -321,7 +320,6 @@ def test_the_one_that_the_others_are_changes_of():
     [
         stores_as_it_goes,
         reads_a_tile_itself,
-        sums_in_half,
         sorts,
         begins_later,
         goes_twice,

@@ -266,3 +266,21 @@ def test_a_call_whose_sizes_overflow_in_what_is_computed_of_them_is_of_no_class(
     assert general(5001) is not None
     # 32 bits hold 20,001 times as much, and not what stands for its class, 32,767 times.
     assert general(20001) is None and general(70001) is None
+
+
+def test_a_class_for_which_a_number_of_tiles_is_another_is_left_to_each_size():
+    def general(rows: int, length: int) -> Call | None:
+        def arrangement(input, output):
+            return input.tile((rows, 16)).squeeze(0), output.tile((rows, 16)).squeeze(0)
+
+        def application(input, output):
+            output = input  # noqa: F841
+
+        tensors = (ninetoothed.Tensor(2), ninetoothed.Tensor(2))
+        kernel = ninetoothed.make(arrangement, application, tensors)
+        pair = dict.fromkeys(("input", "output"), tensor(length, 64))
+        return general_call(kernel.definition, Call(pair, device=Device("cuda")))
+
+    # Of 11 rows there is one tile of 12, and of the 15 that stand for them there are two.
+    assert general(12, 11) is None
+    assert general(16, 11) is not None

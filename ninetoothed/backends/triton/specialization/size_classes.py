@@ -19,6 +19,7 @@ from ninetoothed.backends.triton.specialization.call_facts import arithmetic
 from ninetoothed.backends.triton.specialization.constant_sizes import width_symbols
 from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
+from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Argument
 from ninetoothed.symbols.bounds import interval
@@ -57,7 +58,19 @@ def general_call(kernel: Definition, call: Call) -> Call | None:
         for name, argument, (shape, strides) in zip(names, arguments, numbers)
     }
     found_call = replace(call, arguments=general, is_general=True)
-    return found_call if _is_small(kernel, found_call) else None
+    fits = _is_arranged(kernel, found_call) and _is_small(kernel, found_call)
+    return found_call if fits else None
+
+
+def _is_arranged(kernel: Definition, general: Call) -> bool:
+    """Whether what stands for a class fits the arrangement, as its calls do: a number of tiles that
+    must be 1 may be 2 there."""
+    least = {symbol: symbol.lower_bound or 1 for symbol in kernel.meta_symbols}
+    try:
+        kernel.verified_grid({**kernel.environment(general), **least})
+    except ArrangementError:
+        return False
+    return True
 
 
 def _is_small(kernel: Definition, general: Call) -> bool:

@@ -103,14 +103,6 @@ def reads_a_tile_itself(query, key, value, scale, is_causal, output):
     output = total
 
 
-def sums_in_half(query, key, value, scale, is_causal, output):
-    total = ntl.zeros(output.shape, dtype=ntl.float16)
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i]))
-        total += ntl.dot(ntl.cast(scores, value.dtype.dtype), value[i])
-    output = total
-
-
 def sorts(query, key, value, scale, is_causal, output):
     total = ntl.zeros(output.shape, dtype=ntl.float32)
     for i in range(key.shape[0]):
