@@ -2,7 +2,8 @@
 
     python -m benchmarks.readme [RESULTS.json]
 
-By default the last results in `benchmarks/results/tasks` are taken.
+By default the last results in `benchmarks/results/tasks` are taken. Those of the same day in the other
+settings become the table of settings in `docs/performance.md`, with their means.
 """
 
 from __future__ import annotations
@@ -19,6 +20,19 @@ from benchmarks.common.fresh import ROOT
 from benchmarks.common.report import RESULTS
 
 README = ROOT / "README.md"
+
+PERFORMANCE = ROOT / "docs" / "performance.md"
+
+#: The settings that the memory-bound tasks are timed in, by what their results' names end in.
+SETTINGS = {
+    "": "cold after writing",
+    "-do_bench": "timed by `do_bench`",
+    "-none-results-kept": "in a row, results kept",
+    "-none-results-chained": "in a chain",
+}
+MEMORY_BOUND = ("add", "silu", "softmax", "rms_norm", "rope")
+
+_SETTINGS_TABLE = re.compile(r"\| \| add \| silu \|.*\n(?:\|.*\n)+")
 
 _TABLE = re.compile(r"\| task \| ours / .*\n(?:\|.*\n)+")
 
@@ -50,6 +64,32 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def settings_table(results: dict[str, Sequence[dict[str, Any]]]) -> str:
+    """The memory-bound tasks over each peer, a row for each setting, and the mean of all but the first.
+
+    Args:
+        results: by setting.
+    """
+    found = {
+        setting: {result["task"]: result["ratios"] for result in of_setting}
+        for setting, of_setting in results.items()
+    }
+    peers = list(next(iter(found.values()))["add"])
+    rows = {
+        setting: [[ratios[task][peer]["median"] for peer in peers] for task in MEMORY_BOUND]
+        for setting, ratios in found.items()
+    }
+    _, *others = rows.values()
+    rows["mean of the last three"] = [
+        [statistics.geometric_mean(values) for values in zip(*of_task)] for of_task in zip(*others)
+    ]
+    lines = [["", *MEMORY_BOUND], ["---"] * (1 + len(MEMORY_BOUND))]
+    for setting, row in rows.items():
+        cells = (", ".join(f"{ratio:.3f}" for ratio in ratios) for ratios in row)
+        lines.append([setting, *cells])
+    return "".join(f"| {' | '.join(line)} |\n".replace("|  |", "| |") for line in lines)
+
+
 def updated(text: str, results: Sequence[dict[str, Any]]) -> str:
     """The README's text with the table of these results."""
     new, count = _TABLE.subn(lambda _: as_table(results), text)
@@ -71,6 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = options.results or last_results()
     README.write_text(updated(README.read_text(), results_of(path)))
     print(f"README.md has the table of {path}")
+    others = {
+        setting: path.with_name(f"{path.stem}{ending}.json") for ending, setting in SETTINGS.items()
+    }
+    if all(other.exists() for other in others.values()):
+        made = settings_table({setting: results_of(other) for setting, other in others.items()})
+        PERFORMANCE.write_text(_SETTINGS_TABLE.sub(lambda _: made, PERFORMANCE.read_text()))
+        print("docs/performance.md has the table of settings")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ def by_threads(products, num_rows, block, columns):
     return ntl.sum(ntl.reshape(products, (num_rows, block, columns // RUN, RUN)), axis=3)
 
 
-def plain(input, scale, weight, eps, residual, output, is_normalized):
+def multiplied(input, scale, weight, eps, output, is_normalized):
+    """The rows of the input, normalised or as they are, times rows of the weight."""
     sums = ntl.zeros(
         (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
     )
@@ -85,31 +86,16 @@ def plain(input, scale, weight, eps, residual, output, is_normalized):
             input.dtype.shape[2],
         )
 
-    output = ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
+    return ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
+
+
+def plain(input, scale, weight, eps, residual, output, is_normalized):
+    output = multiplied(input, scale, weight, eps, output, is_normalized)
 
 
 def biased(input, scale, weight, eps, residual, output, is_normalized):
-    """As `plain`, with the residual, which is a bias for all rows, added."""
-    sums = ntl.zeros(
-        (output.shape[0], output.shape[1], input.dtype.shape[2] // RUN), dtype=ntl.float32
-    )
-    squares = ntl.zeros((input.dtype.shape[0], 1, input.dtype.shape[2] // RUN), dtype=ntl.float32)
-
-    for k in range(input.shape[0]):
-        x = ntl.cast(input[k], ntl.float32)
-
-        if is_normalized:
-            squares += by_threads(x * x, input.dtype.shape[0], 1, input.dtype.shape[2])
-            x = x * scale[k]
-
-        sums += by_threads(
-            ntl.cast(weight[0, k], ntl.float32) * x,
-            output.shape[0],
-            output.shape[1],
-            input.dtype.shape[2],
-        )
-
-    output = residual + ntl.sum(sums, axis=2) * factor(squares, input, eps, is_normalized)
+    """With the residual, which is a bias for all rows, added."""
+    output = residual + multiplied(input, scale, weight, eps, output, is_normalized)
 
 
 def gated(input, scale, weight, eps, residual, output, is_normalized):
