@@ -1,6 +1,8 @@
-"""Derived backwards against PyTorch's: those that ``torch.compile`` makes, and cuBLAS' for products.
+"""Backwards against PyTorch's: ``torch.compile``'s, cuBLAS' for products, SDPA's for attention.
 
-Only backward is timed, on a graph that is kept, the contenders in turns with a cold L2 cache.
+Those of rows and of elements are derived; those of cross entropy and of attention are written by hand
+(`examples/training/`). Only backward is timed, on a graph that is kept, the contenders in turns with a
+cold L2 cache.
 
 python -m benchmarks.backward [--tasks rms_norm,mm] [--rounds 7] [--output FOLDER]
 """
@@ -8,22 +10,52 @@ python -m benchmarks.backward [--tasks rms_norm,mm] [--rounds 7] [--output FOLDE
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import ninetoothed
 from benchmarks.common.measure import Timer, environment
 from benchmarks.common.report import RESULTS, describe, table, write
 from benchmarks.common.spread import Spread, ratios
-from examples import fused_rms_norm, layer_norm, mm, rope, softmax, swiglu
+from examples import fused_rms_norm, layer_norm, mm, rope, softmax, swiglu, training
 from ninetoothed import like
 
-_ROWS = (8192, 4096)
-_ELEMENTS = 8192 * 4096
+#: Attention has so many queries in all, of so many heads.
+_QUERIES, _HEADS = 16384, 16
+
+#: PyTorch's ways to compute attention.
+_BACKENDS = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "cuDNN": SDPBackend.CUDNN_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Whose backward is timed.
+
+    Attributes:
+        making: makes our operator.
+        reference: PyTorch's function.
+        shapes: of the inputs that have gradients.
+        others: what follows them.
+        peers: PyTorch's contenders, made of the reference.
+    """
+
+    making: Callable[[], Callable[..., Any]]
+    reference: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    others: tuple[Any, ...] = ()
+    peers: Mapping[str, Callable[[Any], Any]] = field(
+        default_factory=lambda: {"torch.compile": torch.compile}
+    )
 
 
 def _derived(kernel: Any, outputs: dict[str, Any], constants: dict[str, Any] | None = None) -> Any:
@@ -38,101 +70,159 @@ def _turned(input: Any, sin: Any, cos: Any) -> Any:
     return torch.stack(parts, -1).flatten(-2)
 
 
-def _tasks() -> dict[
-    str, tuple[Callable[[], Any], Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
-]:
-    """By name: what makes our operator, PyTorch's function, shapes with gradients, and what follows."""
+def _by(backend: SDPBackend) -> Callable[[Any], Any]:
+    def peer(reference: Any) -> Any:
+        def function(*inputs: Any) -> Any:
+            with sdpa_kernel(backend):
+                return reference(*inputs)
+
+        return function
+
+    return peer
+
+
+def _attention(length: int, size: int, is_causal: bool) -> Task:
+    shape = (max(1, _QUERIES // length), _HEADS, length, size)
+    return Task(
+        lambda: lambda *inputs: training.attention(*inputs, is_causal=is_causal),
+        lambda *inputs: F.scaled_dot_product_attention(*inputs, is_causal=is_causal),
+        (shape,) * 3,
+        peers={name: _by(backend) for name, backend in _BACKENDS.items()},
+    )
+
+
+def tasks(rows: int = 8192, columns: int = 4096, matrix: int = 4096) -> dict[str, Task]:
+    """All tasks by name.
+
+    Args:
+        rows, columns: of what is computed by rows.
+        matrix: the sizes of products.
+    """
     first, other = (tensor.shape for tensor in mm.tensors[:2])
     same = {"output": like("input")}
-    blocks = {"BLOCK_SIZE": 1024}
-    n = _ROWS[1]
-    return {
-        "rms_norm": (
+    by_row, vector = (rows, columns), (columns,)
+    classes = torch.arange(rows) * 7 % columns
+    found = {
+        "rms_norm": Task(
             lambda: _derived(fused_rms_norm.kernel, same),
-            lambda x, w, eps: F.rms_norm(x, (n,), w, eps),
-            (_ROWS, (n,)),
+            lambda x, w, eps: F.rms_norm(x, vector, w, eps),
+            (by_row, vector),
             (1e-6,),
         ),
-        "layer_norm": (
+        "layer_norm": Task(
             lambda: _derived(layer_norm.kernel, same),
-            lambda x, w, b, eps: F.layer_norm(x, (n,), w, b, eps),
-            (_ROWS, (n,), (n,)),
+            lambda x, w, b, eps: F.layer_norm(x, vector, w, b, eps),
+            (by_row, vector, vector),
             (1e-5,),
         ),
-        "softmax": (lambda: _derived(softmax.kernel, same), lambda x: x.softmax(-1), (_ROWS,), ()),
-        "swiglu": (
-            lambda: _derived(swiglu.kernel, same, blocks),
-            lambda a, b: a * F.silu(b),
-            ((_ELEMENTS,), (_ELEMENTS,)),
-            (),
+        "softmax": Task(lambda: _derived(softmax.kernel, same), lambda x: x.softmax(-1), (by_row,)),
+        "cross_entropy": Task(
+            lambda: training.cross_entropy,
+            lambda x, target: F.cross_entropy(x.float(), target),
+            (by_row,),
+            (classes,),
         ),
-        "rope": (
+        "swiglu": Task(
+            lambda: _derived(swiglu.kernel, same, {"BLOCK_SIZE": 1024}),
+            lambda a, b: a * F.silu(b),
+            ((rows * columns,),) * 2,
+        ),
+        "rope": Task(
             lambda: _derived(rope.kernel, same),
             _turned,
-            ((4, 2048, 32, 128), (2048, 64), (2048, 64)),
-            (),
+            ((4, rows // 4, columns // 128, 128),),
+            (torch.randn(rows // 4, 64), torch.randn(rows // 4, 64)),
         ),
-        "mm": (
+        "mm": Task(
             lambda: _derived(mm.kernel, {"output": ((first[0], other[1]), "input")}),
             torch.mm,
-            ((4096, 4096), (4096, 4096)),
-            (),
+            ((matrix, matrix),) * 2,
+            peers={"cuBLAS": lambda reference: reference},
         ),
     }
+    for length in (1024, 4096, 16384):
+        for size in (64, 128):
+            for is_causal in (False, True):
+                name = f"attention-{length}-{size}{'-causal' if is_causal else ''}"
+                found[name] = _attention(length, size, is_causal)
+    return found
 
 
-def _contenders(name: str) -> dict[str, Callable[[], Any]]:
-    making, reference, shapes, others = _tasks()[name]
+def contenders(
+    task: Task, device: str = "cuda", dtype: torch.dtype = torch.bfloat16
+) -> dict[str, Callable[[], Any]]:
+    """Backward by each contender, ours first; those that cannot compute it are left out.
+
+    Raises:
+        AssertionError: a gradient of ours is not PyTorch's.
+    """
     inputs = [
-        torch.randn(shape, device="cuda", dtype=torch.bfloat16, requires_grad=True)
-        for shape in shapes
+        torch.randn(shape, device=device, dtype=dtype, requires_grad=True) for shape in task.shapes
     ]
-    # Products are cuBLAS' as they are.
-    peer = reference if name == "mm" else torch.compile(reference)
-    outputs = {"ours": making()(*inputs, *others), "PyTorch": peer(*inputs, *others)}
+    others = [
+        other.to(device, dtype if other.is_floating_point() else None)
+        if torch.is_tensor(other)
+        else other
+        for other in task.others
+    ]
+    outputs = {"ours": task.making()(*inputs, *others)}
     given = torch.randn_like(outputs["ours"])
 
     def backward(output: Any) -> Callable[[], Any]:
         return lambda: torch.autograd.grad(output, inputs, given, retain_graph=True)
 
-    found = {contender: backward(output) for contender, output in outputs.items()}
-    for one, wanted in zip(found["ours"](), found["PyTorch"]()):
-        error = (one.float() - wanted.float()).norm() / wanted.float().norm()
-        if not error < 0.02:
-            raise AssertionError(f"{name}: a gradient is {float(error):.3f} from PyTorch's")
+    found = {"ours": backward(outputs["ours"])}
+    ours = found["ours"]()
+    for name, peer in task.peers.items():
+        try:
+            output = peer(task.reference)(*inputs, *others)
+        except RuntimeError as error:
+            print(f"{name} does not compute it: {str(error).splitlines()[0]}")
+            continue
+        found[name] = backward(output)
+        for one, wanted in zip(ours, found[name]()):
+            error_ = (one.float() - wanted.float()).norm() / wanted.float().norm()
+            if not error_ < 0.02:
+                raise AssertionError(f"a gradient is {float(error_):.3f} from that of {name}")
     return found
 
 
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser("python -m benchmarks.backward", description=__doc__)
-    parser.add_argument("--tasks", default="rms_norm,layer_norm,softmax,swiglu,rope")
+    parser.add_argument("--tasks", default="", help="names or beginnings of names; all by default")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--output", type=Path, default=RESULTS / "models")
     options = parser.parse_args()
     timer = Timer()
     rows, raw = [], {}
-    for name in options.tasks.split(","):
-        found = _contenders(name)
+    for name, task in tasks().items():
+        if not name.startswith(tuple(options.tasks.split(","))):
+            continue
+        found = contenders(task)
         times: dict[str, list[float]] = {contender: [] for contender in found}
         for _ in range(options.rounds):
             for contender, function in found.items():
                 times[contender].append(timer.milliseconds([function], options.repetitions))
         raw[name] = times
-        ours, theirs = (f"{1000 * Spread.of(each).median:.1f}" for each in times.values())
-        rows.append((name, ours, theirs, str(ratios(times, "ours", "PyTorch"))))
+        medians = {each: Spread.of(times[each]).median for each in times}
+        best = min((each for each in medians if each != "ours"), key=medians.__getitem__)
+        cells = f"{1000 * medians['ours']:.1f}", f"{1000 * medians[best]:.1f}", best
+        rows.append((name, *cells, str(ratios(times, "ours", best))))
+        print(*rows[-1], flush=True)
+        del found
         torch.cuda.empty_cache()
     here = environment()
     text = "\n".join(
         [
-            "# Derived backwards",
+            "# Backward",
             "",
             describe(here),
             "",
-            f"bfloat16, rows {_ROWS}; microseconds, medians of {options.rounds} rounds.",
+            f"bfloat16; microseconds, medians of {options.rounds} rounds.",
             "",
-            table(("backward of", "ours, µs", "PyTorch, µs", "ours over PyTorch"), rows),
+            table(("backward of", "ours, µs", "peer, µs", "peer", "ours over the peer"), rows),
         ]
     )
     print(text)

@@ -1,0 +1,16 @@
+"""What `benchmarks.backward` times computes what PyTorch computes, in small."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from benchmarks.backward import contenders, tasks
+
+
+@pytest.mark.parametrize("name", ("rms_norm", "layer_norm", "softmax", "cross_entropy", "rope"))
+def test_what_is_timed_is_right(name):
+    task = tasks(rows=16, columns=256, matrix=32)[name]
+    task = type(task)(task.making, task.reference, task.shapes, task.others, {"eager": lambda f: f})
+
+    assert [*contenders(task, "cpu", torch.float32)] == ["ours", "eager"]
