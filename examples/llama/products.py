@@ -11,6 +11,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import mm
 from examples.fused_rms_norm import fused_rms_norm
+from examples.swiglu import application as joined
 from ninetoothed import Symbol, Tensor, block_size
 
 #: So many rows at most are multiplied element by element.
@@ -181,7 +182,7 @@ TILES = {
 TILES |= {(biased, num_rows): TILES[plain, num_rows] for num_rows in (1, 2)}
 
 
-def many_arrangement(
+def added_arrangement(
     input,
     weight,
     residual,
@@ -189,25 +190,11 @@ def many_arrangement(
     BLOCK_SIZE_M=block_size(),
     BLOCK_SIZE_N=block_size(),
     BLOCK_SIZE_K=block_size(),
-    has_parts=False,
 ):
-    """As `examples.mm`, with the weight (n, k), or its parts (2, n, k) for one block of the output."""
-    output_arranged = output.tile((BLOCK_SIZE_M, BLOCK_SIZE_N))
-
-    input_arranged = input.tile((BLOCK_SIZE_M, BLOCK_SIZE_K)).tile((1, -1))
-    input_arranged = input_arranged.expand((-1, output_arranged.shape[1]))
-    input_arranged.dtype = input_arranged.dtype.squeeze(0)
-
-    if has_parts:
-        weight_arranged = weight.permute((0, 2, 1)).tile((1, BLOCK_SIZE_K, BLOCK_SIZE_N))
-        weight_arranged = weight_arranged.tile((-1, -1, 1)).squeeze(0)
-        weight_arranged.dtype = weight_arranged.dtype.squeeze(2)
-        weight_arranged.dtype.dtype = weight_arranged.dtype.dtype.squeeze(0)
-    else:
-        weight_arranged = weight.permute((1, 0)).tile((BLOCK_SIZE_K, BLOCK_SIZE_N)).tile((-1, 1))
-        weight_arranged.dtype = weight_arranged.dtype.squeeze(1)
-
-    weight_arranged = weight_arranged.expand((output_arranged.shape[0], -1))
+    """As `examples.mm`, with the weight (n, k), and what is added."""
+    input_arranged, weight_arranged, output_arranged = mm.arrangement(
+        input, weight.permute((1, 0)), output, BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K
+    )
 
     return (
         input_arranged,
@@ -215,17 +202,6 @@ def many_arrangement(
         residual.tile((BLOCK_SIZE_M, BLOCK_SIZE_N)),
         output_arranged,
     )
-
-
-def many_gated(input, weight, residual, output):
-    gate = ntl.zeros(output.shape, dtype=ntl.float32)
-    up = ntl.zeros(output.shape, dtype=ntl.float32)
-
-    for k in range(input.shape[0]):
-        gate += ntl.dot(input[k], weight[0, k])
-        up += ntl.dot(input[k], weight[1, k])
-
-    output = silu(gate) * up
 
 
 def many_added(input, weight, residual, output):
@@ -237,17 +213,24 @@ def many_added(input, weight, residual, output):
     output = residual + accumulator
 
 
-gated_kernel = ninetoothed.make(
-    functools.partial(many_arrangement, has_parts=True),
-    many_gated,
-    (Tensor(2), Tensor(3), Tensor(2), Tensor(2)),
-    kernel_name="gated_product",
-)
 added_kernel = ninetoothed.make(
-    many_arrangement,
+    added_arrangement,
     many_added,
     tuple(Tensor(2) for _ in range(4)),
     kernel_name="added_product",
+)
+
+
+def joined_arrangement(up, gate, output, BLOCK_SIZE=1024):
+    """Columns of a product that lie beside each other."""
+    return tuple(tensor.tile((1, BLOCK_SIZE)) for tensor in (up, gate, output))
+
+
+joined_kernel = ninetoothed.make(
+    joined_arrangement,
+    joined,
+    tuple(Tensor(2) for _ in range(3)),
+    kernel_name="joined_columns",
 )
 
 
@@ -301,10 +284,8 @@ def swiglu(input, weight, scale=None, eps=0.0, output=None):
     if input.shape[0] <= FEW:
         return few(gated, input, scale, weight, eps, output, output)
 
-    if scale is not None:
-        input = fused_rms_norm(input, scale, eps)
-
-    gated_kernel(input, weight, output, output)
+    gate, up = linear(input, weight.flatten(0, 1), scale, eps).chunk(2, 1)
+    joined_kernel(up, gate, output)
 
     return output
 

@@ -54,7 +54,11 @@ def product_of_rows(rows):
         before = residual.double()
 
         def gated(x):
-            return F.silu(x @ parts[0].double().T) * (x @ parts[1].double().T)
+            gate, up = (x @ part.double().T for part in parts)
+            if rows > products.FEW:
+                # They are one product, which is rounded before the halves meet.
+                gate, up = (half.to(make.dtype).double() for half in (gate, up))
+            return F.silu(gate) * up
 
         yield products.linear(x, weight), x.double() @ weight.double().T
         yield products.linear(x, weight, scale, EPS), normal @ weight.double().T
