@@ -1,14 +1,16 @@
 """The tasks over their sizes: from launches that do next to nothing to tensors of several gigabytes.
 
     python -m benchmarks.sweep [--tasks mm,sdpa] [--match 4096] [--selection large,layers]
-        [--dtype float16] [--seconds 280] [--rounds 3] [--configs RESULTS.json] [--output FOLDER]
+        [--dtype float16] [--seconds 280] [--rounds 3] [--effort none] [--configs RESULTS.json]
+        [--output FOLDER]
 
 Ours, idiomatic Triton (searched anew at every size) and PyTorch, in turns; with ``--contenders`` the
 best Triton too, where it takes the size. A copy of as many bytes runs in turns with the memory-bound
 tasks: the last column is the share of its bandwidth. Results are compared with float64 where that is
 small enough, with PyTorch's elsewhere. Sizes that no time is left for are listed as such. A selection
 is a few sizes that answer one question: ``large`` the memory-bound tasks on 2 GiB, ``layers`` the
-products of an 8B Llama's layers, ``heads`` attention with heads of 64 and 128, causal and not.
+products of an 8B Llama's layers, ``llama`` the same by the weights as they lie, from one row to 8,192,
+``heads`` attention with heads of 64 and 128, causal and not.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import json
 import math
 import os
 import re
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -108,6 +111,23 @@ def _products() -> Iterator[Point]:
         yield Point("mm", f"{m} × {k} × {n}", build, operations=2 * m * k * n, reduction=k)
 
 
+def _llama_products() -> Iterator[Point]:
+    for m in (1, 7, 16, 100, 512, 1000, 2048, 8192):
+        for n, k in ((6144, 4096), (4096, 14336), (28672, 4096)):
+            yield Point(
+                "mm",
+                f"{m} × {k} × {n}, transposed",
+                functools.partial(_by_weight, m, n, k),
+                operations=2 * m * k * n,
+                reduction=k,
+            )
+
+
+def _by_weight(m: int, n: int, k: int, make: Maker) -> tuple[Any, ...]:
+    """Rows and the transpose of a weight (n, k)."""
+    return make(m, k), make(n, k).T
+
+
 def _other_products() -> Iterator[Point]:
     for size in (512, 2048, 4096):
         build = normal(*[(size, size)] * 3)
@@ -158,6 +178,7 @@ POINTS: tuple[Point, ...] = (
     *_rows("rms_norm"),
     *_rotations(),
     *_products(),
+    *_llama_products(),
     *_other_products(),
     *_convolutions(),
     *_attentions(),
@@ -166,8 +187,9 @@ POINTS: tuple[Point, ...] = (
 #: Points that together answer a question, as patterns of a task's name and its size.
 SELECTIONS = {
     "large": r"(add|silu) 2\^30|(softmax|rms_norm) \(262144,|rope \(64,",
-    "layers": r"mm (1|16|2048) × (4096|14336) ",
-    "heads": r"sdpa \(\d+, \d+, (1024|4096), (64|128)\)",
+    "layers": r"mm (1|16|2048) × (4096|14336) × \d+$",
+    "llama": r"mm .*transposed",
+    "heads": r"sdpa \(\d+, \d+, (1024|4096|16384), (64|128)\)",
 }
 
 
@@ -265,6 +287,12 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
                 share,
             )
         )
+    means = {
+        peer: [r["ratios"][peer]["median"] for r in results if peer in r["ratios"]]
+        for peer in peers
+    }
+    of = (f"{statistics.geometric_mean(m):.3f}, at most {max(m):.3f}" for m in means.values())
+    rows.append(("geometric mean", "", *of, "", ""))
     header = ("task and size", "ours, µs", *(f"ours / {peer}" for peer in peers), "rate", "of copy")
     return table(header, rows)
 
@@ -284,6 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_argument("--dtype", default="float16", choices=("float16", "bfloat16", "float32"))
     commands.add_argument("--seconds", type=float, default=280.0, help="no point begins after them")
     commands.add_argument("--rounds", type=int, default=3)
+    commands.add_argument("--effort", default="quick", help="of our tuner; none: the first choice")
     commands.add_argument("--configs", type=Path, help="results whose configurations to use again")
     commands.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     commands.add_argument("--output", type=Path, default=RESULTS / "sweeps")
@@ -300,6 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["sweep"]["configurations"])
     search.start_compilers(options.processes)
+    os.environ["NINETOOTHED_TUNE"] = options.effort
 
     try:
         points = [
@@ -335,7 +365,7 @@ def _run(points: Sequence[Point], contenders: Sequence[str], options: argparse.N
 
     text = "\n".join(
         (
-            f"# Sizes, {options.dtype}",
+            f"# Sizes, {options.dtype}, effort {options.effort}",
             "",
             describe(here),
             "",
@@ -350,7 +380,8 @@ def _run(points: Sequence[Point], contenders: Sequence[str], options: argparse.N
     configurations = {name: asdict(choice) for name, choice in sorted(search.CHOICES.items())}
     data = {"results": results, "left": left, "configurations": configurations}
     subjects = options.selection.split(",") if options.selection else [p.task for p in points]
-    name = "-".join(("sweep", *dict.fromkeys(subjects), options.dtype))
+    untuned = ["untuned"] if options.effort == "none" else []
+    name = "-".join(("sweep", *dict.fromkeys(subjects), options.dtype, *untuned))
     write("sweep", here, text, data, options.output, label=name)
 
     return 1 if wrong else 0

@@ -82,6 +82,7 @@ class Session:
         self._table = self.positions[None] if table is None else table
         heads, size, splits = self.heads, config.head_dim, self._splits
         self._x = empty(requests, config.hidden_size)
+        self._part = group.shared(requests, config.hidden_size, dtype=dtype, device=device)
         self._sin, self._cos = (empty(requests, size // 2, of=torch.float32) for _ in range(2))
         self._qkv = empty(requests, heads + 2 * self.key_heads, size)
         self._partial = empty(requests, heads, splits, size, of=torch.float32)
@@ -150,12 +151,14 @@ class Session:
         """Add a product to the stream; where processes share the weight, the sum of theirs."""
         if self.group.size == 1:
             products.add_linear(x, input, weight)
+            return
+        part = self._part if x is self._x else torch.empty_like(x)
+        # One of them has the stream itself among what is summed.
+        if self.group.rank:
+            products.linear(input, weight, output=part)
         else:
-            # One of them has the stream itself among what is summed.
-            if self.group.rank:
-                x.zero_()
-            products.add_linear(x, input, weight)
-            self.group.sum_(x)
+            products.add_linear(x, input, weight, part)
+        self.group.sum(part, x)
 
     def step(self) -> None:
         """Read `tokens` at `positions`, and choose those that follow; a graph does it on CUDA."""

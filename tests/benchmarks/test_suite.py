@@ -129,7 +129,8 @@ def test_a_selection_is_a_few_sizes() -> None:
     assert {point.task for point in sweep.selected(["layers", "heads"])} == {"mm", "sdpa"}
     assert len(sweep.selected(["layers"])) == 12
     heads = [point.options for point in sweep.selected(["heads"])]
-    assert len(heads) == 8 and sum(map(bool, heads)) == 4
+    assert len(heads) == 12 and sum(map(bool, heads)) == 6
+    assert len(sweep.selected(["llama"])) == 24
     assert list(sweep.selected([])) == list(sweep.POINTS)
 
 
@@ -150,8 +151,12 @@ def test_the_sweep_tells_the_share_of_the_copys_bandwidth() -> None:
         "operations": 0,
     }
     del found["ratios"]["copy"]
-    row = [cell.strip() for cell in sweep.as_table([found]).splitlines()[-1].split("|")[1:-1]]
+    row, mean = (
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in sweep.as_table([found]).splitlines()[-2:]
+    )
     assert row == ["add small", "200.0", "0.800 (0.800–0.800)", "2.00 TB/s", "0.500"]
+    assert mean == ["geometric mean", "", "0.800, at most 0.800", "", ""]
 
 
 @pytest.mark.parametrize("name", ["sweep", "first_call", "tasks", "option_trials"])
