@@ -6,6 +6,7 @@ import ast
 import operator
 from typing import Any, cast
 
+from ninetoothed.parsing.decisions import BITWISE, COMPARE
 from ninetoothed.parsing.expressions import ExpressionFrame
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.values import (
@@ -32,12 +33,8 @@ _BINARY: dict[type[ast.operator], BinaryFunction] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
     ast.MatMult: operator.matmul,
+    **BITWISE,
 }
 
 #: The operations that a symbolic integer supports itself.
@@ -48,15 +45,6 @@ _UNARY: dict[type[ast.unaryop], UnaryFunction] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
     ast.Not: operator.not_,
-}
-
-_COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
 }
 
 
@@ -252,7 +240,7 @@ class OperatorFrame(ExpressionFrame):
             one, other = left.object, right.object
             if not isinstance(op, ast.Eq | ast.NotEq):
                 one, other = literal(one), literal(other)
-            return self.computed(lambda: _COMPARE[type(op)](one, other), node)
+            return self.computed(lambda: COMPARE[type(op)](one, other), node)
         elif isinstance(op, ast.Eq | ast.NotEq):
             equal = self._equal(left, right, node)
             if equal is not None:

@@ -22,6 +22,7 @@ from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel
+from ninetoothed.launch.recorded import definition_of
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config
 from tests.tuning.machines import H200
@@ -85,7 +86,8 @@ def config_of(
 
 @functools.cache
 def _estimator(kernel: Kernel, number: int, device: str) -> Estimator:
-    return Estimator(kernel.definition, _CALLS[number], DEVICES[device])
+    call = _CALLS[number]
+    return Estimator(definition_of(kernel, call), call, DEVICES[device])
 
 
 #: The calls that were estimated, by their addresses: they are kept, so that none is another's.
@@ -116,16 +118,18 @@ def location_of(location: Any) -> tuple[str, int, int | None, int | None]:
 
 def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) -> list[str]:
     """The sets of options that are tried for a call on a device, in order."""
-    environment = environment_of(kernel.definition, call, config_of(values, 4, 3, {}))
+    definition = definition_of(kernel, call)
+    environment = environment_of(definition, call, config_of(values, 4, 3, {}))
     with _gluon():
-        found = choices.choices(kernel.definition, call, environment, DEVICES[device], given={})
+        found = choices.choices(definition, call, environment, DEVICES[device], given={})
     return [" ".join(f"{name}={value}" for name, value in chosen) for chosen in found]
 
 
 def ranked(kernel: Kernel, call: Call, device: str) -> list[str]:
     """All configurations that may be chosen for a call on a device, the most promising first."""
+    definition = definition_of(kernel, call)
     with _gluon():
-        return list(map(str, choosing.space_of(kernel.definition, call, DEVICES[device]).ranked))
+        return list(map(str, choosing.space_of(definition, call, DEVICES[device]).ranked))
 
 
 class _gluon:

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from ninetoothed.language import dtypes
-from ninetoothed.program.constancy import decided
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
@@ -144,24 +143,6 @@ def test_a_clone_shares_nothing_but_leaves():
 
 def test_arranged_parameters():
     assert program(ast.Expr(value=Offsets(tile=y_tile(), dim=0))).touched() == {"y"}
-
-
-@pytest.mark.parametrize(
-    ("test", "constants", "decision"),
-    [
-        ("F", {"F": True}, True),
-        ("F", {"F": False}, False),
-        ("F", {}, None),
-        ("not F", {"F": True}, False),
-        ("F is None", {"F": None}, True),
-        ("F > 2 and unknown", {"F": 1}, False),
-        ("F > 2 and unknown", {"F": 3}, None),
-        ("F > 2 or unknown", {"F": 3}, True),
-        ("F > 2", {"F": "text"}, None),
-    ],
-)
-def test_what_constants_decide(test, constants, decision):
-    assert decided(ast.parse(test, mode="eval").body, constants) is decision
 
 
 def test_a_good_program_passes():

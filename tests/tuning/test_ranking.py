@@ -20,6 +20,7 @@ from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.cache import Cache
 from ninetoothed.language import dtypes
+from ninetoothed.launch.recorded import definition_of
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.search import Search
 from ninetoothed.tuning.space import Config, Space, effort
@@ -50,7 +51,7 @@ def ranked(task: dict[str, Any]) -> tuple[Space, dict[Config, float]]:
         Config(tuple(zip(task["symbols"], values)), warps, stages, tuple(options.items())): time
         for values, warps, stages, options, time in task["times"]
     }
-    estimator = Estimator(kernel.definition, call, H200)
+    estimator = Estimator(definition_of(kernel, call), call, H200)
     return Space({config: estimator.seconds(config) for config in times}), times
 
 

@@ -34,7 +34,8 @@ def config(warps: int = 4, stages: int = 3, **blocks: int) -> Config:
 
 
 def counted(kernel, call: Call, chosen: Config) -> Counts:
-    return count(kernel.definition, call, environment_of(kernel.definition, call, chosen))
+    definition = kernel.specializations.of(call.constants)
+    return count(definition, call, environment_of(definition, call, chosen))
 
 
 def product(m: int, n: int, k: int) -> Call:
@@ -161,7 +162,7 @@ def test_a_constant_condition_counts_one_side() -> None:
 
 
 def features(kernel, call: Call, chosen: Config):
-    return Estimator(kernel.definition, call, H200).features(chosen)
+    return Estimator(kernel.specializations.of(call.constants), call, H200).features(chosen)
 
 
 def test_wide_rows_are_copied_ahead_and_odd_ones_are_not() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ahead.assumptions import LARGEST_INT32, Assumption
 from ninetoothed.backends.triton.analysis.boxes import GRANULE, LARGEST_STRIDE, is_multiple
-from ninetoothed.backends.triton.analysis.full_iterations import compares, is_worth_it
+from ninetoothed.backends.triton.analysis.full_iterations import compares
 from ninetoothed.backends.triton.analysis.resources import number
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.planning.legality import needs_of
@@ -79,10 +79,7 @@ def _options(case: Case, config: Config, level: Assumption) -> tuple[tuple[str, 
     """A configuration's, with loops split where comparisons may fail at this level."""
     chosen = dict(config.options)
     chosen.pop("loop_splitting", None)
-    constants = case.call.constants
-    if compares(case.kernel, level.facts, constants) and is_worth_it(
-        case.kernel, level.facts, constants
-    ):
+    if compares(case.kernel, level.facts):
         # A split loop stays on no multiprocessor.
         chosen.pop("persistent", None)
         chosen["loop_splitting"] = 1

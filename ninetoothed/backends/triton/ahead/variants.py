@@ -143,7 +143,7 @@ def _variant(
     config: Config,
 ) -> Variant:
     facts = assumption.facts
-    if not assumption.options and not facts.wide and is_worth_it(kernel, facts, fixed.constants):
+    if not assumption.options and not facts.wide and is_worth_it(kernel, facts):
         assumption = replace(assumption, options=(("loop_splitting", 1),))
     result = lowered(kernel, assumption, case)
     emitted = emit(result)

@@ -9,9 +9,10 @@ loop that is split (`loop_splitting`) does without the conditions in these.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.specialization.comparisons import (
     comparisons_of,
@@ -20,7 +21,6 @@ from ninetoothed.backends.triton.specialization.comparisons import (
 )
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.verified import verified_ranges
-from ninetoothed.program.constancy import decided, is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementRef, TileRef, walk
 from ninetoothed.symbols.bounds import interval
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 #: A condition of a tile's access: the parameter, the places that the loop's variable selects, and
 #: the condition's number.
 Condition = tuple[str, tuple[int, ...], int]
-
-#: Compile-time tests that must all pass for a statement to be there.
-Guards = tuple[ast.expr, ...]
 
 
 @dataclass(frozen=True)
@@ -63,24 +60,23 @@ class FullIterations:
     """The first rounds of a loop, in which some conditions hold for every lane.
 
     Attributes:
-        counts: how many rounds, over the program's position and sizes, and the tests under which a
-            condition holds for no more; they may be negative.
+        counts: in how many rounds each holds, over the program's position and sizes; they may be
+            negative.
         holding: what holds in them.
     """
 
-    counts: tuple[tuple[Symbol, Guards], ...]
+    counts: tuple[Symbol, ...]
     holding: Holding
 
 
-def is_worth_it(kernel: Definition, facts: CallFacts, constants: Mapping[str, Any]) -> bool:
-    """Whether some loop of a kernel can be split in a call with these compile-time constants."""
-    return any(_met(full, constants) for full in _all(kernel, facts))
+def is_worth_it(kernel: Definition, facts: CallFacts) -> bool:
+    """Whether some loop of a kernel can be split."""
+    return any(True for _ in _all(kernel, facts))
 
 
-def compares(kernel: Definition, facts: CallFacts, constants: Mapping[str, Any]) -> bool:
-    """Whether, of what splitting leaves out in such a call, some are comparisons."""
-    fulls = _all(kernel, facts)
-    return any(full.holding.comparisons for full in fulls if _met(full, constants))
+def compares(kernel: Definition, facts: CallFacts) -> bool:
+    """Whether, of what splitting leaves out, some are comparisons."""
+    return any(full.holding.comparisons for full in _all(kernel, facts))
 
 
 def _all(kernel: Definition, facts: CallFacts) -> Iterator[FullIterations]:
@@ -90,44 +86,31 @@ def _all(kernel: Definition, facts: CallFacts) -> Iterator[FullIterations]:
             yield full
 
 
-def _met(full: FullIterations, constants: Mapping[str, Any]) -> bool:
-    """Whether some condition stands where it is met."""
-    return any(
-        all(decided(guard, constants) is not False for guard in guards) for _, guards in full.counts
-    )
-
-
 def full_iterations(kernel: Definition, facts: CallFacts, loop: ast.stmt) -> FullIterations | None:
     """The rounds of a loop that need less than the others; None where there are none."""
     if not is_counted(loop):
         return None
     assert isinstance(loop, ast.For) and isinstance(loop.target, ast.Name)
     variable = loop.target.id
-    counts: dict[Any, tuple[Symbol, Guards]] = {}
+    counts: list[Symbol] = []
     conditions: set[Condition] = set()
     comparisons: set[Symbol] = set()
-    constants = {p.name for p in kernel.parameters if p.kind == "constexpr"}
-    for node, guards in _guarded(loop.body, constants):
-        found: list[Symbol] = []
+    for node in itertools.chain.from_iterable(map(walk, loop.body)):
         if isinstance(node, TileRef) and not isinstance(node, ElementRef):
             for condition, count in _conditions(kernel, facts, node, variable):
                 conditions.add(condition)
-                found.append(count)
+                counts.append(count)
         elif isinstance(node, ast.Compare):
             comparison = comparisons_of(kernel).of(node)
             if comparison is not None and comparison.excess not in facts.comparisons:
                 compared = _count(comparison.excess, variable, kernel)
                 if compared is not None:
                     comparisons.add(comparison.excess)
-                    found.append(compared)
-        for count in found:
-            counts.setdefault((count, *map(ast.dump, guards)), (count, guards))
+                    counts.append(compared)
     if not counts:
         return None
-    always = {count for count, guards in counts.values() if not guards}
-    needed = [(c, guards) for c, guards in counts.values() if not guards or c not in always]
     holding = Holding(frozenset(conditions), frozenset(comparisons), variable)
-    return FullIterations(tuple(needed), holding)
+    return FullIterations(tuple(dict.fromkeys(counts)), holding)
 
 
 def is_counted(loop: ast.AST) -> bool:
@@ -149,20 +132,6 @@ def is_counted(loop: ast.AST) -> bool:
 def counted_loops(kernel: Definition) -> tuple[ast.stmt, ...]:
     """The loops of a kernel that might be split, in some call."""
     return tuple(n for n in kernel.optimized.nodes() if isinstance(n, ast.stmt) and is_counted(n))
-
-
-def _guarded(
-    body: Iterable[ast.stmt], constants: Collection[str], guards: Guards = ()
-) -> Iterator[tuple[ast.AST, Guards]]:
-    """All nodes, each with the compile-time tests that it stands under."""
-    for statement in body:
-        if isinstance(statement, ast.If) and is_constant(statement.test, constants):
-            yield from _guarded(statement.body, constants, (*guards, statement.test))
-            otherwise = ast.UnaryOp(ast.Not(), statement.test)
-            yield from _guarded(statement.orelse, constants, (*guards, otherwise))
-        else:
-            for node in walk(statement):
-                yield node, guards
 
 
 def _conditions(

@@ -10,14 +10,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.kernels.analysis import analysis
 from ninetoothed.language.operations import Operation
-from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import (
     Excluded,
     LanguageRef,
@@ -29,9 +26,7 @@ from ninetoothed.program.nodes import (
     SourceStore,
     Store,
     SymbolValue,
-    clone,
 )
-from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import Product
@@ -96,38 +91,8 @@ def count(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> 
         environment: the value of every symbol.
     """
     counter = _Counter(kernel, call, environment)
-    given = (p.name for p in kernel.parameters if p.kind == "constexpr")
-    constants = tuple((name, call.constants[name]) for name in given if name in call.constants)
-    counter.block(_decided(kernel, constants).body, 1.0, 0)
+    counter.block(kernel.optimized.body, 1.0, 0)
     return counter.counts
-
-
-@analysis
-def _decided(kernel: Definition, constants: tuple[tuple[str, Any], ...]) -> Program:
-    """The program without the ways that constants decide against, where it has such."""
-    program, known = kernel.optimized, dict(constants)
-    tests = [node.test for node in program.nodes() if isinstance(node, ast.If)]
-    if all(decided(test, known) is None for test in tests):
-        return program
-    made = replace(program, body=_ways(program.body, known))
-    infer(made)
-    return made
-
-
-def _ways(body: list[ast.stmt], constants: Mapping[str, Any]) -> list[ast.stmt]:
-    """Copies of statements, of an ``if`` that constants decide its one way."""
-    result: list[ast.stmt] = []
-    for statement in body:
-        decision = decided(statement.test, constants) if isinstance(statement, ast.If) else None
-        if decision is not None:
-            assert isinstance(statement, ast.If)
-            result += _ways(statement.body if decision else statement.orelse, constants)
-            continue
-        copy = clone(statement)
-        if isinstance(copy, ast.If | ast.For | ast.While):
-            copy.body, copy.orelse = _ways(copy.body, constants), _ways(copy.orelse, constants)
-        result.append(copy)
-    return result
 
 
 class _Counter:

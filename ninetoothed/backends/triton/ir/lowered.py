@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
@@ -59,12 +59,10 @@ class Pipeline:
 
     Attributes:
         num_buffers: of each ring.
-        constants: the application's constants, where they decide what it does.
         is_one_loop: whether a split loop is written as one.
     """
 
     num_buffers: int
-    constants: tuple[tuple[str, Any], ...] = ()
     is_one_loop: bool = False
 
 

@@ -59,7 +59,7 @@ class Descriptors(Option):
         ):
             return ()
         # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
-        if chosen["loop_splitting"] and not compares(case.kernel, case.facts, case.call.constants):
+        if chosen["loop_splitting"] and not compares(case.kernel, case.facts):
             return ()
         return (1,) if case.known(boxes) else ()
 

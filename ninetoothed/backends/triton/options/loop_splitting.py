@@ -68,7 +68,7 @@ class LoopSplitting(Option):
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         if not counted_loops(case.kernel):
             return ()
-        return (1,) if is_worth_it(case.kernel, case.facts, case.call.constants) else ()
+        return (1,) if is_worth_it(case.kernel, case.facts) else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, rewrites=(*lowered.rewrites, Marking()))

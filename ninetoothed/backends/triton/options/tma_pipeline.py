@@ -17,8 +17,8 @@ import ast
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import boxes as descriptors
 from ninetoothed.backends.triton.analysis import program_order
@@ -26,7 +26,6 @@ from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_reg
 from ninetoothed.backends.triton.ir.lowered import Pipeline
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.program.constancy import decided
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import (
     Load,
@@ -34,7 +33,6 @@ from ninetoothed.program.nodes import (
     SourcePointer,
     SourceStore,
     Store,
-    clone,
     walk,
 )
 from ninetoothed.program.program import Program
@@ -109,17 +107,6 @@ def _added(program: Program) -> Iterator[ast.Call]:
                 yield value
 
 
-def _tested(kernel: Definition) -> set[str]:
-    """The names in conditions."""
-    return {
-        name.id
-        for node in kernel.optimized.nodes()
-        if isinstance(node, ast.If)
-        for name in walk(node.test)
-        if isinstance(name, ast.Name)
-    }
-
-
 def _boxes(
     kernel: Definition, call: Call, environment: Mapping[Symbol, int]
 ) -> frozenset[tuple[str, Box]]:
@@ -186,28 +173,6 @@ def _unturned(operand: ast.expr) -> ast.expr:
     return operand
 
 
-def run(program: Program, constants: Mapping[str, Any]) -> Program:
-    """The program in which constants have decided what they decide."""
-    return replace(program, body=_decided(program.body, constants))
-
-
-def _decided(body: list[ast.stmt], constants: Mapping[str, Any]) -> list[ast.stmt]:
-    result: list[ast.stmt] = []
-    for statement in body:
-        decision = decided(statement.test, constants) if isinstance(statement, ast.If) else None
-        if decision is not None:
-            assert isinstance(statement, ast.If)
-            result += _decided(statement.body if decision else statement.orelse, constants)
-            continue
-        copy = clone(statement)
-        for block in ("body", "orelse"):
-            inner = getattr(copy, block, None)
-            if isinstance(inner, list):
-                setattr(copy, block, _decided(inner, constants))
-        result.append(copy)
-    return result
-
-
 # Where it is right.
 
 
@@ -257,16 +222,6 @@ def _is_taken(product: Product, call: Call, known: Mapping[str, int]) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Deciding:
-    """Lets constants decide what they decide."""
-
-    constants: tuple[tuple[str, Any], ...]
-
-    def __call__(self, program: Program, lowered: Lowered) -> Program:
-        return run(program, dict(self.constants))
-
-
 class TmaPipeline(Option):
     """Buffers of each ring that programs load a loop's tiles to themselves."""
 
@@ -286,8 +241,6 @@ class TmaPipeline(Option):
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel, environment = lowered.kernel, case.environment
-        tested = _tested(kernel)
-        constants = tuple(sorted((n, v) for n, v in case.call.constants.items() if n in tested))
         grid = tuple(int(as_symbol(size).evaluate(environment)) for size in kernel.grid)
         is_exact = len(grid) > 1 and program_order.are_inverses_exact(grid)
         return replace(
@@ -295,9 +248,8 @@ class TmaPipeline(Option):
             # Quotients by multiplication are functions in Triton.
             facts=replace(lowered.facts, bounds=frozenset()),
             boxes=_boxes(kernel, case.call, environment),
-            tma_pipeline=Pipeline(value, constants, is_one_loop(kernel, environment)),
+            tma_pipeline=Pipeline(value, is_one_loop(kernel, environment)),
             by_inverses=is_exact and not lowered.facts.wide,
-            rewrites=(*lowered.rewrites, Deciding(constants)),
         )
 
     def cost(

@@ -101,14 +101,11 @@ class Lowering(ValidityLowering):
         start, end = bounds
         middle = self._emission.fresh(f"{variable}_whole")
         before += self.statement(at(assign(middle, clone(end)), loop))
-        for count, guards in full.counts:
+        for count in full.counts:
             least = language("minimum", name(middle), self._emission.position(count))
-            statement: ast.stmt = assign(middle, least)
-            for guard in reversed(guards):
-                statement = ast.If(self.visit(clone(guard)), [statement], [])
-            before.append(at(statement, loop))
+            before.append(at(assign(middle, least), loop))
         is_zero = isinstance(start, ast.Constant) and start.value == 0
-        if not is_zero or any(interval(count)[0] < 0 for count, _ in full.counts):
+        if not is_zero or any(interval(count)[0] < 0 for count in full.counts):
             before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
         if self._emission.lowered.tma_pipeline:
             self._emission.holding_at_first = full.holding.comparisons
