@@ -21,7 +21,7 @@ from ninetoothed.parsing.values import (
     Value,
     same,
 )
-from ninetoothed.program.effects import called_name, has_effect
+from ninetoothed.program.effects import called_name, has_effect, names_assigned
 from ninetoothed.program.nodes import clone, walk
 from ninetoothed.symbols.operators import BinaryFunction, UnaryFunction
 
@@ -134,8 +134,7 @@ class OperatorFrame(ExpressionFrame):
         variables = {cell.name for frame in self.state.frames for cell in frame.cells.values()}
         return all(
             isinstance(statement, ast.Assign)
-            and isinstance(target := statement.targets[0], ast.Name)
-            and target.id not in variables
+            and variables.isdisjoint(names_assigned([statement]))
             and not has_effect(statement.value)
             and not any(
                 isinstance(node, ast.Call) and called_name(node) == "load"

@@ -128,7 +128,7 @@ class Values(Knowledge):
         node.value, value = self.visit(node.value)
         parameter = self.tensors[node.tile.parameter]
         element = at(ElementType(parameter=parameter.name), node)
-        result: ast.expr = language("cast", [node.value, element], node)
+        result = node.value
         shape = held_shape(parameter.tile_shape)
         if shape and not _has_shape(value, shape):
             sizes = [size_node(size, node) for size in parameter.tile_shape]
@@ -138,7 +138,9 @@ class Values(Knowledge):
             result = language("broadcast_to", [result, dims], node)
         known = self.loaded(node.tile, is_zero=True)
         masks = self.masks(known, node, but_zero=False)
-        return at(Excluded(value=result, masks=masks, identity="zero"), node), known
+        excluded = at(Excluded(value=result, masks=masks, identity="zero"), node)
+        # The type comes last: 0 where nothing is may make an integer of a truth value.
+        return language("cast", [excluded, element], node), known
 
     def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
         self.visit_tile(node.tile)

@@ -17,7 +17,6 @@ from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-import numpy as np
 import torch
 import triton.language as tl
 import triton.runtime.interpreter
@@ -44,29 +43,33 @@ from tests.examples.more_cases import MORE
 # No kernel runs before one here that it could wait for (`dependent_launch`).
 tl.extra.cuda.gdc_wait = lambda: None
 
-_masked_load = triton.runtime.interpreter.InterpreterBuilder.create_masked_load
-_masked_store = triton.runtime.interpreter.InterpreterBuilder.create_masked_store
+_builder = triton.runtime.interpreter.InterpreterBuilder
+_along = triton.runtime.interpreter.ReduceScanOpInterface
+_checked = _along.check_tensor
 
 
-def _load(builder: Any, pointers: Any, mask: Any, *rest: Any, **named: Any) -> Any:
-    return _masked_load(builder, pointers, _as_truth(mask), *rest, **named)
+def _of_truth(compare: Any) -> Any:
+    """A comparison whose result has the type of a truth value; the interpreter's has its operands', which
+    makes numbers of it where a scalar meets a tile."""
+
+    def compared(*operands: Any) -> Any:
+        result = compare(*operands)
+        return type(result)(result.data, tl.int1)
+
+    return compared
 
 
-def _store(builder: Any, pointers: Any, value: Any, mask: Any, *rest: Any, **named: Any) -> Any:
-    return _masked_store(builder, pointers, value, _as_truth(mask), *rest, **named)
+def _from_the_first(along: Any, inputs: Any) -> None:
+    """The interpreter counts dimensions from the first one, whatever was asked for."""
+    _checked(along, inputs)
+    if along.axis is not None:
+        along.axis %= max(1, inputs[0].handle.data.ndim)
 
 
-def _as_truth(mask: Any) -> Any:
-    """The interpreter makes an integer of a comparison of scalars that meets a tile; from 3.9 on it refuses
-    that as a mask."""
-    # A descriptor's mask is an array until 3.8.
-    if isinstance(mask.data, np.ndarray):
-        mask.data = mask.data.astype(bool)
-    return mask
-
-
-triton.runtime.interpreter.InterpreterBuilder.create_masked_load = _load
-triton.runtime.interpreter.InterpreterBuilder.create_masked_store = _store
+for name in dir(_builder):
+    if name.startswith(("create_icmp", "create_fcmp")):
+        setattr(_builder, name, _of_truth(getattr(_builder, name)))
+_along.check_tensor = _from_the_first
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)

@@ -179,7 +179,7 @@ class Maker:
             self._state.known[name] = constant(0, (len(state.active),), "int32")
             if isinstance(count, tuple):
                 self._indices[name] = count
-        self._state.before = frozenset(state.known)
+        self._state.before = dict(state.known)
         try:
             statement = draw()
         finally:
@@ -246,7 +246,7 @@ class Maker:
 
         state = self._state
         self._state = inner = state.copy()
-        inner.before = frozenset(state.known)
+        inner.before = dict(state.known)
         inner.known[name] = constant(0, (len(state.active),), "int32")
         if isinstance(count, tuple):
             self._indices[name] = count

@@ -78,7 +78,7 @@ class State:
     Attributes:
         known: variables.
         active: (programs,), which are there.
-        before: the variables from before the innermost loop; None outside of loops.
+        before: the variables from before this round of the innermost loop; None outside of loops.
         stale: those of them that kept what they had in a lane, in this round.
         outside: the variables from before the innermost branch.
     """
@@ -88,7 +88,7 @@ class State:
     memory: Memory
     active: np.ndarray
     known: dict[str, Value] = field(default_factory=dict)
-    before: frozenset[str] | None = None
+    before: dict[str, Value] | None = None
     stale: set[str] = field(default_factory=set)
     outside: frozenset[str] = frozenset()
 
@@ -323,12 +323,14 @@ def assign(state: State, name: str, value: Value) -> None:
         raise Ambiguous("a variable of two kinds")
     if is_carried:
         there = state.active.reshape(-1, *(1,) * len(value.shape))
-        if (old.exists & ~value.exists & there).any():
+        before = state.before[name]
+        if ((old.exists | before.exists) & ~value.exists & there).any():
             if name in state.stale:
                 raise Ambiguous("kept twice in a round")
             state.stale.add(name)
-        kept = merged(value.exists, value, old)
-        value = replace(kept, exists=value.exists | old.exists)
+        # What it had before the round, whatever it was given in between.
+        kept = merged(value.exists, value, before)
+        value = replace(kept, exists=value.exists | before.exists)
     state.known[name] = merged(state.active, value, old)
 
 
@@ -397,20 +399,20 @@ def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> N
         _rehearsed(state, name, body)
     outer, names, kept = state.before, frozenset(state.known), set(state.stale)
     for place in range(times):
-        state.before, state.stale = names, set()
+        state.before, state.stale = dict(state.known), set()
         state.known[name] = constant(place, (len(state.active),), "int32")
         run(state, body)
         for made in set(state.known) - names:
             del state.known[made]
         kept |= state.stale
     state.before = outer
-    state.stale = kept & outer if outer is not None else set()
+    state.stale = kept & outer.keys() if outer is not None else set()
 
 
 def _rehearsed(state: State, name: str, body: tuple[Statement, ...]) -> None:
     """A round of which nothing is left, in which no program takes part."""
     rehearsal = state.copy()
-    rehearsal.before = frozenset(state.known)
+    rehearsal.before = dict(state.known)
     rehearsal.active = np.zeros_like(state.active)
     rehearsal.known[name] = constant(0, (len(state.active),), "int32")
     run(rehearsal, body)

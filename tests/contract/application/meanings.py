@@ -314,6 +314,49 @@ def a_helper_that_returns_nothing_stores(x, out):
     stores_into(out, x)
 
 
+@case(FLOATS, 1, expected=lambda x, n: np.zeros(8))
+def a_chain_that_ends_early_has_the_shape_of_all_of_it(x, n, out):
+    out = ntl.sum((n < 1 <= x).to(ntl.float32)[None, :], axis=1)
+
+
+def second_of_two(value):
+    """It only names values."""
+    doubled = value * 2
+    _, second = ntl.split(ntl.join(value, doubled))
+    return second
+
+
+@case(FLOATS, STEPS, expected=lambda x, z: (x > 0) & (x == -2 * z))
+def a_helper_that_only_names_values_stands_behind_and(x, z, out):
+    out = x > 0 and x == -second_of_two(z)
+
+
+@case(FLOATS > 0, expected=lambda x: np.full(8, True))
+def a_truth_value_that_was_stored_is_one(x, out):
+    x = ntl.full(x.shape, 2.0, ntl.float32)
+    out = x.logical_and(x) and ~x == 0
+
+
+@case(FLOATS, 1, expected=lambda x, n: x * 2)
+def a_choice_of_a_tile_and_a_number(x, n, out):
+    out = x * 2 if n > 0 else 1
+
+
+@case(FLOATS, 0, expected=lambda x, n: np.ones(8, np.float32))
+def a_choice_of_the_number(x, n, out):
+    out = x * 2 if n > 0 else 1
+
+
+@case(FLOATS, -2.5, expected=lambda x, n: x - 2)
+def a_scalars_quotient_rounds_down(x, n, out):
+    out = x + n // 2
+
+
+@case(INTEGERS, expected=lambda x: np.full(8, np.bitwise_xor.reduce(x)))
+def the_exclusive_or_along_the_last_dimension(x, out):
+    out = ntl.xor_sum(x, axis=-1)
+
+
 def makes_with(factor):
     def application(x, out):
         out = x * factor

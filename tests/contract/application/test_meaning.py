@@ -271,3 +271,23 @@ def test_a_loops_own_variable_ends_with_it():
     kernel(x, y)
 
     torch.testing.assert_close(y, 3 * x.sum()[None])
+
+
+def test_what_a_round_has_no_element_for_is_what_it_was_before_the_round():
+    """Also where the same round first gave the variable a whole value."""
+
+    def application(x, y):
+        total = ntl.full((3,), 1.0, ntl.float32)
+        for k in range(x.shape[0]):
+            total += 10
+            total = total * x[k]
+        y = total  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((3,)).tile((-1,)), y.tile((3,))), application, (Tensor(1), Tensor(1))
+    )
+    x, y = torch.tensor([2.0, 3, 4, 5]), torch.full((3,), float("nan"))
+    kernel(x, y)
+
+    # The second round has one element alone.
+    torch.testing.assert_close(y, torch.tensor([(22 + 10) * 5.0, 33, 44]))

@@ -162,11 +162,13 @@ def _decides(value: Any, on: bool) -> bool:
     return bool(value) is not on
 
 
-def _logical(name: str) -> Callable[[Any, Any], Any]:
+def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
+    """``and`` (``on`` is True) or ``or`` of two values that are there, element by element of tiles."""
+
     def join(left: Any, right: Any) -> Any:
         if any(isinstance(value, Tile) and value.ndim for value in (left, right)):
             return _function(name)(left, right)
-        return right
+        return right if bool(left) is on else left
 
     return join
 
@@ -267,8 +269,8 @@ _HOOKS: dict[str, Any] = {
     "__value__": dict.get,
     "__stops__": _stops,
     "__decides__": _decides,
-    "__and__": _logical("logical_and"),
-    "__or__": _logical("logical_or"),
+    "__and__": _logical("logical_and", True),
+    "__or__": _logical("logical_or", False),
     "__not__": _not,
     "__holds__": _holds,
     "__is__": _is,

@@ -178,11 +178,12 @@ class CallRewriter(ExpressionRewriter):
         if not isinstance(plain, types.FunctionType):
             return True
         source = sources.read(plain)
-        if source.function in self.seen or len(source.tree.body) != 1:
+        if source.function in self.seen:
             return True
-        (statement,) = source.tree.body
         inner = type(self)(source, {}, self.seen)
-        return not isinstance(statement, ast.Return) or inner.does_more(statement)
+        *before, last = source.tree.body
+        is_value = isinstance(last, ast.Return) and all(map(_only_names, before))
+        return not is_value or inner.does_more(source.tree)
 
     def _known_rebound(self, node: ast.Call) -> set[str]:
         """The local names that a call is known to assign."""
@@ -210,3 +211,14 @@ class CallRewriter(ExpressionRewriter):
 def _is_of_tiles(attribute: str) -> bool:
     """Whether a method of this name is a tile's, or a parameter's."""
     return attribute in METADATA or hasattr(Tile, attribute)
+
+
+def _only_names(statement: ast.stmt) -> bool:
+    """Whether a statement does no more than name a value."""
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Assign) and all(
+        isinstance(part, ast.Name | ast.Tuple | ast.expr_context)
+        for target in statement.targets
+        for part in ast.walk(target)
+    )

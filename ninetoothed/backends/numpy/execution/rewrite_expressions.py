@@ -198,7 +198,11 @@ class ExpressionRewriter(ast.NodeTransformer):
             named = ast.NamedExpr(name_of(kept, ast.Store()), right)
             comparisons.append(ast.Compare(left, [operator], [named]))
             left = name_of(kept)
-        return placed_at(self._joined(comparisons, True, [False] * len(comparisons)), node)
+        # All are made: the shape of what comes out is not for the numbers to say.
+        whole = comparisons[0]
+        for comparison in comparisons[1:]:
+            whole = hook_call("__and__", whole, comparison)
+        return placed_at(whole, node)
 
     def _joined(self, values: list[ast.expr], on: bool, does_more: list[bool]) -> ast.expr:
         """``and`` (``on``) or ``or`` of values, element by element where they are tiles."""
