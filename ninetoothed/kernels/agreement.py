@@ -41,9 +41,9 @@ def check_meetings(
         return
     numbers = _Numbers(kernel, environment, grid)
     for meeting in meetings(kernel):
-        sizes = numbers.differing(meeting)
-        if sizes is not None:
-            values = [(size, numbers.value(size)) for size in sizes]
+        differing = numbers.differing(meeting)
+        if differing is not None:
+            values = [(limit.total, numbers.value(limit.total)) for limit in differing]
             raise _mismatch(kernel, call, meeting, values)
 
 
@@ -53,12 +53,12 @@ class _End:
 
     Attributes:
         least, most: those before ``least`` exist, and those from ``most`` on do not.
-        sizes: what the two are the values of.
+        limits: what the two are of.
     """
 
     least: float
     most: float
-    sizes: tuple[Symbol | None, Symbol | None]
+    limits: tuple[Limit | None, Limit | None]
 
 
 class _Numbers:
@@ -74,8 +74,8 @@ class _Numbers:
         }
         self._ends: dict[Side, dict[Form, _End]] = {}
 
-    def differing(self, meeting: Meeting) -> tuple[Symbol, Symbol] | None:
-        """The sizes of the two sides, if there are elements that only one of them has."""
+    def differing(self, meeting: Meeting) -> tuple[Limit, Limit] | None:
+        """The limits of the two sides, if there are elements that only one of them has."""
         if not all(map(self._runs, meeting.loops)):
             return None
         lanes = [self._lanes(side) for side in meeting.sides]
@@ -88,9 +88,9 @@ class _Numbers:
                 # Of what is stored there may be more than there is room for.
                 is_right = low.most >= high.least or (meeting.is_store and high is one[form])
                 if not is_right and self._reaches(form, low.most, high.least, lanes):
-                    assert low.sizes[1] is not None and high.sizes[0] is not None
-                    sizes = low.sizes[1], high.sizes[0]
-                    return sizes if low is one[form] else sizes[::-1]
+                    assert low.limits[1] is not None and high.limits[0] is not None
+                    limits = low.limits[1], high.limits[0]
+                    return limits if low is one[form] else limits[::-1]
         return None
 
     def value(self, size: Expression) -> int:
@@ -116,12 +116,12 @@ class _Numbers:
                     continue
                 form, value = self._form(limit), self.value(limit.size)
                 end = found.get(form, _End(math.inf, math.inf, (None, None)))
-                least, most, sizes = end.least, end.most, end.sizes
+                least, most, limits = end.least, end.most, end.limits
                 if value < least:
-                    least, sizes = value, (limit.size, sizes[1])
+                    least, limits = value, (limit, limits[1])
                 if value < most and limit.is_by_size:
-                    most, sizes = value, (sizes[0], limit.size)
-                found[form] = _End(least, most, sizes)
+                    most, limits = value, (limits[0], limit)
+                found[form] = _End(least, most, limits)
         return found
 
     def _form(self, limit: Limit) -> Form:

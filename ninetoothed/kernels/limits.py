@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed import threads
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, positions, steps
 
@@ -63,15 +63,17 @@ class Limit:
     Attributes:
         factors: of what the position is the sum of: rounds of loops, `LANE`, indices of the program.
         shift: by how much what selects the tile moves it: of ``x[k + 1]`` a tile.
-        size: of the tensor, or of the tile.
+        size: of the tensor, or of the tile, less what is added to the position.
         is_by_size: whether the size alone decides. A position that `pad` adds, or that a window
             has beyond the end, may be meant to be there.
+        total: the size before what is added to the position was taken off.
     """
 
     factors: frozenset[tuple[Symbol, Expression]]
     shift: Expression
     size: Symbol
     is_by_size: bool
+    total: Symbol
 
     @threads.cached_property
     def is_tuned(self) -> bool:
@@ -148,29 +150,47 @@ def _limit(
     Args:
         chosen: what stands for the selections.
     """
-    unmoved = _first(position)
-    position = position.substitute(chosen)
-    first = _first(position)
-    rest: Symbol = first
-    factors = []
-    for leaf in _indices(position):
-        factor = difference(position.substitute({**_nowhere(position), leaf: 1}), first)
-        factors.append((leaf, factor))
-        rest = rest + leaf * as_symbol(factor)
-    if difference(position, rest) != 0:
+    unmoved = as_symbol(simplify(position.substitute(dict.fromkeys(_indices(position), 0))))
+    found = _linear(as_symbol(simplify(position.substitute(chosen))))
+    if found is None:
         return None
-    size = as_symbol(difference(size, first))
-    return Limit(frozenset(factors), difference(first, unmoved), size, is_by_size)
+    factors, first = found
+    simplified = frozenset((leaf, simplify(factor)) for leaf, factor in factors.items())
+    return Limit(
+        frozenset(entry for entry in simplified if entry[1] != 0),
+        difference(first, unmoved),
+        as_symbol(difference(size, first)),
+        is_by_size,
+        size,
+    )
+
+
+def _linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
+    """The factors of the indices that a position is a sum of, and what is added to them."""
+    if not _indices(position):
+        return {}, position
+    if position.op == "leaf":
+        return {position: constant(1)}, constant(0)
+    if position.op not in ("+", "-", "*", "neg"):
+        return None
+    parts = [_linear(operand) for operand in position.operands]
+    if None in parts:
+        return None
+    (one, first), *others = [part for part in parts if part is not None]
+    if not others:
+        return {leaf: -factor for leaf, factor in one.items()}, -first
+    ((other, last),) = others
+    if position.op == "*":
+        if one and other:
+            return None
+        by = first if other else last
+        return {leaf: factor * by for leaf, factor in (one or other).items()}, first * last
+    if position.op == "-":
+        other, last = {leaf: -factor for leaf, factor in other.items()}, -last
+    zero = constant(0)
+    both = {leaf: one.get(leaf, zero) + other.get(leaf, zero) for leaf in one.keys() | other.keys()}
+    return both, first + last
 
 
 def _indices(position: Symbol) -> list[Symbol]:
     return [leaf for leaf in position.leaves() if leaf.leaf.role == "index"]
-
-
-def _nowhere(position: Symbol) -> dict[Symbol, Expression]:
-    return dict.fromkeys(_indices(position), 0)
-
-
-def _first(position: Symbol) -> Symbol:
-    """A position where all indices are 0."""
-    return as_symbol(simplify(position.substitute(_nowhere(position))))

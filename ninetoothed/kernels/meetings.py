@@ -1,13 +1,15 @@
 """Where loaded tiles meet in an application: element by element, in a product, or as they are stored.
 
 The program is walked knowing which loads each value is made of; `marks` says how their dimensions
-follow it. What stands under a condition of run time may never happen, and is not told of. Pure data:
+follow it. An ``if`` that sizes decide is a loop of at most one round. What stands under a condition that
+data decide may never happen: told of is what meets in both of its branches. Pure data:
 `ninetoothed.kernels.agreement` compares the sizes.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +17,25 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.errors import Location
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.limits import Limit, Loop, Use, limits_of
+from ninetoothed.kernels.loaded_values import (
+    MOVES,
+    after,
+    either,
+    given_by,
+    of_loads,
+    uses_of,
+    within,
+)
+from ninetoothed.kernels.size_expressions import (
+    Counting,
+    computed,
+    condition,
+    counting,
+    integer,
+    of_range,
+)
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes import remove_dead
+from ninetoothed.passes import custom_reductions, remove_dead
 from ninetoothed.passes.marks import (
     SCALAR,
     UNKNOWN,
@@ -39,16 +58,18 @@ from ninetoothed.program.nodes import (
     SourceLoad,
     SourceStore,
     Store,
-    SymbolValue,
     TileRef,
     location,
 )
 from ninetoothed.program.types import held_shape
-from ninetoothed.symbols.expr import Symbol, as_symbol, constant, index, make
-from ninetoothed.symbols.operators import OPERATOR_OF_NODE
+from ninetoothed.symbols.expr import Symbol, index
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
+
+Looped = ast.For | ast.While
+#: In how many loops one may stand to be walked once more with what a round gives to the next.
+_DEEPEST = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +119,7 @@ class _Walk(Values):
         found: by the two that meet.
         sides: by tile and dimension.
         loops: around the statement at hand.
-        is_certain: whether it runs, whatever the data.
+        left: in a round that is not a loop's first, what it was given by the one before it.
         integers: the variables that are integers over sizes and rounds of loops.
     """
 
@@ -108,7 +129,7 @@ class _Walk(Values):
         self.found: dict[tuple[Side, Side], Meeting] = {}
         self.sides: dict[tuple[Use, int | None], Side] = {}
         self.loops: tuple[Loop, ...] = ()
-        self.is_certain = True
+        self.left: set[Use] | None = None
         self.integers: dict[str, Symbol] = {}
 
     # What is met.
@@ -135,7 +156,9 @@ class _Walk(Values):
     ) -> None:
         uses = one.key, other.key
         sources = [self.tensors[use.parameter].source for use in uses]
-        if not self.is_certain or sources[0] is sources[1]:
+        if sources[0] is sources[1]:
+            return
+        if self.left is not None and self.left.isdisjoint(uses):
             return
         for place, pair in enumerate(dims):
             if place and None in pair:
@@ -164,7 +187,7 @@ class _Walk(Values):
             self.statement = statement
             if isinstance(statement, ast.If):
                 self.value(statement.test)
-                self.perhaps(statement.body, statement.orelse)
+                self.branches(statement)
             elif isinstance(statement, ast.For | ast.While):
                 self.loop(statement)
             else:
@@ -181,9 +204,12 @@ class _Walk(Values):
             return
         if isinstance(statement, ast.AugAssign):
             assert isinstance(statement.target, ast.Name)
-            operands = [self.known.get(statement.target.id, UNKNOWN), self.value(statement.value)]
+            name = statement.target.id
+            operands = [self.known.get(name, UNKNOWN), self.value(statement.value)]
             self.meet(statement, operands)
-            self.assign(statement.target, joined(operands), None)
+            by = self.integer(statement.value)
+            number = computed(statement.op, self.integers.get(name), by)
+            self.assign(statement.target, joined(operands), number)
             return
         known = self.fields(statement)
         value = getattr(statement, "value", None)
@@ -203,49 +229,117 @@ class _Walk(Values):
             if number is not None:
                 self.integers[target.id] = number
 
+    def branches(self, statement: ast.If) -> None:
+        holds = condition(statement.test, self.integers)
+        if holds is None:
+            self.perhaps(statement.body, statement.orelse)
+            return
+        outer, known, integers = self.loops, self.known, self.integers
+        assigned = names_assigned([statement])
+        outcomes = []
+        for block, count in ((statement.body, holds), (statement.orelse, 1 - holds)):
+            loop = Loop(index("if"), count)
+            self.loops, self.known, self.integers = (*outer, loop), dict(known), dict(integers)
+            self.block(block)
+            outcomes.append(
+                {
+                    name: within(value, loop) if name in assigned else value
+                    for name, value in self.known.items()
+                }
+            )
+        self.loops, self.integers = outer, integers
+        one, other = outcomes
+        self.known = {
+            name: either(one[name], other[name]) if name in assigned else one[name]
+            for name in one.keys() & other.keys()
+        }
+        self.forget_integers([[statement]])
+
     def perhaps(self, *blocks: list[ast.stmt]) -> None:
         """One of the blocks runs, nobody knows which."""
-        before, was_certain, outcomes = dict(self.known), self.is_certain, []
-        self.is_certain = False
+        before, outcomes = dict(self.known), []
         self.forget_integers(blocks)
-        for block in blocks:
+
+        def run(block: list[ast.stmt]) -> None:
             self.known = dict(before)
             self.block(block)
             self.forget_integers(blocks)
             outcomes.append(self.known)
+
+        self.in_all([functools.partial(run, block) for block in blocks])
         one, other = outcomes
         self.known = {
             name: met(one[name], other[name], lambda a, b: True)
             for name in one.keys() & other.keys()
         }
-        self.is_certain = was_certain
+
+    def in_all(self, alternatives: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Walks alternatives; found is what meets in each of them."""
+        outer, results, founds = self.found, [], list[dict[tuple[Side, Side], Meeting]]()
+        for alternative in alternatives:
+            self.found = {}
+            results.append(alternative())
+            founds.append(self.found)
+        self.found = outer
+        first, *others = founds
+        for sides, meeting in first.items():
+            alike = [found.get(sides) or found.get((sides[1], sides[0])) for found in others]
+            if sides in outer or None in alike:
+                continue
+            loops = [loop for each in (meeting, *alike) if each for loop in each.loops]
+            outer[sides] = replace(meeting, loops=tuple(dict.fromkeys(loops)))
+        return results
 
     def forget_integers(self, blocks: Sequence[Sequence[ast.stmt]]) -> None:
         for name in names_assigned([statement for block in blocks for statement in block]):
             self.integers.pop(name, None)
 
-    def loop(self, statement: ast.For | ast.While) -> None:
+    def loop(self, statement: Looped) -> None:
         if isinstance(statement, ast.While):
             self.value(statement.test)
-            self.perhaps(statement.body, [])
-            return
-        assert isinstance(statement.target, ast.Name) and isinstance(statement.iter, ast.Call)
-        numbers = [self.integer(item) for item in statement.iter.args]
-        name, outer = statement.target.id, self.loops
-        self.forget_integers([statement.body])
-        loop = Loop(index(name), _count(numbers))
-        self.known[name] = SCALAR
-        first, step = _first_and_step(numbers)
-        if first is None or step is None or name in names_assigned(statement.body):
-            self.integers.pop(name, None)
+            counts = counting(statement, self.integers)
+            if counts is None or counts.count is None:
+                self.perhaps(statement.body, [])
+                return
         else:
-            self.integers[name] = first + step * loop.round
-        self.loops = (*outer, loop)
-        self.block(statement.body)
-        self.loops = outer
+            counts = of_range(statement, self.integers)
+        before = dict(self.known)
+        loop = Loop(index(counts.name), counts.count)
+        self.repeat(statement, counts, loop, loop.round)
+        ended = dict(self.known)
+        again = Loop(index(counts.name), None if loop.count is None else loop.count - 1)
+        earlier, later = again.round, again.round + 1
+        if counts.is_down:
+            earlier, later = later, earlier
+        carried = {
+            name: given_by(ended[name], loop, again, earlier)
+            for name in names_assigned(statement.body) & before.keys() & ended.keys()
+            if uses_of(ended[name]) - uses_of(before[name])
+        }
+        if carried and again.count is not None and len(self.loops) < _DEEPEST:
+            # In all rounds but the first, variables hold what the round before left in them.
+            was_left, uses = self.left, set[Use]().union(*map(uses_of, carried.values()))
+            self.known = {**ended, **carried}
+            self.left = uses | (was_left or set())
+            self.repeat(statement, counts, again, later)
+            self.left = was_left
+        self.known = ended
         self.forget_integers([[statement]])
         for assigned in names_assigned(statement.body) & self.known.keys():
-            self.known[assigned] = _after(self.known[assigned], loop)
+            self.known[assigned] = after(self.known[assigned], loop)
+
+    def repeat(self, statement: Looped, counts: Counting, loop: Loop, number: Symbol) -> None:
+        """Walks the body of a loop, of which this is the number of the round."""
+        self.forget_integers([statement.body])
+        self.integers.pop(counts.name, None)
+        self.known[counts.name] = SCALAR
+        value = counts.value(number)
+        is_moved = isinstance(statement, ast.For) and counts.name in names_assigned(statement.body)
+        if value is not None and not is_moved:
+            self.integers[counts.name] = value
+        self.loops = (*self.loops, loop)
+        self.block(statement.body)
+        self.loops = self.loops[:-1]
 
     # Expressions.
 
@@ -269,9 +363,12 @@ class _Walk(Values):
         """None: nothing is put into the program."""
         return []
 
-    def visit_together(self, node: ast.BinOp | ast.Compare) -> Marked:
-        right = node.right if isinstance(node, ast.BinOp) else node.comparators[0]
-        operands = [self.value(node.left), self.value(right)]
+    def visit_together(self, node: ast.BinOp | ast.BoolOp | ast.Compare) -> Marked:
+        if isinstance(node, ast.BoolOp):
+            parts = node.values
+        else:
+            parts = [node.left, node.right if isinstance(node, ast.BinOp) else node.comparators[0]]
+        operands = [self.value(part) for part in parts]
         self.meet(node, operands)
         return joined(operands)
 
@@ -282,21 +379,34 @@ class _Walk(Values):
 
     def visit_chosen(self, node: ast.IfExp) -> Marked:
         self.value(node.test)
-        was_certain, self.is_certain = self.is_certain, False
-        one, other = self.value(node.body), self.value(node.orelse)
-        self.is_certain = was_certain
-        return met(one, other, lambda a, b: True)
+        holds = condition(node.test, self.integers)
+        if holds is None:
+            values = (
+                functools.partial(self.value, node.body),
+                functools.partial(self.value, node.orelse),
+            )
+            one, other = self.in_all(values)
+            return met(one, other, lambda a, b: True)
+        outer, results = self.loops, []
+        for chosen, count in ((node.body, holds), (node.orelse, 1 - holds)):
+            loop = Loop(index("if"), count)
+            self.loops = (*outer, loop)
+            results.append(within(self.value(chosen), loop))
+        self.loops = outer
+        return either(*results)
 
     def visit_function(self, node: ast.Call) -> Marked:
         operation, arguments = operation_of(node), Arguments(self, node)
-        if operation is None or operation.takes_function or operation.shape == "counted":
+        if operation is None or operation.shape == "counted":
             return UNKNOWN
+        if operation.takes_function:
+            return self.combined(arguments, operation)
         if operation.shape == "product":
             return self.product(node, arguments, operation)
         if operation.shape == "broadcast":
             self.meet(node, [*arguments.values.values(), *arguments.named.values()])
-        rule = RULES.get(operation.shape)
-        return UNKNOWN if rule is None else _of_loads(rule(arguments, operation))
+        rule = MOVES.get(operation.shape) or RULES.get(operation.shape)
+        return UNKNOWN if rule is None else of_loads(rule(arguments, operation))
 
     def product(self, node: ast.Call, arguments: Arguments, operation: Operation) -> Marked:
         """The last dimension of one meets the last but one of the other, and both are gone."""
@@ -318,65 +428,23 @@ class _Walk(Values):
         self.meet(node, [result, added])
         return joined([result, added])
 
+    def combined(self, arguments: Arguments, operation: Operation) -> Marked:
+        """What a function of the user's combines: the elements of several values meet."""
+        value = arguments.known(0)
+        values = (value,) if value.items is None else value.items
+        self.meet(arguments.node, values)
+        results = custom_reductions.results(arguments, operation, values)
+        return of_loads(results[0] if value.items is None else Marked(items=results))
+
     def integer(self, node: ast.expr | None) -> Symbol | None:
-        """An integer over sizes and rounds of loops; None of anything else."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return constant(int(node.value))
-        if isinstance(node, SymbolValue):
-            return as_symbol(node.symbol)
-        if isinstance(node, ast.Name):
-            return self.integers.get(node.id)
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATOR_OF_NODE:
-            left, right = self.integer(node.left), self.integer(node.right)
-            if left is not None and right is not None:
-                return make(OPERATOR_OF_NODE[type(node.op)], left, right)
-        return None
+        return integer(node, self.integers)
 
 
 _VISITS: dict[type, Callable[[_Walk, Any], Marked]] = {
     ast.BinOp: _Walk.visit_together,
     ast.Compare: _Walk.visit_together,
+    ast.BoolOp: _Walk.visit_together,
     ast.IfExp: _Walk.visit_chosen,
     ast.Call: _Walk.visit_function,
     SourceLoad: _Walk.visit_gathered,
 }
-
-
-def _first_and_step(numbers: Sequence[Symbol | None]) -> tuple[Symbol | None, Symbol | None]:
-    """Of what ``range`` is given."""
-    first = constant(0) if len(numbers) == 1 else numbers[0]
-    return first, numbers[2] if len(numbers) > 2 else constant(1)
-
-
-def _count(numbers: Sequence[Symbol | None]) -> Symbol | None:
-    """How many rounds there are; None where that is not known, or not the same for all programs."""
-    first, step = _first_and_step(numbers)
-    last = numbers[0] if len(numbers) == 1 else numbers[1]
-    if first is None or last is None or step is None or step.op != "const" or step == 0:
-        return None
-    if any(leaf.leaf.role == "index" for bound in (first, last) for leaf in bound.leaves()):
-        return None
-    size = step.operands[0]
-    span = last - first if size > 0 else first - last
-    return (span + (abs(size) - 1)) // constant(abs(size))
-
-
-def _of_loads(value: Marked) -> Marked:
-    """A value with the marks alone that loads left, and not what was made or moved."""
-    items = None if value.items is None else tuple(map(_of_loads, value.items))
-    marks = tuple(mark for mark in value.marks if isinstance(mark.key, Use))
-    return replace(value, marks=marks, items=items)
-
-
-def _after(value: Marked, loop: Loop) -> Marked:
-    """What is known after a loop: which round a tile was of is not."""
-
-    def left(mark: Mark) -> Mark:
-        use: Use = mark.key
-        indices = tuple(
-            None if at is None or loop.round in set(at.leaves()) else at for at in use.indices
-        )
-        return replace(mark, key=replace(use, indices=indices))
-
-    items = None if value.items is None else tuple(_after(item, loop) for item in value.items)
-    return replace(value, marks=tuple(map(left, value.marks)), items=items)

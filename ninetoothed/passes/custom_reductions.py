@@ -43,8 +43,8 @@ def call(
     """The call with padding excluded, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
-    results = _results(arguments, operation, values)
-    result = results[0] if value.items is None else Marked(items=results)
+    made = results(arguments, operation, values)
+    result = made[0] if value.items is None else Marked(items=made)
     marks = list({mark.place: mark for item in values for mark in item.marks}.values())
     if not marks:
         return node, result
@@ -62,9 +62,10 @@ def call(
     return _accompanied(analysis, node, arguments, marks, function, values), result
 
 
-def _results(
+def results(
     arguments: Arguments, operation: Operation, values: tuple[Marked, ...]
 ) -> tuple[Marked, ...]:
+    """What is known of what comes out, by what is known of the values."""
     axis = arguments.constant("axis", 1)
     if axis is not None and not isinstance(axis, int):
         return tuple(UNKNOWN for _ in values)

@@ -256,3 +256,44 @@ def test_a_call_of_the_language_with_wrong_arguments_is_located(application):
 
     with pytest.raises(NineToothedError, match=r"(?s)File .*test_raw_errors.py.*o = ntl\."):
         make(_vectors, application, (Tensor(1), Tensor(1)))(x, torch.empty(100))
+
+
+def _twice(x, o):
+    o = x * 2  # noqa: F841
+
+
+def test_a_symbol_that_a_slice_made_vanish_from_the_shape_is_still_asked_for():
+    """Of ``x[S : S + 4]`` the size is 4, and where it begins nothing but S says."""
+    start = Symbol("S", constexpr=True)
+
+    def arrangement(x, o):
+        return x[start : start + 4].tile((2,)), o.tile((2,))
+
+    kernel = make(arrangement, _twice, (Tensor(1), Tensor(1)))
+    x, out = torch.rand(9), torch.full((4,), float("nan"))
+    kernel(x, out, S=3)
+    torch.testing.assert_close(out, x[3:7] * 2)
+    with pytest.raises(NineToothedError, match="missing: S"):
+        kernel(x, out)
+
+    sliced = Tensor(1, name="x")[start : start + 4]
+    with pytest.raises(NineToothedError, match="S must be known"):
+        sliced.eval({sliced.source: {"shape": (9,)}})
+    assert sliced.eval({sliced.source: {"shape": (9,)}, start: 3}).tolist() == [3, 4, 5, 6]
+
+
+def test_a_size_that_a_slice_made_vanish_is_still_known():
+    """Of ``x[size - 4 :]`` the size is 4 at most; of a tile that one is chosen of, the number of tiles is gone."""
+    size = Symbol("S", constexpr=True)
+
+    def last(x, o):
+        return x[x.shape[0] - 4 :].tile((2,)), o.tile((2,))
+
+    def first(x, o):
+        return x.tile((size,))[0:1], o.tile((size,))
+
+    x, out = torch.rand(9), torch.full((4,), float("nan"))
+    make(last, _twice, (Tensor(1), Tensor(1)))(x, out)
+    torch.testing.assert_close(out, x[-4:] * 2)
+    make(first, _twice, (Tensor(1), Tensor(1)))(x, out, S=4)
+    torch.testing.assert_close(out, x[:4] * 2)

@@ -1,0 +1,281 @@
+"""LANGUAGE.md, "The rule of meeting": what meets under conditions, from round to round, and after it was moved."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.errors import ArgumentError
+from tests.contract.kernels import B, blocks_of_rows
+
+#: Where the kernels run.
+DEVICE = "cpu"
+
+
+def blocks(*tensors):
+    """Vectors in blocks, numbers as they are."""
+    return tuple(t.tile((B,)) if t.ndim else t for t in tensors)
+
+
+def whole(*tensors):
+    """Each tensor as one tile, numbers as they are."""
+    return tuple(t.tile((-1,) * t.ndim) if t.ndim else t for t in tensors)
+
+
+def called(application, arrangement, *shapes, numbers=()):
+    tensors = (*(Tensor(len(shape)) for shape in shapes), *(Tensor(0) for _ in numbers))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    given = [torch.full(shape, 2.0, device=DEVICE) for shape in shapes]
+    kernel(*given, *numbers, **({"B": 16} if arrangement in (blocks, blocks_of_rows) else {}))
+    return given
+
+
+# Under conditions.
+
+
+def where_sizes_say(x, w, y):
+    if x.source.shape[0] > 4:
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+def where_sizes_do_not_say(x, w, y):
+    if not (x.source.shape[0] > 4 and w.source.shape[0] != 7):
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+def chosen_by_sizes(x, w, y):
+    y = x + w if x.source.shape[0] >= 5 else x  # noqa: F841
+
+
+def a_variable_that_sizes_choose(x, w, y):
+    value = x * 2
+    if x.source.shape[0] > 4:
+        value = w * 3
+    y = value + y
+
+
+def in_both_branches(x, w, y, flag):
+    if flag > 0:
+        y = x + w
+    else:
+        y = w - x  # noqa: F841
+
+
+def in_both_choices(x, w, y, flag):
+    y = x + w if flag > 0 else w * x  # noqa: F841
+
+
+@pytest.mark.parametrize("arrangement", [blocks, whole])
+@pytest.mark.parametrize(
+    "application, numbers",
+    [
+        (where_sizes_say, ()),
+        (chosen_by_sizes, ()),
+        (in_both_branches, (1.0,)),
+        (in_both_branches, (0.0,)),
+        (in_both_choices, (1.0,)),
+    ],
+)
+def test_what_surely_meets_under_a_condition_is_compared(application, numbers, arrangement):
+    with pytest.raises(ArgumentError, match="9 in dimension 0 of `[xw]` and 8 in dim") as caught:
+        called(application, arrangement, (9,), (8,), (9,), numbers=numbers)
+    assert caught.value.location.file == __file__
+
+
+def test_a_condition_on_several_sizes_is_computed():
+    with pytest.raises(ArgumentError, match="9 in dimension 0 of `x` and 7 in dimension 0 of `w`"):
+        called(where_sizes_do_not_say, whole, (9,), (7,), (9,))
+    *_, y = called(where_sizes_do_not_say, whole, (9,), (8,), (9,))
+    assert y.tolist() == [2.0] * 9
+
+
+def test_a_variable_is_what_sizes_choose():
+    with pytest.raises(ArgumentError, match="9 in dimension 0 of `y`|8 in dimension 0 of `w`"):
+        called(a_variable_that_sizes_choose, whole, (8,), (8,), (9,))
+    with pytest.raises(ArgumentError, match="`x` of shape \\(3,\\) meets `y`"):
+        called(a_variable_that_sizes_choose, whole, (3,), (4,), (4,))
+    *_, y = called(a_variable_that_sizes_choose, whole, (9,), (8,), (8,))
+    assert y.tolist() == [8.0] * 8
+
+
+@pytest.mark.parametrize("application", [where_sizes_say, chosen_by_sizes])
+def test_where_sizes_decide_against_it_nothing_meets(application):
+    *_, y = called(application, whole, (3,), (4,), (3,))
+    assert y.tolist() == [2.0] * 3
+
+
+def in_one_branch(x, w, y, flag):
+    if flag > 0:
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+def perhaps_not_at_all(x, w, y, flag):
+    y = x
+    while flag > 0:
+        y = x + w  # noqa: F841
+        flag -= 1
+
+
+@pytest.mark.parametrize("application", [in_one_branch, perhaps_not_at_all])
+def test_what_data_may_leave_out_is_left_alone(application):
+    *_, y = called(application, whole, (9,), (8,), (9,), numbers=(0,))
+    assert y.tolist() == [2.0] * 9
+
+
+# In loops.
+
+
+def counted_by_while(x, w, y):
+    total = ntl.zeros((16,), dtype=ntl.float32)
+    k = 0
+    while k < x.shape[0]:
+        total += x[k] * w[k]
+        k += 1
+    y[0] = total
+
+
+def counted_down(x, w, y):
+    total = ntl.zeros((16,), dtype=ntl.float32)
+    k = x.shape[0] - 1
+    while k >= 0:
+        total += x[k] * w[k]
+        k -= 1
+    y[0] = total
+
+
+def with_the_round_before(x, w, y):
+    """A running difference: what is loaded in one round is used in the next."""
+    before = w[0]
+    for k in range(x.shape[0]):
+        y[k] = x[k] - before
+        before = w[k]
+
+
+def fetched_ahead(x, w, y):
+    ahead = w[0]
+    for k in range(x.shape[0]):
+        now = ahead
+        ahead = w[k + 1]
+        y[k] = x[k] * now
+
+
+def with_the_round_before_of_rows(x, w, y):
+    before = x[0] * 0.0
+    for k in range(x.shape[0]):
+        y[k] = x[k] - before
+        before = w[k]
+
+
+def rows(*tensors):
+    """Matrices as rows of blocks, all in one program."""
+    return tuple(t.tile((2, -1)).squeeze(1).tile((-1,)) for t in tensors)
+
+
+def from_the_second_on(x, w, y):
+    for k in range(1, x.shape[0]):
+        y[k] = x[k] + w[k]
+
+
+@pytest.mark.parametrize(
+    "application", [counted_by_while, counted_down, fetched_ahead, from_the_second_on]
+)
+def test_what_meets_in_a_round_is_compared(application):
+    with pytest.raises(
+        ArgumentError, match="40 in dimension 0 of `x` and 39 in dimension 0 of `w`"
+    ):
+        called(application, blocks_of_rows, (40,), (39,), (40,))
+    called(application, blocks_of_rows, (40,), (40,), (40,))
+
+
+def test_what_the_round_before_left_is_compared():
+    with pytest.raises(ArgumentError, match="9 in dimension 1 of `x` and 10 in dimension 1 of `w`"):
+        called(with_the_round_before_of_rows, rows, (6, 9), (6, 10), (6, 9))
+    called(with_the_round_before_of_rows, rows, (6, 9), (6, 9), (6, 9))
+    # There is no round before the first.
+    called(with_the_round_before_of_rows, rows, (2, 9), (2, 10), (2, 9))
+    # Of the last tile of `w` one more has no use.
+    called(with_the_round_before, blocks_of_rows, (48,), (48,), (48,))
+
+
+def test_a_while_without_a_round_meets_nothing():
+    called(counted_by_while, blocks_of_rows, (0,), (5,), (16,))
+
+
+# After elements have moved.
+
+
+def joined(x, w, y):
+    y = ntl.join(x, w)  # noqa: F841
+
+
+def joined_and_added(x, w, y):
+    y = ntl.join(x, x) + w[:, None]  # noqa: F841
+
+
+def interleaved(x, w, y):
+    y = ntl.interleave(x, x) * ntl.sum(w, 1, keep_dims=True)  # noqa: F841
+
+
+def gathered(x, w, y):
+    y = ntl.gather(x, ntl.cast(x * 0, ntl.int32), 1) + w  # noqa: F841
+
+
+def one_half(x, w, y):
+    left, right = ntl.split(ntl.reshape(x, (x.shape[0], 4, 2)))
+    y = left + ntl.sum(w, 1, keep_dims=True) + right  # noqa: F841
+
+
+def combined(x, w, y):
+    y, _ = ntl.reduce((x, w), 0, both)
+
+
+def both(x, w, other_x, other_w):
+    return x * other_w + other_x * w, w + other_w
+
+
+def scanned(x, w, y):
+    y, _ = ntl.associative_scan((x, w), 0, both)
+
+
+def reduced_by_rows(x, w, y):
+    y = ntl.reduce(x, 1, larger) + w
+
+
+def larger(one, other):
+    return ntl.maximum(one, other)
+
+
+def compared_together(x, w, y):
+    y = (x > 0) and (w > 0)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    "application, shapes, words",
+    [
+        (joined, [(9,), (8,), (9, 2)], "`w` of shape (8,) is stored to `y`"),
+        (joined_and_added, [(9,), (8,), (9, 2)], "9 in dimension 0 of `x` and 8 in dimension 0 of"),
+        (interleaved, [(9, 4), (8, 4), (9, 8)], "9 in dimension 0 of `x` and 8 in dimension 0 of"),
+        (gathered, [(9, 4), (8, 4), (9, 4)], "8 in dimension 0 of `w`"),
+        (combined, [(9,), (8,), (1,)], "9 in dimension 0 of `x` and 8 in dimension 0 of `w`"),
+        (scanned, [(9,), (8,), (9,)], "9 in dimension 0 of `x` and 8 in dimension 0 of `w`"),
+        (scanned, [(8,), (8,), (9,)], "is stored to `y`"),
+        (reduced_by_rows, [(9, 4), (8,), (9,)], "9 in dimension 0 of `x` and 8 in dimension 0 of"),
+        (compared_together, [(9,), (8,), (9,)], "9 in dimension 0 of `x` and 8 in dimension 0 of"),
+    ],
+)
+def test_what_was_moved_or_combined_is_compared(application, shapes, words):
+    with pytest.raises(ArgumentError) as caught:
+        called(application, whole, *shapes)
+    assert words in caught.value.message
+    # With sizes that agree it runs.
+    size = max(shapes[0][0], shapes[1][0])
+    called(application, whole, *((size, *s[1:]) if s != (1,) else s for s in shapes))
