@@ -110,7 +110,7 @@ class SourcePointer(Expression):
 class ElementType(Expression):
     """The element type of a parameter's source."""
 
-    _fields = ("parameter",)
+    _fields: ClassVar[tuple[str, ...]] = ("parameter",)
     parameter: str
 
 

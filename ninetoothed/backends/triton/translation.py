@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.analysis import boxes, reduction_form
-from ninetoothed.backends.triton.analysis.resources import most_registers, number
+from ninetoothed.backends.triton.analysis.resources import lanes, most_registers
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import UNKNOWN, Lowered
 from ninetoothed.backends.triton.options.option import Case
@@ -180,9 +180,10 @@ def most_registers_of(
     """The most that a thread is given; None where the compiler decides."""
     if emitted.needs is None:
         return None
-    known = {kernel.names[symbol]: value for symbol, value in environment.items()}
     products = emitted.needs.products
-    return most_registers(number(p.rows, known) * number(p.columns, known) for p in products)
+    return most_registers(
+        lanes(p.rows, environment) * lanes(p.columns, environment) for p in products
+    )
 
 
 def _told(parameter: KernelParameter, value: int, deciding: frozenset[Symbol], call: Call) -> int:

@@ -14,10 +14,13 @@ from examples import sdpa  # noqa: E402
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
+from ninetoothed.backends.triton.planning.legality import needs_of  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.planning.space import space_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, lowered  # noqa: E402
 from ninetoothed.launch.recorded import definition_of  # noqa: E402
+from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.options.cases.tma_pipeline import (  # noqa: E402
     HOPPER,
@@ -317,22 +320,29 @@ def test_the_one_that_the_others_are_changes_of():
 
 
 @pytest.mark.parametrize(
-    "application",
+    ("application", "reason"),
     [
-        stores_as_it_goes,
-        reads_a_tile_itself,
-        sorts,
-        begins_later,
-        goes_twice,
-        decides_as_it_goes,
-        multiplies_with_registers,
-        changes_its_end,
-        goes_where_the_last_round_says,
+        (stores_as_it_goes, "a loop that loads nothing by descriptor"),
+        (reads_a_tile_itself, "`dot` has no layout"),
+        (sorts, "`sort` has no layout"),
+        (begins_later, "a loop that does not begin at 0"),
+        (goes_twice, "a program without a loop, or with several"),
+        (decides_as_it_goes, "control flow in a loop"),
+        (multiplies_with_registers, "a right operand that is not loaded by descriptor"),
+        (changes_its_end, "a loop that changes its end"),
+        (goes_where_the_last_round_says, "where a tile is depends on the round before"),
     ],
-    ids=lambda application: application.__name__,
+    ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_is_not_understood_is_not_offered(application):
-    assert tried(*attention(made(application))) == {0}
+def test_what_is_not_understood_is_not_offered_for_a_reason(application, reason):
+    kernel, call = attention(made(application))
+    config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
+    definition = definition_of(kernel, call)
+    environment = environment_of(definition, call, config)
+    chosen = {"descriptors": 1, "tma_pipeline": 1}
+
+    assert tried(kernel, call) == {0}
+    assert needs_of(definition, lowered(definition, call, environment, chosen)) == reason
 
 
 def test_names_of_the_user_are_not_taken():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.ahead.assumptions import LARGEST_INT32, Assumption
 from ninetoothed.backends.triton.analysis.boxes import GRANULE, LARGEST_STRIDE, is_multiple
 from ninetoothed.backends.triton.analysis.full_iterations import compares
-from ninetoothed.backends.triton.analysis.resources import number
+from ninetoothed.backends.triton.analysis.resources import lanes
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import generic
@@ -128,10 +128,9 @@ def _of_box(case: Case, name: str, box: Box, known: Mapping[Symbol, int]) -> lis
 def _is_of_tiles(kernel: Definition, result: Lowered, known: Mapping[Symbol, int]) -> bool:
     """Whether what Gluon needs of a call is said by constants alone, and holds."""
     needs = needs_of(kernel, result)
-    names = {kernel.names[symbol]: value for symbol, value in known.items()}
-    try:
-        return needs is not None and all(
-            number(one, names) == number(other, names) for one, other in needs.equal
-        )
-    except NameError:
+    if isinstance(needs, str):
         return False
+    sizes = [as_symbol(size) for pair in needs.equal for size in pair]
+    if not all(leaf in known for size in sizes for leaf in size.leaves()):
+        return False
+    return all(lanes(one, known) == lanes(other, known) for one, other in needs.equal)

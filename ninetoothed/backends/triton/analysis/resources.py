@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
+    from ninetoothed.symbols.expr import Expression, Symbol
 
 #: Registers of a thread besides those for tiles: addresses, counters, what is being computed.
 _OTHER_REGISTERS = 40
@@ -61,7 +62,6 @@ def most_registers(sizes: Iterable[int]) -> int | None:
     return None
 
 
-def number(size: str, known: Mapping[str, int]) -> int:
-    """What the text of a tile's size stands for."""
-    functions = {"min": min, "triton": SimpleNamespace(next_power_of_2=next_power_of_2)}
-    return int(eval(size, {"__builtins__": {}}, {**functions, **known}))
+def lanes(size: Expression, known: Mapping[Symbol, int]) -> int:
+    """In how many lanes a dimension of a size is held."""
+    return next_power_of_2(int(as_symbol(size).evaluate(known)))

@@ -1,4 +1,8 @@
-"""What a program may have besides the nodes of `program.nodes` when it is about to be printed."""
+"""What a program may have besides the nodes of `program.nodes` when it is about to be printed.
+
+Up to the end are those of a lowered program, in which tiles have become addresses: plain Python, and
+nodes for what each of the languages that it is printed in writes in its own way.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,15 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.program.nodes import Expression, ExternRef, Load, Store
+from ninetoothed.program.nodes import (
+    ElementType,
+    Expression,
+    ExternRef,
+    LanguageRef,
+    Load,
+    Statement,
+    Store,
+)
 from ninetoothed.tensors.access import Access
 
 if TYPE_CHECKING:
@@ -85,3 +97,33 @@ class PartPosition(Expression):
 
     _fields = ("what",)
     what: str
+
+
+class TritonRef(LanguageRef):
+    """A name of Triton's language, ``where`` or ``libdevice.tanh``."""
+
+
+class PointedType(ElementType):
+    """The element type of a parameter's source, as that of what its pointer points to."""
+
+    _fields = ("parameter", "pointer")
+    pointer: ast.expr
+
+
+class DescriptorLoad(Expression):
+    """What the descriptor of a parameter's source loads at a corner, a list of indices."""
+
+    _fields = ("parameter", "descriptor", "corner")
+    parameter: str
+    descriptor: ast.expr
+    corner: ast.List
+
+
+class DescriptorStore(Statement):
+    """Stores a value, in the shape of the descriptor's box, at a corner."""
+
+    _fields = ("parameter", "descriptor", "corner", "value")
+    parameter: str
+    descriptor: ast.expr
+    corner: ast.List
+    value: ast.expr

@@ -1,11 +1,13 @@
 """A program's products and their sizes: what a call must fulfil for the matrix unit to take them.
 
-Sizes are texts of expressions of the kernel's parameters: nothing here knows a call or a device.
+Sizes are those of types, each held in the next power of two: nothing here knows a call or a device.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from ninetoothed.symbols.expr import Expression
 
 
 @dataclass(frozen=True)
@@ -13,14 +15,14 @@ class Product:
     """A product of matrices.
 
     Attributes:
-        rows, inner, columns: its sizes, each the text of a constant expression.
+        rows, inner, columns: its sizes.
         left: the tensor of whose type the left operand's elements are.
         right: likewise.
     """
 
-    rows: str
-    inner: str
-    columns: str
+    rows: Expression
+    inner: Expression
+    columns: Expression
     left: str
     right: str
 
@@ -31,10 +33,10 @@ class Needs:
 
     Attributes:
         products: what the matrix unit must take.
-        columns: of products that values lie as, each the text of a constant expression.
-        equal: pairs of such texts that must have the same value.
+        columns: of matrices.
+        equal: pairs of sizes that must be the same.
     """
 
     products: tuple[Product, ...] = ()
-    columns: tuple[str, ...] = ()
-    equal: frozenset[tuple[str, str]] = frozenset()
+    columns: tuple[Expression, ...] = ()
+    equal: frozenset[tuple[Expression, Expression]] = frozenset()

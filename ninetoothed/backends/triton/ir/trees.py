@@ -1,11 +1,17 @@
-"""Triton expressions as syntax trees: the small pieces that all of the printers put together."""
+"""Lowered expressions: the small pieces that all of lowering puts together."""
 
 from __future__ import annotations
 
 import ast
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ninetoothed.backends.triton.ir.nodes import TritonRef
+from ninetoothed.program.nodes import DTypeRef
+
+if TYPE_CHECKING:
+    from ninetoothed.language.dtypes import DType
 
 
 def name(identifier: str) -> ast.expr:
@@ -14,17 +20,18 @@ def name(identifier: str) -> ast.expr:
 
 def language(function: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.expr:
     """A call of a function of Triton's language."""
-    attribute: ast.expr = name("tl")
-    for part in function.split("."):
-        attribute = ast.Attribute(attribute, part, ast.Load())
-    return ast.Call(
-        attribute, list(arguments), [ast.keyword(key, value) for key, value in keywords.items()]
-    )
+    given = [ast.keyword(key, value) for key, value in keywords.items()]
+    return ast.Call(TritonRef(name=function), list(arguments), given)
 
 
-def element_type(pointer: ast.expr) -> ast.expr:
-    """The type of what a pointer points to."""
-    return ast.Attribute(ast.Attribute(pointer, "dtype", ast.Load()), "element_ty", ast.Load())
+def element(dtype: DType) -> ast.expr:
+    """An element type."""
+    return DTypeRef(dtype=dtype)
+
+
+def attribute(value: ast.expr, *names: str) -> ast.expr:
+    """What a value has under a name, and that under another."""
+    return functools.reduce(lambda tree, one: ast.Attribute(tree, one, ast.Load()), names, value)
 
 
 def assign(target: str, value: ast.expr) -> ast.stmt:

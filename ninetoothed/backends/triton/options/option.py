@@ -75,7 +75,7 @@ class Case:
 
     Attributes:
         lower: the kernel with options chosen, where they are only being chosen.
-        needs_of: what a call must fulfil for programs in Gluon; None where they have no translation.
+        needs_of: what a call must fulfil for programs in Gluon; the reason where there can be none.
         has_gluon: whether the installed compiler takes programs in Gluon; by default none is asked.
     """
 
@@ -84,7 +84,7 @@ class Case:
     environment: Environment
     device: Device = None
     lower: Callable[[Mapping[str, int]], Lowered] | None = None
-    needs_of: Callable[[Definition, Lowered], Needs | None] | None = None
+    needs_of: Callable[[Definition, Lowered], Needs | str] | None = None
     has_gluon: Callable[[], bool] = bool
 
     @threads.cached_property

@@ -1,11 +1,12 @@
-"""Whether a kernel can be written with some options at all, found out by writing it."""
+"""Whether a kernel can be written with some options at all."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.printers.gluon.trees import NotPossibleError
-from ninetoothed.backends.triton.printers.triton import emit
+from ninetoothed.backends.triton.printers.bodies import body_of
+from ninetoothed.backends.triton.printers.gluon.forms import NotPossibleError
+from ninetoothed.backends.triton.printers.gluon.translation import understood
 from ninetoothed.kernels.analysis import analysis
 
 if TYPE_CHECKING:
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 
 @analysis
-def needs_of(kernel: Definition, lowered: Lowered) -> Needs | None:
-    """What a call must fulfil for programs in Gluon; None where a program has no translation."""
+def needs_of(kernel: Definition, lowered: Lowered) -> Needs | str:
+    """What a call must fulfil for programs in Gluon; the reason where there can be none."""
     try:
-        return emit(lowered).needs
-    except NotPossibleError:
-        return None
+        return understood(body_of(lowered)).needs
+    except NotPossibleError as reason:
+        return str(reason)

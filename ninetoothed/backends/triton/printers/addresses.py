@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis import streams
+from ninetoothed.backends.triton.ir.nodes import DescriptorLoad, DescriptorStore, PointedType
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
-    element_type,
+    attribute,
+    element,
     language,
     method,
     name,
@@ -26,6 +28,7 @@ from ninetoothed.backends.triton.printers import program_order
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
 from ninetoothed.backends.triton.printers.elements import Placement
 from ninetoothed.backends.triton.printers.positions import Positions
+from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
@@ -65,7 +68,7 @@ class Addresses:
         if number:
             program = name(number)
         if self._wide:
-            program = method(program, "to", ast.Attribute(name("tl"), "int64", ast.Load()))
+            program = method(program, "to", element(dtypes.int64))
         if not self._emission.programs:
             return []
         if len(grid) == 1:
@@ -108,7 +111,7 @@ class Addresses:
         positions = self._of(tile)
         descriptor = self._emission.descriptor(tile.parameter)
         corner = ast.List(self._corner(positions, tile, box), ast.Load())
-        block = method(descriptor, "load", corner)
+        block = DescriptorLoad(parameter=tile.parameter, descriptor=descriptor, corner=corner)
         return as_tile(block, box, self._widths(positions.parameter.tile_shape))
 
     def _store_box(self, tile: TileRef, box: Box, value: ast.expr) -> ast.stmt:
@@ -116,31 +119,34 @@ class Addresses:
         positions = self._of(tile)
         descriptor = self._emission.descriptor(tile.parameter)
         widths = self._widths(positions.parameter.tile_shape)
-        dtype = ast.Attribute(descriptor, "dtype", ast.Load())
         shape = ast.Tuple(widths, ast.Load())
-        value = language("broadcast_to", language("cast", value, dtype), shape)
+        value = language(
+            "broadcast_to", language("cast", value, attribute(descriptor, "dtype")), shape
+        )
         value = self._emission.named(f"{tile.parameter}_value", value)
         corner = self._corner(positions, tile, box)
+
+        def stored(place: list[ast.expr], part: ast.expr, widths: list[ast.expr]) -> ast.stmt:
+            return DescriptorStore(
+                parameter=tile.parameter,
+                descriptor=descriptor,
+                corner=ast.List(place, ast.Load()),
+                value=as_block(part, box, widths),
+            )
+
         if not box.is_halved:
-            block = as_block(value, box, widths)
-            return ast.Expr(method(descriptor, "store", ast.List(corner, ast.Load()), block))
+            return stored(corner, value, widths)
         *outer, last = widths
         half = ast.BinOp(last, ast.FloorDiv(), ast.Constant(2))
         names = [self._emission.fresh(f"{tile.parameter}_{side}") for side in ("left", "right")]
         both = ast.Tuple([ast.Name(each, ast.Store()) for each in names], ast.Store())
         self._emission.scope.before.append(ast.Assign([both], halves(value, outer, half)))
         corners = [corner, [*corner[:-1], ast.BinOp(corner[-1], ast.Add(), half)]]
-        stores = [
-            method(
-                descriptor,
-                "store",
-                ast.List(each, ast.Load()),
-                as_block(name(side), box, [*outer, half]),
-            )
-            for each, side in zip(corners, names)
-        ]
-        self._emission.scope.before.append(ast.Expr(stores[0]))
-        return ast.Expr(stores[1])
+        first, second = (
+            stored(each, name(side), [*outer, half]) for each, side in zip(corners, names)
+        )
+        self._emission.scope.before.append(first)
+        return second
 
     def _corner(self, positions: Positions, tile: TileRef, box: Box) -> list[ast.expr]:
         """The indices of a tile's first element, as a descriptor takes them."""
@@ -149,8 +155,7 @@ class Addresses:
         for dim in box.dims:
             index = as_symbol(simplify(positions.access.indices[dim].substitute(first)))
             tree = positions.tree(index, tile, ())
-            narrow = ast.Attribute(name("tl"), "int32", ast.Load())
-            corner.append(language("cast", tree, narrow) if self._wide else tree)
+            corner.append(language("cast", tree, element(dtypes.int32)) if self._wide else tree)
         return corner
 
     def load_pair(self, tile: TileRef, pair: Pair) -> ast.expr:
@@ -186,7 +191,9 @@ class Addresses:
     def store_pair(self, tile: TileRef, pair: Pair, values: Sequence[ast.expr]) -> ast.stmt:
         """Stores two values to two tiles that take turns (`interleaved_pairs`)."""
         positions = self._of_pair(tile.parameter, pair)
-        dtype = element_type(self._emission.pointer(tile.parameter))
+        dtype = PointedType(
+            parameter=tile.parameter, pointer=self._emission.pointer(tile.parameter)
+        )
         shape = ast.Tuple(self._widths(pair.tile_shape), ast.Load())
         whole = [
             self._emission.named(
@@ -323,7 +330,7 @@ class Addresses:
         if lanes:
             return language("broadcast_to", tree, shape)
         # One position for all: it may be a plain number, which cannot be broadcast.
-        integer = ast.Attribute(name("tl"), "int64" if self._wide else "int32", ast.Load())
+        integer = element(dtypes.int64 if self._wide else dtypes.int32)
         return language("full", shape, tree, integer)
 
     def _widths(self, shape: Iterable[Any]) -> list[ast.expr]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.ir.trees import language, name, sum_of
+from ninetoothed.backends.triton.ir.trees import element, language, name, sum_of
+from ninetoothed.language import dtypes
 from ninetoothed.tensors.views import View
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ def rearranged(mask: ast.expr, rank: int, layout: Sequence[int | None]) -> ast.e
     if tuple(layout) == tuple(range(rank)):
         return mask
     ones = ast.Tuple([ast.Constant(1)] * rank, ast.Load())
-    true = language("full", ones, ast.Constant(True), ast.Attribute(name("tl"), "int1", ast.Load()))
+    true = language("full", ones, ast.Constant(True), element(dtypes.bool))
     mask = ast.BinOp(true, ast.BitAnd(), mask)
     present = [dim for dim in layout if dim is not None]
     for dim in reversed(range(rank)):
         if dim not in present:
-            number = language("cast", mask, ast.Attribute(name("tl"), "int32", ast.Load()))
+            number = language("cast", mask, element(dtypes.int32))
             mask = ast.Compare(
                 language("max", number, axis=ast.Constant(dim)), [ast.NotEq()], [ast.Constant(0)]
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.lowered import Names
@@ -12,6 +12,7 @@ from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.parts import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
 from ninetoothed.kernels.verified import positive_names
+from ninetoothed.program.types import COUNT
 from ninetoothed.symbols.expr import Symbol, as_symbol, widened
 from ninetoothed.symbols.operators import over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
@@ -117,9 +118,14 @@ class Emission:
         return [self.width(size) for size in shape]
 
     def width(self, size: Any) -> ast.expr:
-        """A tile's size, widened to a power of two."""
+        """A tile's size, widened to a power of two. Its type says which it is."""
         if isinstance(size, int):
             return ast.Constant(1 << max(size - 1, 0).bit_length())
+        tree = self._width(size)
+        tree.__dict__["type"] = replace(COUNT, number=as_symbol(widened(size)))
+        return tree
+
+    def _width(self, size: Any) -> ast.expr:
         if as_symbol(size) in self.facts.empty:
             return ast.Constant(1)
         if as_symbol(size) in self.facts.widths:

@@ -11,19 +11,20 @@ from ninetoothed.backends.triton.ir.nodes import (
     PairLoad,
     PairStore,
     PartPosition,
+    PointedType,
     SliceStore,
     SplitLoop,
+    TritonRef,
     Workspace,
 )
-from ninetoothed.backends.triton.ir.trees import all_of, assign, element_type, language, name
+from ninetoothed.backends.triton.ir.trees import all_of, assign, element, language, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Scope
 from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
-from ninetoothed.language import operations
+from ninetoothed.language import dtypes, operations
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import (
-    DTypeRef,
     ElementPlace,
     ElementType,
     Exists,
@@ -243,7 +244,8 @@ class Lowering(ValidityLowering):
         return at(self._emission.pointer(node.parameter), node)
 
     def visit_ElementType(self, node: ElementType) -> ast.expr:
-        return at(element_type(self._emission.pointer(node.parameter)), node)
+        pointer = self._emission.pointer(node.parameter)
+        return at(PointedType(parameter=node.parameter, pointer=pointer), node)
 
     def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
         pointer, mask = self._element(node.parameter, node.indices)
@@ -282,7 +284,7 @@ class Lowering(ValidityLowering):
             if own is not None:
                 term = ast.BinOp(term, ast.Add(), own[0])
             if self._emission.facts.wide:
-                term = language("cast", term, ast.Attribute(name("tl"), "int64", ast.Load()))
+                term = language("cast", term, element(dtypes.int64))
             if as_symbol(stride) not in self._emission.facts.unit_strides:
                 term = ast.BinOp(term, ast.Mult(), self._emission.tree(stride))
             address = ast.BinOp(address, ast.Add(), term)
@@ -300,23 +302,14 @@ class Lowering(ValidityLowering):
         first = self._emission.named(f"{parameter}_start", first)
         return first, self._emission.named(f"{parameter}_length", ast.BinOp(last, ast.Sub(), first))
 
-    def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
-        return at(ast.Attribute(name("tl"), node.dtype.triton_name, ast.Load()), node)
-
     def visit_LanguageRef(self, node: LanguageRef) -> ast.expr:
         operation = operations.find(node.name)
         known = node.name if operation is None else operation.triton or node.name
         if not isinstance(known, str):
             return at(name(self._emission.extern(node.name, known)), node)
-        head, *rest = known.split(".")
-        result: ast.expr = name("libdevice") if head == "libdevice" else name("tl")
-        if head == "libdevice":
+        if known.partition(".")[0] == "libdevice":
             self._emission.imports.add("libdevice")
-        else:
-            rest = [head, *rest]
-        for part in rest:
-            result = ast.Attribute(result, part, ast.Load())
-        return at(result, node)
+        return at(TritonRef(name=known), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
@@ -339,8 +332,8 @@ class Lowering(ValidityLowering):
         if comparison is not None and self._holds(comparison):
             sizes = [self._emission.width(size) for size in comparison.dims]
             shape = ast.Tuple(sizes, ast.Load())
-            boolean = ast.Attribute(name("tl"), "int1", ast.Load())
-            return at(language("full", shape, ast.Constant(True), boolean), node)
+            true = language("full", shape, ast.Constant(True), element(dtypes.bool))
+            return at(true, node)
         if comparison is not None and comparison.excess in self._emission.holding_at_first:
             mark(node)
         self.generic_visit(node)

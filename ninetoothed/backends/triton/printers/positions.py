@@ -12,12 +12,14 @@ from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
+    element,
     language,
     name,
     number,
     sum_of,
 )
 from ninetoothed.backends.triton.specialization import offsets
+from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
@@ -219,7 +221,7 @@ class Positions:
         if leaf in self._selections:
             index = tile.indices[self._selections[leaf]]
             if self._emission.facts.wide and not isinstance(index, ast.Constant):
-                return language("cast", index, ast.Attribute(name("tl"), "int64", ast.Load()))
+                return language("cast", index, element(dtypes.int64))
             return index
         if leaf in self._lanes:
             return self._lane(leaf, layout)
@@ -289,9 +291,8 @@ class Positions:
             facts = [p < as_symbol(n) for p, n in zip(inside, shape)]
             doubts = needed([sequence >= 0, sequence < source.shape[0]], facts)
             masks = [self._tree(doubt, tile, ()) for doubt in doubts]
-            size_type = "int64" if self._emission.facts.is_long else "int32"
-            length = self._sequence(own, tile, (), masks)
-            tree = language("cast", length, ast.Attribute(name("tl"), size_type, ast.Load()))
+            size_type = dtypes.int64 if self._emission.facts.is_long else dtypes.int32
+            tree = language("cast", self._sequence(own, tile, (), masks), element(size_type))
             self._named[own, ()] = self._emission.fresh(f"{self.parameter.name}_length")
             self._prologue.append(assign(self._named[own, ()], tree))
         return name(self._named[own, ()])

@@ -9,6 +9,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.backends.triton.analysis.program_order import INVERSE_BITS
 from ninetoothed.backends.triton.ir import trees
+from ninetoothed.language import dtypes
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import product
 
@@ -73,8 +74,11 @@ def by_inverses(
             leading[dim] = targets[0] if is_position else fresh(f"leading_{dim}")
             name = fresh(f"{leading[dim]}_inverse")
             factor = inverse(name, (as_symbol(later) + _UP) // later)
-            quotient = f"({whole}.to(tl.int64) * {_text(factor)} >> {INVERSE_BITS}).to(tl.int32)"
-            result.extend(threads.parse(f"{leading[dim]} = {quotient}").body)
+            wide = trees.method(trees.name(whole), "to", trees.element(dtypes.int64))
+            bits = ast.Constant(INVERSE_BITS)
+            quotient = ast.BinOp(ast.BinOp(wide, ast.Mult(), factor), ast.RShift(), bits)
+            narrow = trees.method(quotient, "to", trees.element(dtypes.int32))
+            result.append(trees.assign(leading[dim], narrow))
         return trees.name(leading[dim])
 
     for dim, target in sorted(targets.items()):

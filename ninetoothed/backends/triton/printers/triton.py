@@ -6,20 +6,18 @@ Nothing here imports Triton. What is lowered the same gives the same text in any
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers import persistent
-from ninetoothed.backends.triton.printers.addresses import Addresses
-from ninetoothed.backends.triton.printers.emission import Emission, KernelParameter
+from ninetoothed.backends.triton.printers.bodies import body_of
+from ninetoothed.backends.triton.printers.emission import KernelParameter
 from ninetoothed.backends.triton.printers.gluon import translation as gluon
-from ninetoothed.backends.triton.printers.lowering import Lowering
+from ninetoothed.backends.triton.printers.spelling import Spelling
 from ninetoothed.errors import Location
 from ninetoothed.program.nodes import clone, location
 from ninetoothed.program.printer import with_bare_targets
-from ninetoothed.symbols.expr import Symbol
 from ninetoothed.symbols.simplify import product
 
 if TYPE_CHECKING:
@@ -59,57 +57,44 @@ def emit(lowered: Lowered) -> Emitted:
 class _Printer:
     def __init__(self, lowered: Lowered) -> None:
         self._lowered = lowered
-        self._program = lowered.program
-        self._emission = Emission(lowered)
-        self._addresses = Addresses(self._emission)
-        self._lowering = Lowering(self._emission, self._addresses)
+        self._body = body_of(lowered)
+        self._emission = self._body.emission
         self._writer = _Writer()
 
     def emit(self) -> Emitted:
-        addresses = self._addresses
-        lowering = self._lowering
-        body = self._body(lowering)
-        helpers = [lowering.function(clone(h)) for h in self._program.helpers.values()]
-        prologue = addresses.prologue()
+        body, needs = self._body, None
         count = (
             self._emission.tree(product(self._lowered.kernel.grid))
             if self._lowered.is_persistent
             else None
         )
-        statements = [s for group in body for s in group] or [ast.Pass()]
-        needs: Needs | None = None
+        prologue, statements = body.prologue, body.statements or [ast.Pass()]
         if pipeline := self._lowered.tma_pipeline:
-            used = self._emission.used.values()
-            translation = gluon.Translation(
-                [*prologue, *statements],
-                pipeline.num_buffers,
-                pipeline.is_one_loop,
-                {p.name: p.parameter or "" for p in used if p.kind == "descriptor"},
-                self._emission.widths,
-                self._emission.fresh,
-            )
-            prologue, statements = [], translation.statements()
-            needs = translation.needs
-            self._emission.library = translation.library
+            understood = gluon.understood(body)
+            prologue, statements = [], gluon.written(understood, pipeline, self._emission)
+            needs = understood.needs
         if self._emission.quarter:
             prologue, statements = [], self._emission.for_each_quarter([*prologue, *statements])
         parameters = self._emission.ordered()
         write = self._writer
         language = "gluon" if self._lowered.tma_pipeline else "triton"
-        constexpr = "gl.constexpr" if self._lowered.tma_pipeline else "tl.constexpr"
+        short = "gl" if self._lowered.tma_pipeline else "tl"
+        spelled = Spelling(short)
         for line in self._header():
             write.line(line)
-        for function in helpers:
+        for function in body.helpers:
             write.line("")
             write.line("")
             write.line("@triton.jit")
-            write.statements([function], 0)
+            write.statements([spelled.of(function)], 0)
         write.line("")
         write.line("")
         write.line(f"@{language}.jit")
         write.line(f"def {self._lowered.kernel.name}(")
         for parameter in parameters:
-            write.line(f"    {parameter.name}{f': {constexpr}' if parameter.is_constexpr else ''},")
+            write.line(
+                f"    {parameter.name}{f': {short}.constexpr' if parameter.is_constexpr else ''},"
+            )
         write.line("):")
         if self._lowered.waits:
             write.line(f"    {WAIT}")
@@ -118,12 +103,11 @@ class _Printer:
             statements = persistent.loop(
                 self._emission.number, total, count, [*prologue, *statements]
             )
-            write.statements(statements, 1)
-        else:
-            write.statements(prologue, 1)
-            if prologue:
-                write.line("")
-            write.statements(statements, 1)
+            prologue = []
+        if prologue:
+            write.statements(map(spelled.of, prologue), 1)
+            write.line("")
+        write.statements(map(spelled.of, statements), 1)
         return Emitted(
             write.text(),
             tuple(parameters),
@@ -132,28 +116,6 @@ class _Printer:
             needs,
             self._lowered.waits,
         )
-
-    def _body(self, lowering: Lowering) -> list[list[ast.stmt]]:
-        """The program's statements, each after what it needs; twice where masks are left out."""
-        full_tiles = self._lowered.full_tiles
-        if full_tiles is None:
-            return [lowering.statement(clone(s)) for s in self._program.body]
-        self._emission.holding = full_tiles.holding
-        inside = [new for s in self._program.body for new in lowering.statement(clone(s))]
-        self._emission.holding = None
-        beyond = [new for s in self._program.body for new in lowering.statement(clone(s))]
-        label = self._emission.fresh("has_all")
-        branches = ast.If(name(label), inside, beyond)
-        return [[*self._asked(full_tiles.tests, label), branches]]
-
-    def _asked(self, excesses: Sequence[Symbol], label: str) -> list[ast.stmt]:
-        """What finds out whether all elements of the program exist, under a name."""
-        first, *others = [
-            ast.Compare(self._emission.position(excess), [ast.Lt()], [ast.Constant(0)])
-            for excess in excesses
-        ]
-        target = ast.Name(label, ast.Store())
-        return [assign(label, first), *(ast.AugAssign(target, ast.BitAnd(), o) for o in others)]
 
     def _header(self) -> Iterator[str]:
         kernel = self._lowered.kernel

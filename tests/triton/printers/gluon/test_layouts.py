@@ -1,26 +1,84 @@
-"""Which layout each value gets, and what Triton's statements look like with it."""
+"""Which layout each value gets, and what lowered statements look like with it."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from ninetoothed.backends.triton.ir.nodes import TritonRef
+from ninetoothed.backends.triton.ir.products import Needs, Product
+from ninetoothed.backends.triton.printers.gluon.forms import Form, NotPossibleError
 from ninetoothed.backends.triton.printers.gluon.layouts import Layouts
-from ninetoothed.backends.triton.printers.gluon.trees import NotPossibleError, text
+from ninetoothed.backends.triton.printers.gluon.legality import Legality
+from ninetoothed.backends.triton.printers.gluon.sizes import Sizes, Types
+from ninetoothed.backends.triton.printers.spelling import Spelling
+from ninetoothed.language import dtypes
+from ninetoothed.program.nodes import DTypeRef
+from ninetoothed.program.types import COUNT, of_dtype
+from ninetoothed.symbols.expr import Symbol, widened
+
+SIZES = {name: Symbol(name) for name in "MND"}
+SCORES = {"scores": ("M", "N")}
+
+
+class Lowered(ast.NodeTransformer):
+    """``tl.exp`` as a name of Triton's, and ``tl.float32`` as an element type."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if ast.unparse(node.value) != "tl":
+            return self.generic_visit(node)
+        dtype = dtypes.bool if node.attr == "int1" else getattr(dtypes, node.attr, None)
+        return TritonRef(name=node.attr) if dtype is None else DTypeRef(dtype=dtype)
+
+
+def typed(*lines: str, products: dict[str, tuple[str, str]] | None = None) -> list[ast.stmt]:
+    """Lowered statements, with types, after the products of some sizes."""
+    statements = Lowered().visit(ast.parse("\n".join(lines))).body
+    types = Types((), ("R", "C", "scale"))
+    types.known |= {name: COUNT_OF[name] for name in SIZES}
+    for name, sizes in (products or SCORES).items():
+        types.known[name] = of_dtype(dtypes.float32, tuple(SIZES[size] for size in sizes))
+    types.block(statements)
+    return statements
+
+
+COUNT_OF = {name: replace(COUNT, number=widened(size)) for name, size in SIZES.items()}
+
+
+def sizes_of() -> Sizes:
+    return Sizes(lambda size: ast.parse(str(size), mode="eval").body)
+
+
+def asked(statements: list[ast.stmt]) -> Sizes:
+    """The statements' sizes, where all of them are understood."""
+    sizes = sizes_of()
+    end: Any = ast.Constant(0)
+    legality = Legality(Form(statements, ast.For(), [], [], "i", end, {}), sizes)
+    for statement in statements:
+        legality.statement(statement)
+    return sizes
 
 
 def written(*lines: str, products: dict[str, tuple[str, str]] | None = None) -> str:
-    """The lines with layouts, after the products of some sizes."""
-    layouts = Layouts(lambda name: name)
+    """The lines with layouts."""
+    products = products or SCORES
+    statements = typed(*lines, products=products)
+    sizes = asked(statements)
+    found = [Product(SIZES[r], SIZES[r], SIZES[c], "", "") for r, c in products.values()]
+    columns = tuple(product.columns for product in found)
+    layouts = Layouts(sizes, Needs(tuple(found), columns), lambda name: name)
     result: list[str] = []
 
     def run() -> None:
-        for name, (rows, columns) in (products or {"scores": ("M", "N")}).items():
-            layouts.product(name, rows, columns)
-        found = [layouts.statement(line) for line in ast.parse("\n".join(lines)).body]
-        assert all(first is other for first, other in found)
-        result[:] = [text(other) for _, other in found]
+        for name in products:
+            layouts.product(name)
+        assignments = [layouts.assignment(statement) for statement in statements]
+        assert all(first is other for first, other in assignments)
+        plain = [Spelling("gl").of(ast.fix_missing_locations(other)) for _, other in assignments]
+        result[:] = map(ast.unparse, map(ast.fix_missing_locations, plain))
 
     layouts.settle(run)
     run()
@@ -187,30 +245,30 @@ def test_what_the_other_way_round_is_compared_as_it_is():
 
 
 def test_sizes_that_meet_must_be_the_same():
-    layouts = Layouts(lambda name: name)
-    layouts.product("x", "M", "N")
-    layouts.product("y", "M", "D")
-    layouts.statement(ast.parse("z = x + y").body[0])
+    sizes = asked(typed("z = x + y", products={"x": ("M", "N"), "y": ("M", "D")}))
 
-    assert layouts.shapes.equal == {("N", "D")}
+    assert sizes.equal == [(SIZES["N"], SIZES["D"])]
+    assert sizes.same(SIZES["D"]) is SIZES["N"]
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "reason"),
     [
-        "x = tl.sort(scores)",
-        "x = tl.sum(scores)",
-        "x = tl.sum(scores, axis=1, keep_dims=True)",
-        "x = mine(scores)",
-        "x = max(scores, 0)",
-        "x = scores if scale else 0",
-        "x = tl.reshape(scores, (N, M))",
-        "x, y = tl.split(scores)",
-        "x = tl.broadcast_to(tl.arange(0, M)[:, None], (M, N))",
-        "x = scores[:, None]",
-        "if scale: x = 1",
+        ("x = tl.sort(scores)", "`sort` has no layout"),
+        ("x = tl.sum(scores)", "a reduction of 2 dimensions"),
+        ("x = tl.sum(scores, axis=1, keep_dims=True)", "more than an axis"),
+        ("x = mine(scores)", "`mine` is not known"),
+        ("x = max(scores, 0)", "where a number is needed"),
+        ("x = scores if scale else 0", "where a number is needed"),
+        ("x = tl.reshape(scores, (N, M))", "`reshape` has no layout"),
+        ("x, y = tl.split(scores)", "several values at once"),
+        ("x = tl.broadcast_to(tl.arange(0, M)[:, None], (M, N))", "a broadcast to another"),
+        ("x = scores[:, None]", "no new dimension of a vector"),
+        ("x = scores.T", "has no layout"),
+        ("x = unknown + 1", "shape is not known"),
+        ("if scale: x = 1", "no assignment"),
     ],
 )
-def test_what_is_not_understood(line):
-    with pytest.raises(NotPossibleError):
-        written(line)
+def test_what_is_not_understood_has_a_reason(line, reason):
+    with pytest.raises(NotPossibleError, match=reason):
+        asked(typed(line))

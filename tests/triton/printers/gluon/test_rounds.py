@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from ninetoothed.backends.triton.printers.gluon.rounds import Step, in_one, in_two
+from ninetoothed.backends.triton.printers.gluon.trees import expression
 
 
 def steps(*lines: str) -> list[Step]:
@@ -23,7 +24,7 @@ def steps(*lines: str) -> list[Step]:
 
 def one(*lines: str, known=("x", "y"), needed=("x",)) -> str | None:
     """The rounds of one loop."""
-    body = in_one(steps(*lines), "i >= middle", known, needed)
+    body = in_one(steps(*lines), expression("i >= middle"), known, needed)
     return None if body is None else "\n".join(map(ast.unparse, body))
 
 

@@ -1,14 +1,20 @@
-"""What a translation must recognize in Triton's statements: loops, products, tiles' places."""
+"""The form of a program: a loop, what it multiplies, and the tiles that it loads by descriptor."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ninetoothed.backends.triton.printers.gluon.trees import NotPossibleError, called, put, text
+from ninetoothed.backends.triton.ir.nodes import DescriptorLoad
+from ninetoothed.backends.triton.printers.gluon.trees import called, put
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import clone, walk
+from ninetoothed.program.types import Shape, held_shape
+
+
+class NotPossibleError(Exception):
+    """A program that cannot be written in Gluon: the reason."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +36,13 @@ def dot_of(statement: ast.stmt) -> Dot | None:
         target, value, is_added = statement.targets[0], statement.value, False
     else:
         return None
-    if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+    if not isinstance(target, ast.Name) or called(value) != "dot":
         return None
-    if called(value) != "dot":
-        return None
+    assert isinstance(value, ast.Call)
     arguments = value.args
-    if len(arguments) == 3 and not is_added and text(arguments[2]) == target.id:
-        arguments, is_added = arguments[:2], True
+    if len(arguments) == 3 and not is_added and isinstance(arguments[2], ast.Name):
+        is_added = arguments[2].id == target.id
+        arguments = arguments[: 2 if is_added else 3]
     given = {keyword.arg for keyword in value.keywords}
     if len(arguments) != 2 or not given <= {"input_precision"}:
         raise NotPossibleError("a product with further arguments")
@@ -68,60 +74,150 @@ def _may_pass(statement: ast.stmt, dot: Dot, product: ast.stmt) -> bool:
     return dot.target not in touched and assigned.isdisjoint(names_read(product))
 
 
-def element_type(value: ast.expr) -> str:
-    """The tensor of whose type the elements are that a value is cast to."""
-    if isinstance(value, ast.Call) and called(value) == "cast" and len(value.args) == 2:
-        words = text(value.args[1]).split(".")
-        if words[1:] == ["dtype", "element_ty"] and words[0].endswith("_ptr"):
-            return words[0].removesuffix("_ptr")
-    raise NotPossibleError("a left operand whose type is not a tensor's")
+@dataclass(frozen=True)
+class Tile:
+    """What one load by descriptor gives.
+
+    Attributes:
+        name: of the variable that it is.
+        load: by which it is loaded.
+        steps: how its buffer is seen as the tile: calls of functions of shapes.
+        shape: of the tile.
+        corner: where it begins.
+        is_streamed: whether each round of the loop has another.
+        buffers: the name of the memory that it comes to.
+    """
+
+    name: str
+    load: DescriptorLoad
+    steps: tuple[ast.Call, ...]
+    shape: Shape
+    corner: tuple[ast.expr, ...]
+    is_streamed: bool
+    buffers: str
+
+    @property
+    def parameter(self) -> str:
+        return self.load.parameter
+
+    @property
+    def descriptor(self) -> ast.expr:
+        return self.load.descriptor
+
+    @property
+    def arrived(self) -> str:
+        """The name of the barriers that say that it has come."""
+        return f"{self.buffers}_arrived"
 
 
-def steps_to_tile(value: ast.expr) -> list[str]:
-    """How a loaded tile's buffer is seen as the tile."""
-    function = called(value) if isinstance(value, ast.Call) else ""
-    if function == "load":
-        return []
-    if function not in ("reshape", "permute"):
-        raise NotPossibleError("a tile that is changed while it is loaded")
-    assert isinstance(value, ast.Call)
-    inner = steps_to_tile(value.args[0])
-    if function == "reshape" and any("permute" in step for step in inner):
-        raise NotPossibleError("a turned tile in another shape")
-    return [*inner, f".{function}({text(value.args[1])})"]
+@dataclass(frozen=True)
+class Form:
+    """A program with one loop.
+
+    Attributes:
+        before, after: the statements outside the loop.
+        loop, body: the loop, and what a round does.
+        index: its variable.
+        end: how many rounds there are.
+        tiles: what is loaded by descriptor, by the statement that does.
+    """
+
+    before: Sequence[ast.stmt]
+    loop: ast.For
+    after: Sequence[ast.stmt]
+    body: Sequence[ast.stmt]
+    index: str
+    end: ast.expr
+    tiles: dict[ast.stmt, Tile]
 
 
-def cut(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], ast.For, list[ast.stmt]]:
-    """What stands before the loop, the loop, and what stands after."""
+def form_of(
+    statements: Sequence[ast.stmt],
+    shapes: Callable[[str], Sequence[object]],
+    fresh: Callable[[str], str],
+) -> Form:
+    """The form of a lowered program.
+
+    Args:
+        shapes: gives the shape of a tensor's tiles.
+        fresh: gives a name that nothing has.
+
+    Raises:
+        NotPossibleError: it has another.
+    """
     loops = [each for each in statements if isinstance(each, ast.For)]
     if len(loops) != 1:
         raise NotPossibleError("a program without a loop, or with several")
     (loop,) = loops
-    start, end = bounds_of(loop)
-    if text(start) != "0":
-        raise NotPossibleError("a loop that does not begin at 0")
-    if names_read(end) & names_assigned(loops):
-        raise NotPossibleError("a loop that changes its end")
+    place = statements.index(loop)
+    before, after = statements[:place], statements[place + 1 :]
+    end = _end(loop)
     nested = [node for each in loop.body for node in walk(each)]
     if any(isinstance(node, ast.For | ast.While | ast.If) for node in nested):
         raise NotPossibleError("control flow in a loop")
-    place = statements.index(loop)
-    return list(statements[:place]), loop, list(statements[place + 1 :])
+    tiles: dict[ast.stmt, Tile] = {}
+    for statement in (*before, *loop.body):
+        load = _load(statement)
+        if load is None:
+            continue
+        corner, is_streamed = load.corner.elts, statement in loop.body
+        if is_streamed:
+            corner = [_before_loop(each, loop.body) for each in corner]
+        buffers = fresh(f"{load.parameter}_{'ring' if is_streamed else 'buffer'}")
+        (name,) = names_assigned([statement])
+        steps = tuple(_steps(statement.value))  # type: ignore[attr-defined]
+        shape = held_shape(shapes(load.parameter))
+        if len(shape) != 2:
+            raise NotPossibleError("an operand that is no matrix")
+        tiles[statement] = Tile(name, load, steps, shape, tuple(corner), is_streamed, buffers)
+    if not any(tile.is_streamed for tile in tiles.values()):
+        raise NotPossibleError("a loop that loads nothing by descriptor")
+    if any(map(_load, after)):
+        raise NotPossibleError("a tile that is loaded by descriptor after the loop")
+    assert isinstance(loop.target, ast.Name)
+    body = with_products_late(loop.body)
+    return Form(before, loop, after, body, loop.target.id, end, tiles)
 
 
-def bounds_of(loop: ast.For) -> tuple[ast.expr, ast.expr]:
-    """Where a loop over a range begins and ends."""
+def _end(loop: ast.For) -> ast.expr:
+    """How many rounds a loop has."""
     call = loop.iter
-    is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    if not is_range or len(call.args) > 2 or call.keywords:  # type: ignore[attr-defined]
+    if called(call) != "range" or len(call.args) > 2 or call.keywords:  # type: ignore[attr-defined]
         raise NotPossibleError("a loop that is not over a range")
-    if not isinstance(loop.target, ast.Name) or loop.target.id in names_assigned(loop.body):
+    assigned = names_assigned(loop.body)
+    if not isinstance(loop.target, ast.Name) or loop.target.id in assigned:
         raise NotPossibleError("a loop that changes its variable")
     start, end = [ast.Constant(0), *call.args][-2:]  # type: ignore[attr-defined]
-    return start, end
+    if not isinstance(start, ast.Constant) or start.value != 0:
+        raise NotPossibleError("a loop that does not begin at 0")
+    if names_read(end) & {loop.target.id, *assigned}:
+        raise NotPossibleError("a loop that changes its end")
+    return end
 
 
-def before_loop(value: ast.expr, body: Sequence[ast.stmt]) -> ast.expr:
+def _load(statement: ast.stmt) -> DescriptorLoad | None:
+    found = [node for node in walk(statement) if isinstance(node, DescriptorLoad)]
+    is_named = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    if found and (len(found) > 1 or not is_named):
+        raise NotPossibleError("a loaded tile has no name")
+    return found[0] if found else None
+
+
+def _steps(value: ast.expr) -> list[ast.Call]:
+    """How a loaded tile's buffer is seen as the tile."""
+    if isinstance(value, DescriptorLoad):
+        return []
+    function = called(value)
+    if function not in ("reshape", "permute"):
+        raise NotPossibleError("a tile that is changed while it is loaded")
+    assert isinstance(value, ast.Call)
+    steps = _steps(value.args[0])
+    if function == "reshape" and any(called(step) == "permute" for step in steps):
+        raise NotPossibleError("a turned tile in another shape")
+    return [*steps, value]
+
+
+def _before_loop(value: ast.expr, body: Sequence[ast.stmt]) -> ast.expr:
     """An expression of a loop's body in terms of what is known before it, and of its variable."""
     changed = names_assigned(body)
     value = clone(value)

@@ -10,10 +10,19 @@ import ast
 from dataclasses import dataclass, field
 
 from ninetoothed.backends.triton.ir.marked_loop import is_marked
-from ninetoothed.backends.triton.printers.gluon.shapes import Shapes, elements, given_of, new_axis
-from ninetoothed.backends.triton.printers.gluon.trees import called, expression, text
+from ninetoothed.backends.triton.ir.trees import element
+from ninetoothed.backends.triton.ir.trees import language as triton
+from ninetoothed.backends.triton.printers.gluon.sizes import Sizes
+from ninetoothed.backends.triton.printers.gluon.trees import (
+    called,
+    elements,
+    given_of,
+    new_axis,
+)
+from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read
-from ninetoothed.program.nodes import clone
+from ninetoothed.program.nodes import DTypeRef, clone
+from ninetoothed.program.types import type_of
 
 
 @dataclass
@@ -32,11 +41,11 @@ class KnownValues:
     """What is known of a kernel's values at one of its statements.
 
     Args:
-        shapes: of the values.
+        sizes: of the values.
     """
 
-    def __init__(self, shapes: Shapes) -> None:
-        self._shapes = shapes
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
         #: What vectors that count up from a number begin with.
         self._begins: dict[str, ast.expr] = {}
         #: In all rounds, and in the first ones.
@@ -84,11 +93,11 @@ class KnownValues:
         """What a vector begins with that counts up by one; None of any other value."""
         if isinstance(value, ast.Name):
             return self._begins.get(value.id)
-        if isinstance(value, ast.Call) and called(value) == "arange":
-            return value.args[0]
+        if called(value) == "arange":
+            return value.args[0]  # type: ignore[attr-defined, no-any-return]
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
             for number, vector in ((value.left, value.right), (value.right, value.left)):
-                begin = self.begin_of(vector) if self._shapes.of(number) == () else None
+                begin = self.begin_of(vector) if not self._sizes.shape(number) else None
                 if begin is not None:
                     return _plus(begin, number)
         return None
@@ -101,8 +110,8 @@ class KnownValues:
             return None
         if called(call) == "min":
             return clone(begin)
-        (size,) = self._shapes.of(vector)
-        return _plus(begin, expression(f"{size} - 1"))
+        (size,) = self._sizes.shape(vector)
+        return _plus(begin, ast.BinOp(self._sizes.tree(size), ast.Sub(), ast.Constant(1)))
 
     def limit_of(self, value: ast.Compare) -> ast.expr | None:
         """What a column's number less a row's must not exceed; None of any other comparison."""
@@ -138,8 +147,10 @@ class KnownValues:
         """Something true of a condition's shape, where that holds in the first rounds alone."""
         if self._is_true(condition, self._always) or not self._is_true(condition, self._at_first):
             return None
-        shape = "".join(f"{size}, " for size in self._shapes.of(condition))
-        return expression(f"tl.full(({shape}), True, tl.int1)")
+        shape = ast.Tuple([*map(self._sizes.tree, self._sizes.shape(condition))], ast.Load())
+        filler = triton("full", shape, ast.Constant(True), element(dtypes.bool))
+        filler.__dict__["type"] = type_of(condition)
+        return filler
 
     def _is_true(self, value: ast.expr, known: _Known) -> bool:
         """Whether this is known to be true everywhere."""
@@ -160,17 +171,16 @@ class KnownValues:
             # Of integers it would be another.
             if self._is_true(value.left, known) and isinstance(value.right, ast.Compare):
                 shorter = value.right
-        elif isinstance(value, ast.Call) and called(value) == "where":
-            condition, chosen, other = elements("where", value)
+        elif called(value) == "where":
+            assert isinstance(value, ast.Call)
+            condition, chosen, other = elements(value)
             # What had a wider type than a product would give it to the result.
-            is_plain = isinstance(other, ast.Constant) or text(other).startswith("float(")
+            is_plain = isinstance(other, ast.Constant) or called(other) == "float"
             is_true = self._is_true(condition, known)
             if is_true and self._is_product(chosen, known) and is_plain:
                 shorter = chosen
-        shapes = self._shapes
-        if shorter is None or not shapes.are_same(shapes.of(shorter), shapes.of(value)):
-            return value
-        return shorter
+        shape = self._sizes.shape
+        return value if shorter is None or shape(shorter) != shape(value) else shorter
 
     def _is_product(self, value: ast.expr, known: _Known) -> bool:
         return isinstance(value, ast.Name) and value.id in known.products
@@ -201,4 +211,6 @@ def _plus(begin: ast.expr, number: ast.expr) -> ast.expr:
 
 def _is_filled_true(call: ast.Call) -> bool:
     """Whether `full` makes a tensor of truth values that are all true."""
-    return list(map(text, given_of(call))) == ["True", "tl.int1"]
+    value, dtype = [*given_of(call), None, None][:2]
+    is_true = isinstance(value, ast.Constant) and value.value is True
+    return is_true and isinstance(dtype, DTypeRef) and dtype.dtype is dtypes.bool

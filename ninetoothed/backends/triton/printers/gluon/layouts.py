@@ -1,43 +1,44 @@
-"""Which thread holds which element: Triton's statements with Gluon's layouts.
+"""Which thread holds which element: a lowered program's statements with Gluon's layouts.
 
 Gluon is Triton's language one level lower: each value of several elements says how they lie in the
 registers of a program. Here that follows from shapes alone. A matrix lies as the matrix
 unit gives products of so many columns; a vector is such a matrix's row or column, by what it is
 combined with; where the two meet otherwise, it is converted.
 
-What is not understood raises `NotPossibleError`: a closed list of functions and forms is.
+What has no layout does not come here: `legality` knows a closed list of functions and forms.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.printers.gluon.known_values import KnownValues
-from ninetoothed.backends.triton.printers.gluon.shapes import (
+from ninetoothed.backends.triton.printers.gluon.sizes import (
     ELEMENTWISE,
     REDUCTIONS,
-    Shape,
-    Shapes,
-    axis_of,
-    elements,
-    given_of,
+    Sizes,
     is_matrix,
-    method_of,
-    new_axis,
 )
 from ninetoothed.backends.triton.printers.gluon.trees import (
-    NotPossibleError,
+    axis_of,
     called,
+    cast_value,
+    elements,
     expression,
+    given_of,
     language,
     library,
-    parse,
-    text,
+    new_axis,
+    statement,
 )
 from ninetoothed.program.nodes import clone
+from ninetoothed.program.types import Shape, is_one, type_of
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.ir.products import Needs
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class Layout:
     """How a value lies in registers.
 
     Attributes:
-        columns: of the product that it lies as.
+        columns: of the product that it lies as, a size.
         axis: which dimension of that matrix is missing, for a vector.
     """
 
-    columns: str
+    columns: Any
     axis: int | None = None
 
 
@@ -57,52 +58,53 @@ class Layouts:
     """A kernel's statements with layouts.
 
     Args:
+        sizes: of the kernel's values.
+        needs: what the kernel multiplies. As the first product lies what nobody combines.
         fresh: gives a name that nothing has.
 
     Attributes:
-        shapes: of the kernel's values.
         library: the functions of `gluon_library` that are called.
     """
 
-    def __init__(self, fresh: Callable[[str], str]) -> None:
+    def __init__(self, sizes: Sizes, needs: Needs, fresh: Callable[[str], str]) -> None:
+        self._sizes = sizes
         self._fresh = fresh
         self._layouts: dict[tuple[str, Shape], Layout] = {}
-        self._names: dict[str, str] = {}
-        self._used: set[str] = set()
+        self._names: dict[Any, str] = {}
+        self._used: set[Any] = set()
         self.library: set[str] = set()
-        self.shapes = Shapes()
-        self._known = KnownValues(self.shapes)
-        self._first = ""
+        self._known = KnownValues(sizes)
+        self._columns = needs.columns
+        self._first = sizes.same(needs.products[0].columns)
         self._is_firm = True
-
-    # What the kernel begins with.
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of products that values lie as."""
-        return tuple(columns for columns in self._names if columns in self._used)
 
     def constants(self) -> list[ast.stmt]:
         """The layouts that were used, each as a constant."""
         return [
-            parse(
-                f"{self._names[columns]}: gl.constexpr = gl.NVMMADistributedLayout("
-                f"version=[3, 0], warps_per_cta=[gl.num_warps(), 1], instr_shape=[16, {columns}, 16])"
+            statement(
+                "layout: gl.constexpr = gl.NVMMADistributedLayout("
+                "version=[3, 0], warps_per_cta=[gl.num_warps(), 1], instr_shape=[16, columns, 16])",
+                layout=self._names[columns],
+                columns=self._sizes.tree(columns),
             )
-            for columns in self.columns
+            for columns in self._columns
+            if columns in self._used
         ]
 
     # How values lie.
 
+    def _shape(self, value: ast.expr) -> Shape:
+        return self._sizes.shape(value)
+
     def _natural(self, value: ast.expr) -> Layout | None:
         """How a value lies if nobody says; None where it may be made to lie in any way."""
-        shape = self.shapes.of(value)
+        shape = self._shape(value)
         if is_matrix(shape):
             return self._of_columns(shape[1])
         if not shape:
             return None
         if isinstance(value, ast.Name):
-            return self._layouts.get(self._key(value.id, shape))
+            return self._layouts.get((value.id, shape))
         if isinstance(value, ast.Subscript):
             return _column_of(self._natural(value.value), new_axis(value))
         if isinstance(value, ast.BinOp):
@@ -112,13 +114,13 @@ class Layouts:
         if isinstance(value, ast.Compare):
             return self._first_natural(shape, value.left, value.comparators[0])
         assert isinstance(value, ast.Call)
-        function = called(value)
+        function, cast = called(value), cast_value(value)
+        if cast is not None:
+            return self._natural(cast)
         if function in ELEMENTWISE:
-            return self._first_natural(shape, *elements(function, value))
-        if function in REDUCTIONS and is_matrix(self.shapes.of(value.args[0])):
-            return self._of_columns(self.shapes.of(value.args[0])[1], axis_of(value))
-        if function == "to":
-            return self._natural(method_of(value))
+            return self._first_natural(shape, *elements(value))
+        if function in REDUCTIONS and is_matrix(self._shape(value.args[0])):
+            return self._of_columns(self._shape(value.args[0])[1], axis_of(value))
         if function == "as_column":
             return _column_of(self._natural(value.args[0]), 1)
         if function in ("broadcast_to", "load"):
@@ -126,17 +128,14 @@ class Layouts:
         return None
 
     def _first_natural(self, shape: Shape, *values: ast.expr) -> Layout | None:
-        known = (self._natural(v) for v in values if len(self.shapes.of(v)) == len(shape))
+        known = (self._natural(v) for v in values if len(self._shape(v)) == len(shape))
         return next(filter(None, known), None)
 
-    def _of_columns(self, columns: str, axis: int | None = None) -> Layout:
-        return Layout(self.shapes.same(columns), axis)
-
-    def _key(self, name: str, shape: Shape) -> tuple[str, Shape]:
-        return name, self.shapes.spelled(shape)
+    def _of_columns(self, columns: Any, axis: int | None = None) -> Layout:
+        return Layout(self._sizes.same(columns), axis)
 
     def _default(self, shape: Shape) -> Layout:
-        if len(shape) == 2 and (is_matrix(shape) or shape[0] == "1"):
+        if len(shape) == 2 and (is_matrix(shape) or is_one(shape[0])):
             return self._of_columns(shape[1])
         return Layout(self._first, 1 if len(shape) == 1 else None)
 
@@ -144,10 +143,12 @@ class Layouts:
         """A layout's expression."""
         self._used.add(layout.columns)
         if layout.columns not in self._names:
-            words = re.sub(r"\W+", "_", layout.columns).strip("_")
+            words = "_".join(_words(self._sizes.tree(layout.columns)))
             self._names[layout.columns] = self._fresh(f"columns_{words}")
-        name = self._names[layout.columns]
-        return expression(name if layout.axis is None else f"gl.SliceLayout({layout.axis}, {name})")
+        name = ast.Name(self._names[layout.columns], ast.Load())
+        if layout.axis is None:
+            return name
+        return language("SliceLayout", ast.Constant(layout.axis), name)
 
     # Statements.
 
@@ -155,97 +156,75 @@ class Layouts:
         """Finds how each vector lies: ``run`` is what writes the function, and is called anew until
         nothing changes any more."""
         for _ in range(8):
-            layouts, spellings = dict(self._layouts), self.shapes.spellings
-            self._forget()
+            layouts = dict(self._layouts)
+            self._known.forget()
             run()
-            if spellings != self.shapes.spellings:
-                self._layouts.clear()
-            elif layouts == self._layouts:
+            if layouts == self._layouts:
                 break
-        self._forget()
+        self._known.forget()
         self._used.clear()
         self.library.clear()
 
-    def _forget(self) -> None:
-        self.shapes.forget()
-        self._known.forget()
-
-    def product(self, name: str, rows: str, columns: str) -> None:
+    def product(self, name: str) -> None:
         """Takes note of a product."""
-        self._first = self._first or self.shapes.same(columns)
-        for known, size in zip(self.shapes.of_names([name]).get(name, ()), (rows, columns)):
-            self.shapes.note_same(known, size)
-        self.shapes.note(name, (rows, columns))
         self._known.note_product(name)
 
     def change(self, names: set[str]) -> None:
         """Takes note that names have other values from here on."""
         self._known.change(names)
 
-    def operand(self, value: ast.expr, columns: str) -> ast.expr:
+    def operand(self, value: ast.expr, columns: Any) -> ast.expr:
         """A matrix as the left operand of a product of so many columns."""
-        parent = text(self._written(self._of_columns(columns)))
         return expression(
-            f"gl.convert_layout(value, gl.DotOperandLayout(0, {parent}, 2))",
+            "gl.convert_layout(value, gl.DotOperandLayout(0, parent, 2))",
+            parent=self._written(self._of_columns(columns)),
             value=self.value(value),
         )
 
-    def nothing(self, rows: str, columns: str) -> ast.expr:
+    def nothing(self, rows: Any, columns: Any) -> ast.expr:
         """What a product is added to that is not added to anything."""
-        layout = text(self._written(self._of_columns(columns)))
-        return expression(f"gl.zeros(({rows}, {columns}), gl.float32, {layout})")
+        return expression(
+            "gl.zeros((rows, columns), gl.float32, layout)",
+            rows=self._sizes.tree(rows),
+            columns=self._sizes.tree(columns),
+            layout=self._written(self._of_columns(columns)),
+        )
 
-    def statement(self, statement: ast.stmt) -> tuple[ast.Assign, ast.Assign]:
+    def assignment(self, statement: ast.stmt) -> tuple[ast.Assign, ast.Assign]:
         """An assignment: in the first rounds of a split loop, and in the others.
 
         Both are the same one but where conditions that hold in the first rounds choose.
         """
-        target: ast.expr | None = None
-        if isinstance(statement, ast.Assign):
-            target, value = statement.targets[0], statement.value
-        elif isinstance(statement, ast.AugAssign):
-            target = statement.target
-            value = ast.BinOp(ast.Name(text(target), ast.Load()), statement.op, statement.value)
-        if not isinstance(target, ast.Name):
-            raise NotPossibleError(f"`{text(statement)}`")
-        shape = self.shapes.of(value)
-        if len(shape) > 2:
-            raise NotPossibleError("a tensor of three dimensions")
+        target, value = assigned(statement)
+        shape = self._shape(value)
         wanted = None
         if shape and not is_matrix(shape):
-            key = self._key(target.id, shape)
-            wanted = self._layouts.get(key) or self._natural(value)
+            wanted = self._layouts.get((target, shape)) or self._natural(value)
             if wanted is not None:
-                self._layouts[key] = wanted
-        store = ast.Name(target.id, ast.Store())
+                self._layouts[target, shape] = wanted
+        store = ast.Name(target, ast.Store())
         at_first = self._known.at_first(value)
         usual = ast.Assign([store], self.value(value, wanted))
         first = usual if at_first is value else ast.Assign([store], self.value(at_first, wanted))
-        self._known.note(target.id, value)
-        self.shapes.note(target.id, shape)
+        self._known.note(target, value)
         return first, usual
 
     def store(self, call: ast.Call) -> ast.expr:
         """``tl.store(...)``."""
         pointer, value = call.args[:2]
-        shape = self.shapes.of(pointer)
-        wanted = self._natural(value) if self.shapes.of(value) == shape else None
+        shape = self._shape(pointer)
+        wanted = self._natural(value) if self._shape(value) == shape else None
         wanted = wanted or self._natural(pointer) or (self._default(shape) if shape else None)
-        given = [self.value(pointer, wanted), self._filled(value, shape, wanted)]
-        keywords = [ast.keyword(k.arg, self._filled(k.value, shape, wanted)) for k in call.keywords]
+        given = [self.value(each, wanted) for each in (pointer, value)]
+        keywords = [ast.keyword(k.arg, self.value(k.value, wanted)) for k in call.keywords]
         return language("store", *given, keywords=keywords)
-
-    def _filled(self, value: ast.expr, shape: Shape, wanted: Layout | None) -> ast.expr:
-        if len(self.shapes.of(value)) not in (0, len(shape)):
-            raise NotPossibleError("a store of what has fewer dimensions")
-        return self.value(value, wanted)
 
     # Values.
 
     def value(self, value: ast.expr, wanted: Layout | None = None) -> ast.expr:
         """A value, lying as ``wanted``."""
         value = self._known.plainer(value)
-        shape = self.shapes.of(value)
+        shape = self._shape(value)
         if not shape:
             return self._scalar(value)
         if is_matrix(shape):
@@ -260,8 +239,7 @@ class Layouts:
         if isinstance(value, ast.Name):
             return self._named(value, shape, wanted)
         if isinstance(value, ast.Subscript):
-            axis = new_axis(value)
-            inner = self.value(value.value, Layout(wanted.columns, axis))
+            inner = self.value(value.value, Layout(wanted.columns, new_axis(value)))
             return ast.Subscript(inner, clone(value.slice), ast.Load())
         if isinstance(value, ast.BinOp):
             left, right = self._operands(shape, wanted, value.left, value.right)
@@ -273,7 +251,7 @@ class Layouts:
         if isinstance(value, ast.Compare):
             limit = self._known.limit_of(value)
             if limit is not None:
-                sizes = [expression(size) for size in shape]
+                sizes = map(self._sizes.tree, shape)
                 given = [self._scalar(limit), *sizes, self._written(wanted)]
                 return self._ours("columns_within", *given)
             left, right = self._operands(shape, wanted, value.left, value.comparators[0])
@@ -282,7 +260,7 @@ class Layouts:
         return self._call(value, shape, wanted)
 
     def _named(self, value: ast.Name, shape: Shape, wanted: Layout) -> ast.expr:
-        key = self._key(value.id, shape)
+        key = value.id, shape
         if is_matrix(shape) or self._layouts.get(key, wanted) == wanted:
             if self._is_firm:
                 self._layouts.setdefault(key, wanted)
@@ -291,20 +269,18 @@ class Layouts:
 
     def _is_by_rows(self, value: ast.BinOp) -> bool:
         """Whether a matrix and a column are combined."""
-        right = self.shapes.of(value.right)
-        return is_matrix(self.shapes.of(value.left)) and len(right) == 2 and right[1] == "1"
+        right = self._shape(value.right)
+        return is_matrix(self._shape(value.left)) and len(right) == 2 and is_one(right[1])
 
     def _call(self, call: ast.Call, shape: Shape, wanted: Layout) -> ast.expr:
-        function = called(call)
-        if function in ELEMENTWISE:
-            of_elements = elements(function, call)
-            rest = [self._scalar(each) for each in call.args[len(of_elements) :]]
-            given = [*self._operands(shape, wanted, *of_elements), *rest]
-            return language(function, *given, keywords=call.keywords)
-        if function == "to":
-            value = self.value(method_of(call), wanted)
+        function, cast = called(call), cast_value(call)
+        if cast is not None:
             kind = [self._scalar(each) for each in call.args]
-            return ast.Call(ast.Attribute(value, "to", ast.Load()), kind, [])
+            return ast.Call(ast.Attribute(self.value(cast, wanted), "to", ast.Load()), kind, [])
+        if function in ELEMENTWISE:
+            of_elements = elements(call)
+            rest = [self._scalar(each) for each in call.args[len(of_elements) :]]
+            return language(function, *self._operands(shape, wanted, *of_elements), *rest)
         if function == "arange":
             return language("arange", *map(self._scalar, call.args), self._written(wanted))
         if function in ("zeros", "full"):
@@ -319,21 +295,18 @@ class Layouts:
             return expression("value[:, None]", value=column)
         if function == "partial_sums":
             return self._ours(function, self.value(call.args[0]), self._written(wanted))
-        if function == "load":
-            keywords = [ast.keyword(k.arg, self.value(k.value, wanted)) for k in call.keywords]
-            return language("load", self.value(call.args[0], wanted), keywords=keywords)
-        raise NotPossibleError(f"`{function}` has no layout")
+        assert function == "load", function
+        keywords = [ast.keyword(k.arg, self.value(k.value, wanted)) for k in call.keywords]
+        return language("load", self.value(call.args[0], wanted), keywords=keywords)
 
     def _reduced(self, call: ast.Call, wanted: Layout) -> ast.expr:
         """A matrix's sums or extremes along an axis."""
-        (inner, axis), function = (self.shapes.of(call.args[0]), axis_of(call)), called(call)
-        if not is_matrix(inner):
-            raise NotPossibleError(f"a reduction of {inner} to a vector")
+        function, axis = called(call), axis_of(call)
         if function == "max" and axis == 1:
             return self._ours("row_max", self.value(call.args[0]), self._written(wanted))
         keyword = ast.keyword("axis", ast.Constant(axis))
         reduced = language(function, self.value(call.args[0]), keywords=[keyword])
-        found = self._of_columns(inner[1], axis)
+        found = self._of_columns(self._shape(call.args[0])[1], axis)
         return reduced if found == wanted else self._converted(reduced, wanted)
 
     def _ours(self, function: str, *arguments: ast.expr) -> ast.expr:
@@ -344,7 +317,7 @@ class Layouts:
     def _operands(self, shape: Shape, wanted: Layout, *values: ast.expr) -> list[ast.expr]:
         found = []
         for value in values:
-            rank = len(self.shapes.of(value))
+            rank = len(self._shape(value))
             if rank == 1 and len(shape) == 2:
                 inner = self.value(value, Layout(wanted.columns, 0))
                 found.append(expression("value[None, :]", value=inner))
@@ -360,7 +333,33 @@ class Layouts:
         return _Numbers(self, self._known).visit(clone(value))
 
 
-def _column_of(layout: Layout | None, axis: int) -> Layout | None:
+def assigned(statement: ast.stmt) -> tuple[str, ast.expr]:
+    """The name that gets a value, and the value."""
+    if isinstance(statement, ast.Assign):
+        (target,), value = statement.targets, statement.value
+    else:
+        assert isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
+        target = statement.target
+        old = ast.Name(target.id, ast.Load())
+        value = ast.BinOp(old, statement.op, statement.value)
+        old.__dict__["type"], value.__dict__["type"] = type_of(statement), type_of(target)
+    assert isinstance(target, ast.Name)
+    return target.id, value
+
+
+def _words(tree: ast.AST) -> Iterator[str]:
+    """The names and numbers of an expression, in order."""
+    for part in ast.iter_child_nodes(tree):
+        yield from _words(part)
+    if isinstance(tree, ast.Name):
+        yield tree.id
+    elif isinstance(tree, ast.Attribute):
+        yield tree.attr
+    elif isinstance(tree, ast.Constant):
+        yield str(tree.value)
+
+
+def _column_of(layout: Layout | None, axis: int | None) -> Layout | None:
     """How a vector's matrix of one row or column lies."""
     if layout is None or layout.axis != axis:
         return None
@@ -374,22 +373,11 @@ class _Numbers(ast.NodeTransformer):
         self._layouts = layouts
         self._known = known
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id == "tl":
-            return ast.Name("gl", ast.Load())
-        if self._layouts.shapes.of(node):
-            raise NotPossibleError("a tensor where a number is needed")
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        if called(node) in REDUCTIONS and not isinstance(node.func, ast.Name):
-            inner = self._layouts.shapes.of(node.args[0])
-            known = self._known.extreme(node)
-            if known is not None:
-                return self.visit(known)
-            if len(inner) == 1:
-                axis = [ast.keyword("axis", ast.Constant(0))]
-                return language(called(node), self._layouts.value(node.args[0]), keywords=axis)
-        self._layouts.shapes.of(node)
-        self.generic_visit(node)
-        return node
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if called(node) not in REDUCTIONS or isinstance(node.func, ast.Name):
+            return self.generic_visit(node)
+        known = self._known.extreme(node)
+        if known is not None:
+            return self.visit(known)  # type: ignore[no-any-return]
+        axis = [ast.keyword("axis", ast.Constant(0))]
+        return language(called(node), self._layouts.value(node.args[0]), keywords=axis)

@@ -21,9 +21,9 @@ import ast
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ninetoothed.backends.triton.printers.gluon.trees import called, expression
+from ninetoothed.backends.triton.printers.gluon.trees import called
 from ninetoothed.program.effects import names_assigned, names_read, reads_memory
-from ninetoothed.program.nodes import at, walk
+from ninetoothed.program.nodes import at, clone, walk
 
 #: Products are begun and waited for in every round.
 _STAYING = frozenset({"warpgroup_mma", "warpgroup_mma_wait"})
@@ -63,12 +63,12 @@ def in_two(steps: Sequence[Step], needed: Collection[str]) -> tuple[list[ast.stm
 
 
 def in_one(
-    steps: Sequence[Step], is_other: str, known: Collection[str], needed: Collection[str]
+    steps: Sequence[Step], is_other: ast.expr, known: Collection[str], needed: Collection[str]
 ) -> list[ast.stmt] | None:
     """The rounds of one loop; None where that cannot be written.
 
     Args:
-        is_other: the text of a condition that holds in the other rounds.
+        is_other: a condition that holds in the other rounds.
         known: names that have a value before the loop, or are the loop's variable.
         needed: names that are read after it.
     """
@@ -81,7 +81,7 @@ def in_one(
         if step.first is None:
             inside |= names_assigned([step.other])
         if not body or not isinstance(body[-1], ast.If):
-            body.append(at(ast.If(expression(is_other), [], []), step.other))
+            body.append(at(ast.If(clone(is_other), [], []), step.other))
         branch = body[-1]
         assert isinstance(branch, ast.If)
         branch.body.append(step.other)

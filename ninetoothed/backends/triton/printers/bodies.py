@@ -1,0 +1,68 @@
+"""A lowered program: a kernel's statements, in which tiles have become addresses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ninetoothed.backends.triton.ir.trees import assign, name
+from ninetoothed.backends.triton.printers.addresses import Addresses
+from ninetoothed.backends.triton.printers.emission import Emission
+from ninetoothed.backends.triton.printers.lowering import Lowering
+from ninetoothed.program.nodes import clone
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.triton.ir.lowered import Lowered
+    from ninetoothed.symbols.expr import Symbol
+
+
+@dataclass(frozen=True)
+class Body:
+    """What is printed.
+
+    Attributes:
+        emission: the names and parameters of the function.
+        prologue: what it computes first: where its program and its tiles are.
+        statements: what it does then.
+        helpers: functions that the language calls back.
+    """
+
+    emission: Emission
+    prologue: list[ast.stmt]
+    statements: list[ast.stmt]
+    helpers: list[ast.FunctionDef]
+
+
+def body_of(lowered: Lowered) -> Body:
+    """The lowered program of a kernel for a kind of call."""
+    emission, program = Emission(lowered), lowered.program
+    addresses = Addresses(emission)
+    lowering = Lowering(emission, addresses)
+
+    def statements() -> list[ast.stmt]:
+        return [new for old in program.body for new in lowering.statement(clone(old))]
+
+    if lowered.full_tiles is None:
+        body = statements()
+    else:
+        # Twice: without masks where all elements of the program exist.
+        emission.holding = lowered.full_tiles.holding
+        inside = statements()
+        emission.holding = None
+        beyond = statements()
+        label = emission.fresh("has_all")
+        branches = ast.If(name(label), inside, beyond)
+        body = [*_asked(emission, lowered.full_tiles.tests, label), branches]
+    helpers = [lowering.function(clone(helper)) for helper in program.helpers.values()]
+    return Body(emission, addresses.prologue(), body, helpers)
+
+
+def _asked(emission: Emission, excesses: Sequence[Symbol], label: str) -> list[ast.stmt]:
+    """What finds out whether all elements of the program exist, under a name."""
+    first, *others = [
+        ast.Compare(emission.position(excess), [ast.Lt()], [ast.Constant(0)]) for excess in excesses
+    ]
+    target = ast.Name(label, ast.Store())
+    return [assign(label, first), *(ast.AugAssign(target, ast.BitAnd(), o) for o in others)]
