@@ -66,7 +66,7 @@ def step(lengths: list[int], splits: int) -> Callable[[], None]:
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser("python -m benchmarks.llama.decode_attention")
-    parser.add_argument("--splits", nargs="+", type=int, default=[1, 2, 4, 8, 16, 32, 64, 128])
+    parser.add_argument("--splits", nargs="+", type=int, default=[2, 4, 8, 16, 32, 64, 128])
     parser.add_argument("--output", type=Path, default=RESULTS / "models")
     options = parser.parse_args()
     os.environ["NINETOOTHED_TUNE"] = "none"
@@ -76,7 +76,7 @@ def main() -> None:
         size = 2 * 2 * _KEY_HEADS * _SIZE * sum(lengths)
         data[name] = {}
         for splits in options.splits:
-            if 64 <= splits * len(lengths) <= 2048:
+            if 64 <= splits * len(lengths) <= 512:
                 data[name][splits] = milliseconds([step(lengths, splits)])
         rates = {splits: size / time * 1e3 for splits, time in data[name].items()}
         cells = [f"{rate / 1e12:.2f}" if (rate := rates.get(n)) else "" for n in options.splits]

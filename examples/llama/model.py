@@ -22,9 +22,9 @@ from examples.llama.parallel import ALONE, Group
 from examples.llama.weights import Layer, Weights
 from examples.more.indices import embedding
 
-#: A program attends to so many keys at once, and a step has about so many programs for each request's keys.
-KEYS = 64
-PROGRAMS = 256
+#: A program attends to so many keys at once. The keys of a head are shared by so many programs at most, and
+#: there are about so many in all: the best that `benchmarks.llama.decode_attention` found on an H200.
+KEYS, SPLITS, PROGRAMS = 64, 128, 2048
 
 
 class Session:
@@ -65,7 +65,8 @@ class Session:
         self.cache = static_cache(*room) if page_size is None else paged_cache(*room, page_size)
         self.sin, self.cos = config.tables(self.cache.length, device)
         self._scale = 1 / math.sqrt(config.head_dim)
-        self._splits = max(1, min(16, PROGRAMS // (requests * self.key_heads)))
+        blocks = 1 << (-(-self.cache.length // KEYS) - 1).bit_length()
+        self._splits = max(1, min(blocks, SPLITS, PROGRAMS // (requests * self.key_heads)))
 
         def empty(*shape: int, of: torch.dtype = dtype) -> torch.Tensor:
             return torch.empty(shape, dtype=of, device=device)

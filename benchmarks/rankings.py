@@ -1,0 +1,137 @@
+"""What configurations take that the estimate ranks first, for `tests/tuning/rankings.json`.
+
+    python -m benchmarks.rankings [--match REGEX] [--seconds 7] [--output FILE]
+
+Each task is searched for so many seconds, the most promising of every tile first; what was measured is
+written as that file has it. A transposed argument is one of the shape that is given, by columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import ninetoothed
+from benchmarks.common.measure import environment
+from ninetoothed.tuning import space
+from tests.golden.kernels import TEN
+
+#: As many as are tried where there is time.
+_MOST = 160
+
+_WHAT = "microseconds of one launch, second-level cache cold, float16"
+
+
+def _product(m: int, n: int, k: int) -> dict[str, Any]:
+    shapes = {"input": [m, k], "other": [k, n], "output": [m, n]}
+    return {"kernel": "mm", "arguments": shapes, "constants": {}, "transposed": ["other"]}
+
+
+def _attention(batch: int, heads: int, length: int, size: int, is_causal: bool) -> dict[str, Any]:
+    names = ("query", "key", "value", "output")
+    shapes = {name: [batch, heads, length, size] for name in names}
+    constants = {"is_causal": is_causal}
+    return {"kernel": "sdpa", "arguments": shapes, "constants": constants, "transposed": []}
+
+
+#: What is measured, by name.
+TASKS: dict[str, dict[str, Any]] = {
+    "conv2d": {
+        "kernel": "conv2d",
+        "arguments": {
+            "input": [4, 512, 14, 14],
+            "other": [512, 512, 3, 3],
+            "output": [4, 512, 12, 12],
+        },
+        "constants": {},
+        "transposed": [],
+    },
+    **{
+        f"mm {m} {n} {k} transposed": _product(m, n, k)
+        for m in (1, 7, 16, 100, 512, 1000, 2048, 8192)
+        for n, k in ((6144, 4096), (4096, 14336), (28672, 4096))
+    },
+    **{
+        f"sdpa {is_causal} {shape}": _attention(*shape, is_causal)
+        for shape in ((4, 48, 1024, 64), (4, 16, 4096, 128))
+        for is_causal in (False, True)
+    },
+}
+
+
+def measured(task: dict[str, Any], seconds: float) -> list[list[Any]]:
+    """The configurations that were tried, with their microseconds; notes the symbols' names."""
+    kernel = TEN[task["kernel"]]
+    given: dict[str, Any] = dict(task["constants"])
+    if task["kernel"] == "sdpa":
+        given["scale"] = 1 / math.sqrt(task["arguments"]["query"][-1])
+    for name, shape in task["arguments"].items():
+        is_transposed = name in task["transposed"]
+        made = torch.randn(shape[::-1] if is_transposed else shape, device="cuda").half()
+        given[name] = made.T if is_transposed else made
+    # A full search would go on for minutes, a quick one stays near what it begins with.
+    space._BUDGETS["full"] = space.Effort("full", seconds, _MOST)
+    tuned = ninetoothed.tune(kernel, **given)
+    names = task["symbols"] = [name for name, _ in tuned.config.values]
+    return [
+        [
+            [config[name] for name in names],
+            config.num_warps,
+            config.num_stages,
+            {name: value for name, value in config.options if name != "dependent_launch"},
+            float(f"{1e3 * milliseconds:.4g}"),
+        ]
+        for config, milliseconds in sorted(tuned.times.items(), key=lambda item: item[1])
+        if milliseconds < math.inf
+    ]
+
+
+def as_text(here: dict[str, str], tasks: list[dict[str, Any]]) -> str:
+    """The file: a line for each task's configurations, not one for each number."""
+    head = {"device": here["device"], "date": here["date"][:10], "triton": here["triton"]}
+    head |= {"torch": here["torch"], "what": _WHAT}
+    lines = []
+    for task in tasks:
+        times = ", ".join(json.dumps(entry, separators=(",", ":")) for entry in task["times"])
+        rest = json.dumps({name: value for name, value in task.items() if name != "times"})
+        lines.append(f'  {rest[:-1]}, "times": [\n    {times}]}}')
+    listed = ",\n".join(lines)
+    return f'{json.dumps(head)[:-1]}, "tasks": [\n{listed}\n]}}\n'
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.rankings",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--match", default="", help="of the tasks' names")
+    parser.add_argument("--seconds", type=float, default=7.0, help="of each")
+    parser.add_argument("--most", type=float, default=math.inf, help="seconds of all")
+    parser.add_argument("--output", type=Path, default=Path("rankings.json"))
+    options = parser.parse_args()
+    found, start = [], time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NINETOOTHED_CACHE_DIR"] = folder
+        for name, task in TASKS.items():
+            if re.search(options.match, name) and time.perf_counter() - start < options.most:
+                task = {"name": name, **task}
+                task["times"] = measured(task, options.seconds)
+                found.append(task)
+                print(name, len(task["times"]), task["times"][:2], flush=True)
+                # What was measured is there, should the next one not end.
+                options.output.write_text(as_text(environment(), found))
+
+
+if __name__ == "__main__":
+    main()
