@@ -12,6 +12,7 @@ from ninetoothed.errors import ArgumentError, warn_of_declaration
 from ninetoothed.kernels.call_types import check_types
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.tensors.metaops import shape_text
@@ -150,6 +151,7 @@ def _check_argument(kernel: Definition, parameter: Parameter, argument: Argument
         if isinstance(size, Symbol) and size.op == "leaf" and size not in kernel.symbols:
             _check_bounds(size.leaf, value, f"{subject} in dimension {dim}")
     _check_dtype(kernel, parameter, argument.dtype)
+    _check_other(kernel, parameter, argument.dtype)
 
 
 def check_no_size_used(kernel: Definition, parameter: Parameter, given: str) -> None:
@@ -176,6 +178,20 @@ def _check_dtype(kernel: Definition, parameter: Parameter, dtype: DType) -> None
         warn_of_declaration(
             f"kernel `{kernel.name}`: `{parameter.name}` was declared with dtype={parameter.dtype}; it is "
             f"given {dtype}, and runs with that.",
+            parameter.source.location,
+        )
+
+
+def _check_other(kernel: Definition, parameter: Parameter, dtype: DType) -> None:
+    """Checks that an integer tensor can hold what its elements out of bounds read as."""
+    other = parameter.source.other
+    if other is None or dtype.kind not in ("int", "uint"):
+        return
+    low, high = integer_bounds(dtype)
+    if not low <= other <= high:
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{parameter.name}` was declared with other={other}, which {dtype}, "
+            f"as it is given, does not hold. Declare a number from {low} to {high}.",
             parameter.source.location,
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
+from ninetoothed.language.promotion import scalar_dtype
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.typed_calls import Call, shown
@@ -30,6 +31,8 @@ from ninetoothed.program.types import (
 #: The least that a GPU's units multiply at once.
 LEAST_DEPTH = 16
 
+_COMPARING = ("maximum", "minimum", "clamp")
+
 
 def type_of_call(call: Call, operation: Operation) -> ValueType:
     """The type of what an operation gives."""
@@ -47,6 +50,8 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     shape = call.met(operands, name)
     if operation.results > 1:
         return ValueType(items=(ValueType(shape),) * operation.results)
+    if operation.home == "math" or name in _COMPARING:
+        operands = list(map(_unyielding, operands))
     found = together(operands, shape)
     if name == "where" and len(operands) == 3:
         return together(operands[1:], shape)
@@ -54,7 +59,7 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         return as_counted(found)
     if name == "sub":
         return replace(as_counted(found), is_natural=False)
-    if name in ("maximum", "minimum", "clamp"):
+    if name in _COMPARING:
         some = any(each.is_natural for each in operands)
         return replace(
             in_float32(found), is_natural=some if name == "maximum" else found.is_natural
@@ -66,6 +71,13 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if operation.home in ("math", "standard"):
         return replace(found, is_natural=False)
     return ValueType(shape)
+
+
+def _unyielding(value: ValueType) -> ValueType:
+    """A number where it has the type that it has by itself, whatever it meets."""
+    if not isinstance(value.number, bool | int | float):
+        return value
+    return replace(value, dtype=scalar_dtype(value.number), number=None)
 
 
 def as_counted(value: ValueType) -> ValueType:

@@ -125,6 +125,10 @@ ROWS = {
     "NumPy beside PyTorch": (lambda: KERNEL(np.zeros(8), vector()), "must be a tensor, not numpy"),
     "another rank": (lambda: KERNEL(vector(2, 4), vector()), "2 dimensions.*declared with 1"),
     "another fixed size": (lambda: FIXED(vector(9), vector(9)), "size 9.*declared"),
+    "an other that does not fit": (
+        lambda: _made(tensors=(Tensor(1, other=300), Tensor(1)))(vector().byte(), vector()),
+        "other=300, which uint8.*from 0 to 255",
+    ),
     "sizes that differ": (lambda: KERNEL(vector(200), vector(8)), "outermost shapes"),
     "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
     "a symbol as value": (lambda: SIZED(vector(), vector(), N=N), "integer constant|no value"),

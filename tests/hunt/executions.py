@@ -39,6 +39,7 @@ _UNEQUAL = "have not the same elements"
 EXPECTED: tuple[str, ...] = (
     r"A tile's size must be 1 or more, but got 0",
     r"it needs sizes of at least 0\. No tile fits there",
+    r"does not fit a tile of u?int|as it is given, does not hold",
 )
 
 #: What a program may take to be made and compiled, in seconds.

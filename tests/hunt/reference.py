@@ -81,6 +81,7 @@ class State:
         before: the variables from before this round of the innermost loop; None outside of loops.
         stale: those of them that kept what they had in a lane, in this round.
         outside: the variables from before the innermost branch.
+        evaluated: expressions, by their identity, and their values since the last statement.
     """
 
     program: Program
@@ -91,10 +92,15 @@ class State:
     before: dict[str, Value] | None = None
     stale: set[str] = field(default_factory=set)
     outside: frozenset[str] = frozenset()
+    evaluated: dict[int, tuple[Expression, Value]] = field(default_factory=dict)
 
     def copy(self) -> State:
         return replace(
-            self, known=dict(self.known), memory=self.memory.copy(), stale=set(self.stale)
+            self,
+            known=dict(self.known),
+            memory=self.memory.copy(),
+            stale=set(self.stale),
+            evaluated={},
         )
 
 
@@ -131,10 +137,14 @@ def run(state: State, body: tuple[Statement, ...]) -> None:
 
 
 def evaluate(state: State, expression: Expression) -> Value:
+    found = state.evaluated.get(id(expression))
+    if found is not None:
+        return found[1]
     kind, *parts = expression
     value = _EXPRESSIONS[kind](state, *parts)
     if value.data.size > MOST_ELEMENTS or value.data[:1].size > 4096:
         raise Ambiguous("too large to try")
+    state.evaluated[id(expression)] = expression, value
     return value
 
 
@@ -300,7 +310,9 @@ _EXPRESSIONS = {
 
 def execute(state: State, statement: Statement) -> None:
     kind, *parts = statement
+    state.evaluated.clear()
     _STATEMENTS[kind](state, *parts)
+    state.evaluated.clear()
 
 
 def assign(state: State, name: str, value: Value) -> None:

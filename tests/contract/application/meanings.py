@@ -319,6 +319,22 @@ def a_chain_that_ends_early_has_the_shape_of_all_of_it(x, n, out):
     out = ntl.sum((n < 1 <= x).to(ntl.float32)[None, :], axis=1)
 
 
+@case(FLOATS.astype(np.float16), expected=lambda x: np.minimum(x, 1.0).astype(np.float32) * 2)
+def the_lesser_of_half_precision_and_a_number(x, out):
+    least = ntl.minimum(x, 1.0)
+    for _ in range(1):
+        least += least.to(ntl.float32)
+    out = least
+
+
+@case(INTEGERS.astype(np.int8), 2, expected=lambda x, n: np.minimum(x, 1) - 2 * x.min())
+def the_lesser_of_a_byte_and_a_number(x, n, out):
+    least = ntl.minimum(x, 1)
+    for _ in range(n):
+        least -= ntl.min(x)
+    out = least
+
+
 def second_of_two(value):
     """It only names values."""
     doubled = value * 2
