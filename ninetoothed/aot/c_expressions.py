@@ -23,7 +23,7 @@ _FUNCTIONS = {
     "neg": "neg",
     "min": "min",
     "max": "max",
-    "widened": "widened",
+    "padded": "padded",
 }
 
 _LARGEST_INT = 2**31 - 1

@@ -17,6 +17,7 @@ from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
     Offsets,
+    Padded,
     SequenceLength,
     SourceLoad,
     SourcePointer,
@@ -24,7 +25,6 @@ from ninetoothed.program.nodes import (
     Store,
     SymbolValue,
     TileRef,
-    Widened,
     clone,
 )
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -171,5 +171,5 @@ _LOWERED: dict[type, Any] = {
     ),
     DTypeRef: lambda to, node: to.of_language(node.dtype.triton_name),
     LanguageRef: lambda to, node: to.of_language(node.name),
-    Widened: lambda to, node: to.visit(node.value),
+    Padded: lambda to, node: to.visit(node.value),
 }

@@ -151,7 +151,7 @@ class CallFrame(LanguageCallFrame):
             operations.find(attribute.attr) if isinstance(attribute, ast.Attribute) else None
         )
         if operation is not None and "shape" in operation.places:
-            arguments, keywords = self.widened(operation, 1, arguments, keywords, node)
+            arguments, keywords = self.padded(operation, 1, arguments, keywords, node)
         return self.runtime_call(attribute, arguments, keywords, node)
 
     # Helpers.

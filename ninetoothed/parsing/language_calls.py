@@ -18,9 +18,9 @@ from ninetoothed.program.effects import is_effect
 from ninetoothed.program.nodes import (
     ExternRef,
     LanguageRef,
+    Padded,
     SequenceLength,
     SymbolValue,
-    Widened,
     clone,
 )
 
@@ -58,7 +58,7 @@ class LanguageCallFrame(OperatorFrame):
         if operation is not None and operation.shape == "vector":
             return self._vector(name, arguments, keywords, node)
         if operation is not None and "shape" in operation.places:
-            arguments, keywords = self.widened(operation, 0, arguments, keywords, node)
+            arguments, keywords = self.padded(operation, 0, arguments, keywords, node)
         elif operation is not None and operation.takes_constants:
             for value in (*arguments, *keywords.values()):
                 self._check_size(value, node)
@@ -85,13 +85,13 @@ class LanguageCallFrame(OperatorFrame):
             size = arguments[0]
             if isinstance(size, Known) and isinstance(size.object, int) and size.object > 0:
                 return Known(1 << (size.object - 1).bit_length())
-            return self._widened_size(size, node)
+            return self._padded_size(size, node)
         return None
 
     def _vector(
         self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
     ) -> Value:
-        """``arange``, held in as many elements as are asked for, widened."""
+        """``arange``, held in as many elements as are asked for, padded."""
         bounds = {**dict(zip(("start", "end"), arguments, strict=False)), **keywords}
         if len(arguments) + len(keywords) != 2 or bounds.keys() != {"start", "end"}:
             return self.language_call(name, arguments, keywords, node)
@@ -103,13 +103,13 @@ class LanguageCallFrame(OperatorFrame):
             if not (is_symbolic(start) and is_symbolic(end)):
                 return self.language_call(name, [start, end], {}, node)
             count = self.binary(end, ast.Sub(), start, node)
-        width = self._widened_size(count, node)
+        width = self._padded_size(count, node)
         if width is count:
             return self.language_call(name, [start, end], {}, node)
         places = self.language_call(name, [Known(0), width], {}, node)
         return places if _is_zero(start) else self.binary(start, ast.Add(), places, node)
 
-    def widened(
+    def padded(
         self,
         operation: Operation,
         bound: int,
@@ -117,7 +117,7 @@ class LanguageCallFrame(OperatorFrame):
         keywords: dict[str, Value],
         node: ast.Call,
     ) -> tuple[list[Value], dict[str, Value]]:
-        """The arguments with the dimensions of the shape among them widened.
+        """The arguments with the dimensions of the shape among them padded.
 
         Args:
             bound: how many arguments stand elsewhere: 1 for a method's own value.
@@ -125,15 +125,15 @@ class LanguageCallFrame(OperatorFrame):
         first = operation.places["shape"] - bound
         # What is made anew takes its shape as one argument, and others after it.
         last = first + 1 if operation.kind == "creation" else len(arguments)
-        widened = [
-            self._widened_shape(value, node) if first <= index < last else value
+        padded = [
+            self._padded_shape(value, node) if first <= index < last else value
             for index, value in enumerate(arguments)
         ]
-        if operation.kind != "creation" and any(self._is_size(v) for v in widened[first:last]):
+        if operation.kind != "creation" and any(self._is_size(v) for v in padded[first:last]):
             # Sizes side by side, of which Triton takes one alone for the whole shape.
-            widened[first:last] = [Group(tuple(widened[first:last]))]
-        return widened, {
-            key: self._widened_shape(value, node) if key == "shape" else value
+            padded[first:last] = [Group(tuple(padded[first:last]))]
+        return padded, {
+            key: self._padded_shape(value, node) if key == "shape" else value
             for key, value in keywords.items()
         }
 
@@ -143,22 +143,22 @@ class LanguageCallFrame(OperatorFrame):
         is_whole = isinstance(value, Runtime) and isinstance(value.node, ast.Attribute)
         return not (is_whole or isinstance(value, Group))
 
-    def _widened_shape(self, value: Value, node: ast.AST) -> Value:
+    def _padded_shape(self, value: Value, node: ast.AST) -> Value:
         if isinstance(value, Group):
-            return Group(tuple(self._widened_size(item, node) for item in value.items))
-        # A whole shape that the running kernel has is that of a tile, widened already.
+            return Group(tuple(self._padded_size(item, node) for item in value.items))
+        # A whole shape that the running kernel has is that of a tile, padded already.
         if isinstance(value, Runtime) and is_shape(value.node):
             return value
-        return self._widened_size(value, node)
+        return self._padded_size(value, node)
 
-    def _widened_size(self, value: Value, node: ast.AST) -> Value:
+    def _padded_size(self, value: Value, node: ast.AST) -> Value:
         if isinstance(value, Known):
             size = value.object
             if isinstance(size, bool) or not isinstance(size, int) or size & (size - 1) == 0:
                 return value
             # What is made exists in the size that is asked for.
             return (
-                Runtime(self.at(Widened(value=self.expression(value, node)), node))
+                Runtime(self.at(Padded(value=self.expression(value, node)), node))
                 if size > 0
                 else value
             )
@@ -172,7 +172,7 @@ class LanguageCallFrame(OperatorFrame):
                 "in every program. Take that of a tile that the arrangement made.",
             )
         self._check_size(value, node)
-        return Runtime(self.at(Widened(value=self.expression(value, node)), node))
+        return Runtime(self.at(Padded(value=self.expression(value, node)), node))
 
     def _check_size(self, value: Value, node: ast.AST) -> None:
         """A tile's size is the same in every program: it is made of constants and of sizes."""
@@ -261,4 +261,4 @@ def _without_shapes(node: ast.expr) -> ast.expr:
 
 
 #: What stands for a size, which the compiler is given where a tile's shape needs it.
-_SIZES = (SymbolValue, Widened)
+_SIZES = (SymbolValue, Padded)

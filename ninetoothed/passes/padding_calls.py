@@ -31,9 +31,9 @@ from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
     ElementPlace,
+    Padded,
     SourcePlace,
     SymbolValue,
-    Widened,
     Within,
     at,
     clone,
@@ -267,7 +267,7 @@ def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple
     """Marks of dimensions that are held in more than the size that was asked for."""
     marks = []
     for dim, node in enumerate(sizes):
-        if not isinstance(node, Widened) or _is_power_of_two(node.value):
+        if not isinstance(node, Padded) or _is_power_of_two(node.value):
             continue
         layout = tuple(0 if other == dim else None for other in range(len(sizes)))
         asked = at(Within(size=clone(node.value), layout=layout), node)

@@ -15,13 +15,13 @@ from ninetoothed.program.nodes import (
     ElementPlace,
     LanguageRef,
     Load,
+    Padded,
     SourceLoad,
     SourcePlace,
     SourceStore,
     Store,
     SymbolValue,
     TileRef,
-    Widened,
     at,
     clone,
     walk,
@@ -137,7 +137,7 @@ def size_node(size: Any, origin: ast.AST) -> ast.expr:
     """A tile's size in the running kernel: the next power of two of an int or a symbol."""
     if isinstance(size, int):
         return at(ast.Constant(value=1 << (size - 1).bit_length()), origin)
-    return at(Widened(value=at(SymbolValue(symbol=size), origin)), origin)
+    return at(Padded(value=at(SymbolValue(symbol=size), origin)), origin)
 
 
 def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ninetoothed.program.nodes import SymbolValue, Widened
-from ninetoothed.program.types import Shape, type_of, widened
+from ninetoothed.program.nodes import Padded, SymbolValue
+from ninetoothed.program.types import Shape, padded, type_of
 from ninetoothed.symbols.expr import Symbol
 
 #: What the functions of the language call their first argument.
@@ -90,17 +90,17 @@ class Given:
 
 def size_of(node: ast.expr) -> Any:
     """A dimension given in a Program; None where it is not known."""
-    if isinstance(node, Widened):
+    if isinstance(node, Padded):
         return size_of(node.value)
     if isinstance(node, SymbolValue):
         return node.symbol
     if isinstance(node, ast.Constant):
-        return widened(node.value) if isinstance(node.value, int) else None
+        return padded(node.value) if isinstance(node.value, int) else None
     return _known(type_of(node).number)
 
 
 def _known(number: Any) -> Any:
     """A number as a dimension; a symbol is one where it stands for its next power of two."""
     if isinstance(number, Symbol):
-        return number.operands[0] if number.op == "widened" else None
+        return number.operands[0] if number.op == "padded" else None
     return number if isinstance(number, int) and number & (number - 1) == 0 else None

@@ -26,13 +26,13 @@ from ninetoothed.program.nodes import (
     Load,
     Mask,
     Offsets,
+    Padded,
     SequenceLength,
     SourceLoad,
     SourcePlace,
     SourcePointer,
     SourceStride,
     SymbolValue,
-    Widened,
     Within,
     location,
 )
@@ -57,7 +57,7 @@ from ninetoothed.program.types import (
 )
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.expr import widened as next_power_of_two
+from ninetoothed.symbols.expr import padded as next_power_of_two
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -346,7 +346,7 @@ def _symbol(expressions: Expressions, node: SymbolValue) -> ValueType:
     return ValueType((), "int", None, interval(symbol)[0] >= 0, symbol)
 
 
-def _widened(expressions: Expressions, node: Widened) -> ValueType:
+def _padded(expressions: Expressions, node: Padded) -> ValueType:
     value = expressions.of(node.value)
     known = isinstance(value.number, Symbol)
     return replace(COUNT, number=next_power_of_two(value.number) if known else None)
@@ -370,7 +370,7 @@ _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
     ast.Name: lambda expressions, node: expressions.known.get(node.id, UNKNOWN),
     ast.Constant: lambda expressions, node: of_number(node.value),
     SymbolValue: _symbol,
-    Widened: _widened,
+    Padded: _padded,
     SequenceLength: lambda expressions, node: COUNT,
     SourceStride: lambda expressions, node: INTEGER,
     Load: Expressions._tile,

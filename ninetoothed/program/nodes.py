@@ -47,7 +47,7 @@ class TileRef(Expression):
 
 
 class Load(Expression):
-    """The value of a tile, in its widened shape."""
+    """The value of a tile, in its padded shape."""
 
     _fields = ("tile",)
     tile: TileRef
@@ -192,7 +192,7 @@ class ExternRef(Expression):
     name: str
 
 
-class Widened(Expression):
+class Padded(Expression):
     """The next power of two of a dimension."""
 
     _fields = ("value",)

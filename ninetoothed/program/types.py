@@ -114,18 +114,18 @@ def held(value: ValueType) -> ValueType:
 # Sizes.
 
 
-def widened(size: Any) -> Any:
-    """The next power of two of an int; symbols stand for themselves widened."""
+def padded(size: Any) -> Any:
+    """The next power of two of an int; symbols stand for themselves padded."""
     if isinstance(size, int) and size > 0:
         return 1 << (size - 1).bit_length()
     if isinstance(size, Symbol) and size.op == "const":
-        return widened(size.operands[0])
+        return padded(size.operands[0])
     return size
 
 
 def held_shape(sizes: Iterable[Any]) -> Shape:
     """The shape that a tile of these sizes is held in."""
-    return tuple(map(widened, sizes))
+    return tuple(map(padded, sizes))
 
 
 def is_one(size: Any) -> bool:

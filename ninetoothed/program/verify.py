@@ -27,6 +27,7 @@ from ninetoothed.program.nodes import (
     Load,
     Mask,
     Offsets,
+    Padded,
     SequenceLength,
     SourceLoad,
     SourcePlace,
@@ -36,7 +37,6 @@ from ninetoothed.program.nodes import (
     Store,
     SymbolValue,
     TileRef,
-    Widened,
     Within,
     clone,
 )
@@ -62,7 +62,7 @@ _EXPRESSIONS = (
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
     *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourceStride, SourcePointer, ElementType),
     *(SequenceLength, SourceLoad, ElementLoad, ElementRef, SourcePlace, DTypeRef, LanguageRef),
-    *(ExternRef, Widened, Mask, Excluded, Within, Held, Exists, Kept, Flipped, AllHold),
+    *(ExternRef, Padded, Mask, Excluded, Within, Held, Exists, Kept, Flipped, AllHold),
 )
 _TOKENS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from ninetoothed.symbols.expr import Expression, Symbol, widened
+from ninetoothed.symbols.expr import Expression, Symbol, padded
 
 #: The least and the greatest value, inclusive; infinite where there is none.
 Interval = tuple[int | float, int | float]
@@ -61,9 +61,9 @@ def _interval(expression: Symbol, ranges: Mapping[Symbol, Interval] | None) -> I
         return (min(bounds[0][0], bounds[1][0]), min(bounds[0][1], bounds[1][1]))
     if op == "max":
         return (max(bounds[0][0], bounds[1][0]), max(bounds[0][1], bounds[1][1]))
-    if op == "widened":
+    if op == "padded":
         low, high = bounds[0]
-        return (_widened_bound(low), _widened_bound(high))
+        return (_padded_bound(low), _padded_bound(high))
     return (-_INFINITY, _INFINITY)
 
 
@@ -79,10 +79,10 @@ def _leaf_interval(symbol: Symbol) -> Interval:
     return (0 if leaf.role == "size" else -_INFINITY, _INFINITY)
 
 
-def _widened_bound(bound: float) -> float:
+def _padded_bound(bound: float) -> float:
     if abs(bound) == _INFINITY:
         return max(bound, 1)
-    return widened(int(bound)).operands[0]
+    return padded(int(bound)).operands[0]
 
 
 def _times(a: float, b: float) -> float:

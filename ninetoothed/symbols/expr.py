@@ -401,9 +401,9 @@ def maximum(a: Expression, b: Expression) -> Symbol:
     return make("max", as_symbol(a), as_symbol(b))
 
 
-def widened(size: Expression) -> Symbol:
+def padded(size: Expression) -> Symbol:
     """The least power of two that is no less than ``size``: how many lanes a dimension has."""
-    return make("widened", as_symbol(size))
+    return make("padded", as_symbol(size))
 
 
 def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -> Symbol:

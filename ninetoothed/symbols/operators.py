@@ -58,7 +58,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "[]": lambda a, b: a[b],
     "min": _minimum,
     "max": _maximum,
-    "widened": next_power_of_2,
+    "padded": next_power_of_2,
 }
 
 #: The operator that a node of Python's tree stands for.

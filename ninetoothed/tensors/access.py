@@ -22,7 +22,7 @@ from ninetoothed.symbols.expr import (
     constant,
     index,
     make,
-    widened,
+    padded,
 )
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.level import Level, identity
@@ -94,7 +94,7 @@ def access_of(
     # The only lane of a dimension of size 1 decides nothing.
     only = {lane: 0 for lane, size in zip(lanes, tile_shape) if size == 1}
     conditions = needed([condition.substitute(only) for condition in conditions], facts)
-    # A tile is widened to powers of two. So far a lane was taken to lie in the tile; from here on it
+    # A tile is padded to powers of two. So far a lane was taken to lie in the tile; from here on it
     # may lie beyond, or the conditions that see to it would be proved away.
     beyond = positions("lane", tuple(map(lane_count, tile_shape)))
     is_in_tile = [
@@ -133,7 +133,7 @@ def is_power_of_two(size: Expression) -> bool:
 
 def lane_count(size: Expression) -> Expression:
     """How many lanes a dimension of a tile has."""
-    return size if is_power_of_two(size) else as_expression(widened(size))
+    return size if is_power_of_two(size) else as_expression(padded(size))
 
 
 def source_indices(tensor: Level, indices: Sequence[Indices]) -> tuple[Indices, list[Symbol]]:

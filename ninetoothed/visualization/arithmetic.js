@@ -7,7 +7,7 @@ const and = (a, b) => Number(BigInt(a) & BigInt(b));
 const or = (a, b) => Number(BigInt(a) | BigInt(b));
 
 /** The least power of two that is no less. */
-function widened(size) {
+function padded(size) {
   let power = 1;
   while (power < size) power *= 2;
   return power;

@@ -28,7 +28,7 @@ _TEXTS = {
     "!=": "({} != {})",
     "min": "Math.min({}, {})",
     "max": "Math.max({}, {})",
-    "widened": "widened({})",
+    "padded": "padded({})",
 }
 
 

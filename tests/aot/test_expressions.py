@@ -11,12 +11,12 @@ from ninetoothed.aot import c_expressions
 from ninetoothed.aot.packaging import RUNTIME
 from ninetoothed.errors import DeviceError
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Symbol, as_symbol, make, maximum, minimum, widened
+from ninetoothed.symbols.expr import Symbol, as_symbol, make, maximum, minimum, padded
 from tests.aot.making import WARNINGS, needs_cc, run
 
 NAMES = [Symbol(name) for name in "abcd"]
 
-OPERATORS = ("+", "-", "*", "//", "%", "min", "max", "neg", "widened")
+OPERATORS = ("+", "-", "*", "//", "%", "min", "max", "neg", "padded")
 
 
 def expression(source: random.Random, depth: int) -> Symbol:
@@ -24,7 +24,7 @@ def expression(source: random.Random, depth: int) -> Symbol:
     if depth == 0 or source.random() < 0.15:
         return source.choice((*NAMES, as_symbol(source.randint(-9, 300))))
     op = source.choice(OPERATORS)
-    count = 1 if op in ("neg", "widened") else 2
+    count = 1 if op in ("neg", "padded") else 2
     return make(op, *(expression(source, depth - 1) for _ in range(count)))
 
 
@@ -113,5 +113,5 @@ def test_a_range_is_that_of_the_bounds(compiled: tuple[list[Symbol], ctypes.CDLL
 def test_what_c_has_not_is_refused_by_name() -> None:
     with pytest.raises(DeviceError, match=r"cannot be computed where there is no Python"):
         c_expressions.number(NAMES[0] & NAMES[1], str)
-    text = c_expressions.number(minimum(maximum(widened(NAMES[0]), 2**40), 7), str)
-    assert text == "nt_min(nt_max(nt_widened(a), INT64_C(1099511627776)), 7)"
+    text = c_expressions.number(minimum(maximum(padded(NAMES[0]), 2**40), 7), str)
+    assert text == "nt_min(nt_max(nt_padded(a), INT64_C(1099511627776)), 7)"

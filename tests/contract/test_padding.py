@@ -35,15 +35,15 @@ def reduced(application, x, y=None, other=None, arrangement=None):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 7, 8, 9])
-def test_a_tile_is_widened_to_the_next_power_of_two(size):
-    """A tile whose size is not a power of two is widened to the next one"""
+def test_a_tile_is_padded_to_the_next_power_of_two(size):
+    """A tile whose size is not a power of two is padded to the next one"""
 
     def application(x, y):
         value = x
         y = value.shape[0]  # noqa: F841
 
-    widened = 1 << (size - 1).bit_length()
-    assert reduced(application, arange(2, size)).tolist() == [widened] * 2
+    padded = 1 << (size - 1).bit_length()
+    assert reduced(application, arange(2, size)).tolist() == [padded] * 2
 
 
 def test_lanes_beyond_the_tile_are_masked_off_stores_drop_them():
@@ -82,8 +82,8 @@ def test_a_tile_that_is_no_power_of_two_does_not_read_its_neighbour():
     assert y.tolist() == [-5, -5]
 
 
-def test_a_local_variable_that_holds_a_loaded_tile_has_the_widened_shape():
-    """A local variable that holds a loaded tile has the widened shape, on every backend
+def test_a_local_variable_that_holds_a_loaded_tile_has_the_padded_shape():
+    """A local variable that holds a loaded tile has the padded shape, on every backend
     (`ntl.arange(0, v.shape[0])` fits it)."""
 
     def application(x, y):
@@ -94,7 +94,7 @@ def test_a_local_variable_that_holds_a_loaded_tile_has_the_widened_shape():
     assert torch.equal(reduced(application, x), (x * torch.arange(5)).sum(1))
 
 
-def test_shapes_made_from_a_tiles_shape_are_widened_alike():
+def test_shapes_made_from_a_tiles_shape_are_padded_alike():
     def application(x, y):
         total = ntl.zeros(x.shape, dtype=ntl.float32) + x
         y = ntl.sum(total + ntl.full((x.shape[0],), 1, ntl.float32))  # noqa: F841
@@ -129,7 +129,7 @@ def test_where_other_is_set_that_value_takes_part():
     def application(x, y):
         y = ntl.sum(x) + ntl.max(x) * 1000  # noqa: F841
 
-    # Five are widened to eight: three lanes read 7.
+    # Five are padded to eight: three lanes read 7.
     assert reduced(application, arange(1, 5), other=7).tolist() == [15 + 21 + 7000]
 
 

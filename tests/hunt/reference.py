@@ -31,7 +31,7 @@ MOST_ELEMENTS = 1 << 16
 MOST_ROUNDS = 12
 
 
-def widened(index: np.ndarray, rank: int) -> np.ndarray:
+def padded(index: np.ndarray, rank: int) -> np.ndarray:
     """With the last dimensions of a power of two's size; nothing is in what is added."""
     more = [(0, 0)] * (index.ndim - rank)
     more += [
@@ -47,7 +47,7 @@ class Arranged:
 
     Attributes:
         index: (programs, selections…, lanes…), in the tensor, -1 where there is none.
-        tile: the tile's own shape, before it is widened.
+        tile: the tile's own shape, before it is padded.
     """
 
     index: np.ndarray
@@ -62,7 +62,7 @@ def arranged(parameter: Parameter) -> Arranged:
     shape = found.data.shape
     grid, lanes = shape[:outer], shape[len(shape) - tile :]
     selections = shape[outer : len(shape) - tile]
-    index = widened(found.data, tile)
+    index = padded(found.data, tile)
     index = index.reshape(int(np.prod(grid)), *selections, *index.shape[index.ndim - tile :])
     if 0 in lanes:
         raise Ambiguous("a tile of no element")
@@ -215,7 +215,7 @@ def _full(state: State, parameter: tuple[str, int], value: Any, dtype: str) -> V
     tensor = state.tensors[parameter[0]]
     count = len(state.active)
     rank = len(tensor.tile)
-    there = widened(np.zeros((count, *tensor.tile), int), rank) >= 0
+    there = padded(np.zeros((count, *tensor.tile), int), rank) >= 0
     filled = constant(value, there.shape, dtype)
     return replace(
         filled, exists=there, data=np.where(there, filled.data, np.zeros((), filled.data.dtype))

@@ -56,7 +56,7 @@ class Value:
     """What a name stands for in all programs at once.
 
     Attributes:
-        data: (programs, lanes…); float64, int64 or bool. Sizes are widened to powers of two.
+        data: (programs, lanes…); float64, int64 or bool. Sizes are padded to powers of two.
         exists: likewise, whether an element is there.
         error: likewise, by how much the element may be off.
         dtype: the name of its element type, or one of `WEAK`.

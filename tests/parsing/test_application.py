@@ -101,24 +101,24 @@ def test_a_bare_call_stays():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda odd: ntl.zeros(odd.shape, ntl.int32), "ntl.zeros((widened(3), widened(5)), int32)"),
-        (lambda odd: ntl.full((odd.shape[0],), 1, ntl.int32), "ntl.full((widened(3),), 1, int32)"),
+        (lambda odd: ntl.zeros(odd.shape, ntl.int32), "ntl.zeros((padded(3), padded(5)), int32)"),
+        (lambda odd: ntl.full((odd.shape[0],), 1, ntl.int32), "ntl.full((padded(3),), 1, int32)"),
         (lambda odd: ntl.full((4,), 1, ntl.int32), "ntl.full((4,), 1, int32)"),
         (
             lambda odd: ntl.zeros(shape=(6,), dtype=ntl.int32),
-            "ntl.zeros(shape=(widened(6),), dtype=int32)",
+            "ntl.zeros(shape=(padded(6),), dtype=int32)",
         ),
         (
             lambda odd: ntl.broadcast_to(odd, 3, 5),
-            "ntl.broadcast_to(odd, (widened(3), widened(5)))",
+            "ntl.broadcast_to(odd, (padded(3), padded(5)))",
         ),
         (lambda odd: ntl.reshape(odd, (32,)), "ntl.reshape(odd, (32,))"),
-        (lambda odd: odd.reshape(5, 3), "odd.reshape((widened(5), widened(3)))"),
-        (lambda odd: ntl.zeros((M * 2,), ntl.int32), "ntl.zeros((widened((M * 2)),), int32)"),
-        (lambda odd: ntl.zeros((2 * odd.shape[0],), ntl.int32), "ntl.zeros((widened(6),), int32)"),
+        (lambda odd: odd.reshape(5, 3), "odd.reshape((padded(5), padded(3)))"),
+        (lambda odd: ntl.zeros((M * 2,), ntl.int32), "ntl.zeros((padded((M * 2)),), int32)"),
+        (lambda odd: ntl.zeros((2 * odd.shape[0],), ntl.int32), "ntl.zeros((padded(6),), int32)"),
     ],
 )
-def test_shapes_are_widened(call, text):
+def test_shapes_are_padded(call, text):
     def application(odd, y):
         y = call(odd)
 
@@ -217,7 +217,7 @@ def test_an_annotated_constant():
 
     assert parsed(application) == expected("""
         size: ntl.constexpr = FLAG * 2
-        store y = x + ntl.arange(0, widened(size)) + 4 + 3
+        store y = x + ntl.arange(0, padded(size)) + 4 + 3
     """)
 
 

@@ -68,7 +68,7 @@ def test_a_constant_that_two_branches_choose_stays_one():
             size_value: ntl.constexpr = 16
         else:
             size_value: ntl.constexpr = 8
-        store y = x + ntl.arange(0, widened(size_value))
+        store y = x + ntl.arange(0, padded(size_value))
     """)
 
 
@@ -129,7 +129,7 @@ def test_a_range_is_a_loop():
         y = total
 
     assert parsed(application) == expected("""
-        total = ntl.zeros((widened(M), widened(N)), dtype=float32)
+        total = ntl.zeros((padded(M), padded(N)), dtype=float32)
         for k in range(3):
             total += rows[k]
         store y = total

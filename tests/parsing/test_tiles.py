@@ -130,7 +130,7 @@ def test_a_selected_tile_has_a_shape_and_a_type():
     def application(rows, y):
         y = ntl.zeros(rows[0].shape, rows[0].dtype) * rows[0].ndim
 
-    assert parsed(application) == "store y = ntl.zeros((widened(M), widened(N)), rows.dtype) * 2"
+    assert parsed(application) == "store y = ntl.zeros((padded(M), padded(N)), rows.dtype) * 2"
 
 
 def test_inner_levels_are_types():
@@ -142,7 +142,7 @@ def test_inner_levels_are_types():
             * len(deep.shape)
         )
 
-    zeros = "ntl.zeros((widened(M), widened(N)), deep.dtype)"
+    zeros = "ntl.zeros((padded(M), padded(N)), deep.dtype)"
     assert parsed(application) == f"store y = {zeros} * 3 * 2 * 1"
 
 

@@ -56,7 +56,7 @@ def test_a_forwarded_value_is_rounded_and_in_the_tiles_shape():
     assert after(application, *passes.PASSES) == expected("""
         y_value = 0.5
         store y = y_value
-        y_stored = excluded(ntl.broadcast_to(ntl.cast(y_value, y.dtype), (widened(M), widened(N))), mask(y, (0, 1)), 'zero')
+        y_stored = excluded(ntl.broadcast_to(ntl.cast(y_value, y.dtype), (padded(M), padded(N))), mask(y, (0, 1)), 'zero')
         store z = y_stored
     """)
 
@@ -147,7 +147,7 @@ def test_forwarding_into_branches_and_loops():
         y_value = x + 1
         store y = y_value
         y_stored = forwarded(y, y_value)
-        total = ntl.zeros((widened(M), widened(N)), dtype=float32)
+        total = ntl.zeros((padded(M), padded(N)), dtype=float32)
         for k in range(n):
             total += y_stored
         if n > 1:

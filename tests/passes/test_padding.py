@@ -61,7 +61,7 @@ FULL = "mask(x, (0, 1))"
         # Nothing to exclude.
         (
             lambda x: ntl.max(ntl.zeros(x.shape, ntl.int32)),
-            "ntl.max(excluded(ntl.zeros((widened(M), widened(N)), int32), within(M, (0, None)), "
+            "ntl.max(excluded(ntl.zeros((padded(M), padded(N)), int32), within(M, (0, None)), "
             "within(N, (None, 0)), 'lowest'))",
         ),
         (lambda x: ntl.max(x.offsets()), "ntl.max(x.offsets())"),
@@ -130,7 +130,7 @@ def test_layouts(compute, mask):
     [
         (
             lambda x: ntl.ravel(x),
-            "ntl.reshape(exists(moved, mask(x, (0, 1))), (widened(M) * widened(N),))",
+            "ntl.reshape(exists(moved, mask(x, (0, 1))), (padded(M) * padded(N),))",
         ),
         (
             lambda x: ntl.gather(x, ntl.zeros((8, 8), ntl.int32), 0),

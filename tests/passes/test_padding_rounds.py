@@ -214,6 +214,6 @@ def test_a_compile_time_choice_keeps_the_marks_of_what_is_chosen():
         "    v = x + 1",
         "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
         "else:",
-        "    v = ntl.zeros((widened(M), widened(N)), x.dtype)",
+        "    v = ntl.zeros((padded(M), padded(N)), x.dtype)",
         "    store y = ntl.max(excluded(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
     ]

@@ -15,6 +15,7 @@ from ninetoothed.program.nodes import (
     Load,
     Mask,
     Offsets,
+    Padded,
     SequenceLength,
     SourceLoad,
     SourcePointer,
@@ -23,7 +24,6 @@ from ninetoothed.program.nodes import (
     Store,
     SymbolValue,
     TileRef,
-    Widened,
     at,
     clone,
 )
@@ -95,7 +95,7 @@ def text(node):
         ),
         (DTypeRef(dtype=dtypes.float32), "float32"),
         (LanguageRef(name="libdevice.tanh"), "ntl.libdevice.tanh"),
-        (Widened(value=name("n")), "widened(n)"),
+        (Padded(value=name("n")), "padded(n)"),
         (
             Excluded(
                 value=Load(tile=y_tile()),

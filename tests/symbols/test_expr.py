@@ -21,7 +21,7 @@ from ninetoothed.symbols.expr import (
     is_expression,
     maximum,
     minimum,
-    widened,
+    padded,
 )
 
 A, B, C = Symbol("a"), Symbol("b"), Symbol("c")
@@ -117,7 +117,7 @@ def test_numbers_fold():
     assert Symbol(3) + 4 == 7
     assert (Symbol(7) // 2, Symbol(7) % 2, -Symbol(7)) == (3, 1, -7)
     assert minimum(2, 5) == 2
-    assert widened(5) == 8
+    assert padded(5) == 8
     assert bool(Symbol(3) < 4) is True
     assert bool(Symbol(4) < 4) is False
 
@@ -234,7 +234,7 @@ def test_evaluates_on_ints_and_on_arrays():
     )
     assert maximum(A, B).evaluate({A: 4, B: 9}) == 9
     assert (A[B]).evaluate({A: [5, 6, 7], B: 2}) == 7
-    assert widened(A).evaluate({A: 9}) == 16
+    assert padded(A).evaluate({A: 9}) == 16
 
 
 def test_evaluates_the_position_in_an_empty_dimension_to_zero():

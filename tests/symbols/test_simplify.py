@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ninetoothed import Symbol, Tensor
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import as_symbol, index, make, maximum, minimum, widened
+from ninetoothed.symbols.expr import as_symbol, index, make, maximum, minimum, padded
 from ninetoothed.symbols.simplify import (
     difference,
     floors_as_it_truncates,
@@ -83,7 +83,7 @@ RULES = [
     # What is not known stays.
     (X < Y, "x_size_0 < x_size_1"),
     (FREE // 2, "free // 2"),
-    (widened(X), "widened(x_size_0)"),
+    (padded(X), "padded(x_size_0)"),
 ]
 
 
@@ -127,7 +127,7 @@ def test_differences_and_products_are_simplified():
         ((I3 - 5) // 2, (-3, -2)),
         (minimum(I3, 1), (0, 1)),
         (maximum(I3, 1), (1, 2)),
-        (widened(I3 + 3), (4, 8)),
+        (padded(I3 + 3), (4, 8)),
         (-I3, (-2, 0)),
     ],
     ids=str,
@@ -247,7 +247,7 @@ def test_the_needed_conditions_of_tiles_of_tiles_hold_exactly_where_all_do(seed)
             choose.choice((value, make_leaf(name))) for name, value in (("s", size), ("b", inner))
         )
         program, selection = index("p", 4), index("k", outer)
-        lane = index("l", widened(b))
+        lane = index("l", padded(b))
         number = program * outer + selection
         position = number * stride + lane
         count = (as_symbol(n) + b - 1) // as_symbol(b)

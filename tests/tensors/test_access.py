@@ -61,7 +61,7 @@ def test_middle_levels_are_selections_outermost_first():
         (Tensor(shape=(6,)).tile((3,)), ["lane_0 < 3"]),
         (Tensor(shape=(3,)).tile((-1,)), ["lane_0 < 3"]),
         (Tensor(shape=(7,)).tile((3,)), ["lane_0 < 3", "lane_0 + program_0 * 3 < 7"]),
-        # A whole dimension of a size that is not known may be widened too.
+        # A whole dimension of a size that is not known may be padded too.
         (Tensor(2, name="x").tile((1, -1)), ["lane_1 < x_size_1"]),
         # That a tile exists follows from its element's existing.
         (

@@ -50,7 +50,7 @@ def test_the_access_of_a_program_is_what_eval_gives_with_only_the_needed_conditi
         tile_rank = expected.ranks[-1] if len(expected.ranks) > 1 else 0
         offsets = elements_of(access_of(tensor), expected.data.shape, tile_rank, shape, {})
         np.testing.assert_array_equal(
-            offsets, widened(expected.data, tile_rank), err_msg=described(seed, shape, steps)
+            offsets, padded(expected.data, tile_rank), err_msg=described(seed, shape, steps)
         )
 
 
@@ -77,7 +77,7 @@ def test_the_access_of_a_symbolic_chain_agrees_too(seeds):
         tile_rank = expected.ranks[-1] if len(expected.ranks) > 1 else 0
         offsets = elements_of(access, expected.data.shape, tile_rank, shape, values)
         np.testing.assert_array_equal(
-            offsets, widened(expected.data, tile_rank), err_msg=described(seed, shape, steps)
+            offsets, padded(expected.data, tile_rank), err_msg=described(seed, shape, steps)
         )
 
 
@@ -100,8 +100,8 @@ def next_power_of_two(size):
     return 1 << max(size - 1, 0).bit_length()
 
 
-def widened(data, tile_rank):
-    """The data with its tile's dimensions widened; lanes that are not the tile's are -1."""
+def padded(data, tile_rank):
+    """The data with its tile's dimensions padded; lanes that are not the tile's are -1."""
     first = data.ndim - tile_rank
     result = np.full((*data.shape[:first], *map(next_power_of_two, data.shape[first:])), -1)
     result[tuple(map(slice, data.shape))] = data

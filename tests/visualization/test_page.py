@@ -21,7 +21,7 @@ import pytest
 import ninetoothed
 from examples import add, mm, sdpa
 from ninetoothed import Symbol, Tensor
-from ninetoothed.symbols.expr import make, maximum, minimum, widened
+from ninetoothed.symbols.expr import make, maximum, minimum, padded
 from ninetoothed.visualization import page as page_module
 from ninetoothed.visualization import visualize_arrangement, visualize_kernel
 from ninetoothed.visualization.javascript import javascript
@@ -83,7 +83,7 @@ A, B = Symbol("a"), Symbol("b")
         A | B,
         minimum(A, B),
         maximum(A, B - 2),
-        widened(maximum(A, 0)),
+        padded(maximum(A, 0)),
     ],
     ids=str,
 )

@@ -158,7 +158,7 @@ NT_INLINE int64_t nt_mod(int64_t a, int64_t b) {
 NT_INLINE int64_t nt_min(int64_t a, int64_t b) { return a < b ? a : b; }
 NT_INLINE int64_t nt_max(int64_t a, int64_t b) { return a > b ? a : b; }
 /* The least power of two that is no less. */
-NT_INLINE int64_t nt_widened(int64_t a) {
+NT_INLINE int64_t nt_padded(int64_t a) {
   if (a <= 1) return 1;
   return a > ((int64_t)1 << 62) ? INT64_MAX : (int64_t)1 << (64 - __builtin_clzll((unsigned long long)a - 1));
 }
@@ -216,8 +216,8 @@ NT_INLINE nt_range nt_range_min(nt_range a, nt_range b) {
 NT_INLINE nt_range nt_range_max(nt_range a, nt_range b) {
   return (nt_range){nt_max(a.low, b.low), nt_max(a.high, b.high), a.is_unknown | b.is_unknown};
 }
-NT_INLINE nt_range nt_range_widened(nt_range a) {
-  return (nt_range){nt_widened(a.low), nt_widened(a.high), a.is_unknown || a.high > (int64_t)1 << 62};
+NT_INLINE nt_range nt_range_padded(nt_range a) {
+  return (nt_range){nt_padded(a.low), nt_padded(a.high), a.is_unknown || a.high > (int64_t)1 << 62};
 }
 NT_INLINE int nt_is_within(nt_range a, int64_t low, int64_t high) {
   return !a.is_unknown && a.low >= low && a.high <= high;

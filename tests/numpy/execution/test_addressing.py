@@ -49,13 +49,13 @@ def test_every_lane_is_at_its_element(shape, arrange):
             indices = addressing.indices(None, program, selection)
             masks = addressing.masks(None, program, selection)
             offsets = sum(index * stride for index, stride in zip(indices, strides, strict=True))
-            offsets = np.broadcast_to(offsets, addressing.widened)
-            inside = np.ones(addressing.widened, dtype=bool)
+            offsets = np.broadcast_to(offsets, addressing.padded)
+            inside = np.ones(addressing.padded, dtype=bool)
             for mask in masks:
                 inside = inside & mask
             found = np.where(inside, offsets, -1)
             np.testing.assert_array_equal(found[tile], expected[(*program, *selection)])
-            beyond = np.ones(addressing.widened, dtype=bool)
+            beyond = np.ones(addressing.padded, dtype=bool)
             beyond[tile] = False
             assert (found[beyond] == -1).all()
 

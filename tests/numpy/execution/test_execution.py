@@ -46,7 +46,7 @@ def test_lanes_beyond_the_source_are_neither_read_nor_written():
     np.testing.assert_array_equal(out, [2, 3, 4, 5, 6, 0, 0, 0, 0])
 
 
-def test_a_size_that_is_no_power_of_two_is_widened():
+def test_a_size_that_is_no_power_of_two_is_padded():
     seen = []
 
     def application(x, out):

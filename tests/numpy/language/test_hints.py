@@ -89,7 +89,7 @@ def test_compile_time_values_are_values():
     assert not ntl.target_info.is_cuda() and not ntl.target_info.cuda_capability_geq(9, 0)
 
 
-def test_shapes_are_widened_to_powers_of_two():
+def test_shapes_are_padded_to_powers_of_two():
     x = _tile(1)
 
     assert ntl.zeros((3, 5), ntl.float32).shape == (4, 8)

@@ -87,7 +87,7 @@ def test_a_causal_mask_leaves_half_of_the_rounds() -> None:
 def test_a_row_is_loaded_once_and_reduced() -> None:
     call = call_of(input=tensor(99, 1000), output=tensor(99, 1000))
     counts = counted(softmax.kernel, call, config())
-    # Tiles are widened to a power of two.
+    # Tiles are padded to a power of two.
     assert counts.loaded == {"input": 2048} and counts.stored == {"output": 2048}
     assert counts.reductions == 2 and counts.largest == 1024
     assert counts.special == 2 * 1024

@@ -36,7 +36,7 @@ class Addressing:
     Attributes:
         levels: the shapes of all levels but the outermost, in numbers; the last is the tile's.
         selectable: the sizes of all dimensions that ``x[...]`` selects in, outer first.
-        widened: the tile's shape with each size widened to a power of two.
+        padded: the tile's shape with each size padded to a power of two.
         dependences: for each source dimension, the tile's dimensions that its index depends on.
     """
 
@@ -47,9 +47,9 @@ class Addressing:
         )
         self.selectable: Shape = tuple(size for level in self.levels[:-1] for size in level)
         self.tile: Shape = self.levels[-1]
-        self.widened: Shape = tuple(next_power_of_2(size) for size in self.tile)
+        self.padded: Shape = tuple(next_power_of_2(size) for size in self.tile)
         self._lanes = tuple(
-            _along(_positions(size), dim, len(self.tile)) for dim, size in enumerate(self.widened)
+            _along(_positions(size), dim, len(self.tile)) for dim, size in enumerate(self.padded)
         )
         lanes = tuple(access.lanes)
         self.dependences = tuple(

@@ -60,7 +60,7 @@ class TileReference:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what is named: of a tile its own, not the widened one."""
+        """The shape of what is named: of a tile its own, not the padded one."""
         levels = self._argument.levels
         return levels[self._level] if self._level < len(levels) else ()
 

@@ -60,7 +60,7 @@ class TensorPlan:
     def offset_dtype(self) -> DType:
         """32 bits where every offset fits, else 64."""
         low, high = reach(self.shape, self.strides)
-        furthest = max(-low, high, *self.shape, 0) + max(self.addressing.widened, default=1)
+        furthest = max(-low, high, *self.shape, 0) + max(self.addressing.padded, default=1)
         return int32 if furthest < 2**31 else int64
 
 
@@ -117,7 +117,7 @@ class Tensor:
         return (*self.shape[:dim], int(sequences.length(number.item())), *self.shape[dim + 1 :])
 
     def load(self, selection: Shape) -> Tile:
-        """The value of a tile: widened, 0 or ``other`` where it leaves the source or the tile."""
+        """The value of a tile: padded, 0 or ``other`` where it leaves the source or the tile."""
         loads = self._running.loads
         found = loads.get((self, selection))
         if found is None:
@@ -128,16 +128,16 @@ class Tensor:
 
     def store(self, selection: Shape, value: Any) -> None:
         """Stores a value to a tile, cast to the element type; lanes outside are left out."""
-        widened = self.plan.addressing.widened
+        padded = self.plan.addressing.padded
         data = self._cast(value)
-        if not _broadcasts(data.shape, widened):
+        if not _broadcasts(data.shape, padded):
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to `{self.name}`, whose tile's "
-                f"shape is {self.levels[-1]}{_widened_note(self.levels[-1], widened)}.",
+                f"shape is {self.levels[-1]}{_padded_note(self.levels[-1], padded)}.",
                 caller_location(),
             )
         offsets = self._offsets(self._indices(selection))
-        self._scatter(np.broadcast_to(offsets, widened), self._masks(selection), data)
+        self._scatter(np.broadcast_to(offsets, padded), self._masks(selection), data)
 
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
@@ -183,9 +183,9 @@ class Tensor:
 
     def linear_offsets(self, selection: Shape) -> Tile:
         """The linear offset in the source of each element of a tile."""
-        self._note_positions(selection, range(len(self.plan.addressing.widened)))
+        self._note_positions(selection, range(len(self.plan.addressing.padded)))
         offsets = self._offsets(self._indices(selection))
-        data = np.broadcast_to(offsets, self.plan.addressing.widened)
+        data = np.broadcast_to(offsets, self.plan.addressing.padded)
         return self._integers(data)
 
     def offsets_along(self, selection: Shape, dim: int) -> Tile:
@@ -197,7 +197,7 @@ class Tensor:
         if data.ndim:
             # Where the index does not depend on a lane, that dimension has size 1.
             data = data[tuple(slice(None) if d in dims else 0 for d in range(data.ndim))]
-        return self._integers(np.broadcast_to(data, [addressing.widened[d] for d in dims]))
+        return self._integers(np.broadcast_to(data, [addressing.padded[d] for d in dims]))
 
     def _note_positions(self, selection: Shape, dims: Sequence[int]) -> None:
         """Where elements of a tile exist, over some of its dimensions: what is read for others is of
@@ -205,8 +205,8 @@ class Tensor:
         mask = _conjunction(self._masks(selection)) if self.is_checked else None
         if mask is None:
             return
-        rest = tuple(d for d in range(len(self.plan.addressing.widened)) if d not in dims)
-        exists = np.broadcast_to(mask, self.plan.addressing.widened).any(axis=rest)
+        rest = tuple(d for d in range(len(self.plan.addressing.padded)) if d not in dims)
+        exists = np.broadcast_to(mask, self.plan.addressing.padded).any(axis=rest)
         self._running.positions.append(np.asarray(exists))
 
     def load_elements(self, keys: Sequence[Any]) -> Tile:
@@ -306,7 +306,7 @@ class Tensor:
         return np.asarray(total, dtype=np.int64)
 
     def _gather(self, offsets: Any, masks: tuple[Any, ...], shape: Shape | None = None) -> Tile:
-        shape = self.plan.addressing.widened if shape is None else shape
+        shape = self.plan.addressing.padded if shape is None else shape
         offsets = np.broadcast_to(offsets, shape)
         other = self.plan.other
         fill = self.plan.fill
@@ -364,5 +364,5 @@ def _broadcasts(shape: Shape, target: Shape) -> bool:
     return all(size in (1, wanted) for size, wanted in ends)
 
 
-def _widened_note(tile: Shape, widened: Shape) -> str:
-    return "" if tile == widened else f", widened to {widened}"
+def _padded_note(tile: Shape, padded: Shape) -> str:
+    return "" if tile == padded else f", padded to {padded}"

@@ -28,7 +28,7 @@ def integer(value: Any, what: str) -> int:
     return value
 
 
-def widened(size: Any) -> int:
+def padded(size: Any) -> int:
     """The next power of two: the size that a tile has in a dimension of ``size``."""
     size = integer(size, "A tile's size")
     if size < 1:
@@ -37,9 +37,9 @@ def widened(size: Any) -> int:
 
 
 def tile_shape(shape: Any) -> tuple[int, ...]:
-    """``shape`` (an int or several) with each dimension widened to the next power of two."""
+    """``shape`` (an int or several) with each dimension padded to the next power of two."""
     sizes = shape if isinstance(shape, Iterable) else (shape,)
-    result = tuple(widened(size) for size in sizes)
+    result = tuple(padded(size) for size in sizes)
     elements = 1
     for size in result:
         elements *= size
@@ -56,7 +56,7 @@ def arange(start: Any, end: Any) -> Tile:
         raise refuse(f"arange's end must be greater than its start, but got {first} and {last}.")
     if not -(2**31) <= first < last <= 2**31:
         raise refuse(f"arange must fit in int32, but got {first} and {last}.")
-    values = np.arange(first, first + widened(size), dtype=np.int32)
+    values = np.arange(first, first + padded(size), dtype=np.int32)
     return Tile(values, dtypes.int32, marks_of_shape(size))
 
 
@@ -65,7 +65,7 @@ def marks_of_shape(shape: Any) -> Marks:
     sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     marks = []
     for dim, size in enumerate(sizes):
-        asked, held = integer(size, "A tile's size"), widened(size)
+        asked, held = integer(size, "A tile's size"), padded(size)
         if asked < held:
             beside = [-1 if other == dim else 1 for other in range(len(sizes))]
             marks.append((np.arange(held) < asked).reshape(beside))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.creation import integer, widened
+from ninetoothed.backends.numpy.language.creation import integer, padded
 from ninetoothed.backends.numpy.language.identities import all_of, without_padding
 from ninetoothed.backends.numpy.language.math import promoted
 from ninetoothed.backends.numpy.language.reduction import (
@@ -110,7 +110,7 @@ def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:
             f"ntl.histogram takes one dimension of integers, but got {input.shape} of "
             f"{input.dtype}."
         )
-    bins = widened(num_bins)
+    bins = padded(num_bins)
     values = input.data.astype(np.int64)
     is_counted = (values >= 0) & (values < bins)
     if mask is not None:

@@ -16,7 +16,7 @@ from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.selections import Selection
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, widened
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, padded
 from ninetoothed.symbols.simplify import simplify
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Assumptions:
         counts = [
             *zip(access.programs, self._kernel.grid, strict=True),
             *zip(access.selections, middle, strict=True),
-            *((lane, widened(size)) for lane, size in zip(access.lanes, parameter.tile_shape)),
+            *((lane, padded(size)) for lane, size in zip(access.lanes, parameter.tile_shape)),
         ]
         return {leaf: (zero, maximum(self._expression(count) - 1, 0)) for leaf, count in counts}
 

@@ -100,7 +100,7 @@ class _Counter:
         self._call = call
         self._environment = environment
         self._tiles: dict[str, Shape] = {
-            parameter.name: tuple(_widened(self._value(size)) for size in parameter.tile_shape)
+            parameter.name: tuple(_padded(self._value(size)) for size in parameter.tile_shape)
             for parameter in kernel.tensor_parameters
         }
         self._widths: dict[Any, int] = {None: 1}
@@ -118,7 +118,7 @@ class _Counter:
     def _width(self, size: object) -> int:
         """In how many a dimension is held."""
         if size not in self._widths:
-            self._widths[size] = _widened(self._value(size))
+            self._widths[size] = _padded(self._value(size))
         return self._widths[size]
 
     def block(self, statements: list[ast.stmt], times: float, depth: int) -> None:
@@ -321,5 +321,5 @@ def _broadcast(shapes: list[Shape]) -> Shape:
     return tuple(max(sizes) for sizes in zip(*padded))
 
 
-def _widened(size: int) -> int:
+def _padded(size: int) -> int:
     return 1 << max(size - 1, 0).bit_length()

@@ -39,7 +39,7 @@ class Form:
 
     Attributes:
         place: the loop's place in the program's body.
-        shapes: of each accumulator, by name; a dimension is a symbol, not yet widened.
+        shapes: of each accumulator, by name; a dimension is a symbol, not yet padded.
     """
 
     place: int

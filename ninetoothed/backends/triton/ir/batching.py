@@ -21,10 +21,10 @@ from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
     Mask,
+    Padded,
     SourceStride,
     Store,
     SymbolValue,
-    Widened,
     at,
     clone,
     walk,
@@ -120,7 +120,7 @@ class _Batching:
     def _name(self, node: ast.Name) -> _Value:
         return _Value(node, _rank(node), self._lifted.get(node.id, False))
 
-    def _widened(self, node: Widened) -> _Value:
+    def _padded(self, node: Padded) -> _Value:
         self._check_same([node.value])
         return _Value(node, 0, False)
 
@@ -254,7 +254,7 @@ _WHOLE = ast.dump(ast.Slice())
 _RULES: dict[Any, Callable[[_Batching, Any], _Value]] = {
     _NUMBERS: _Batching._number,
     ast.Name: _Batching._name,
-    Widened: _Batching._widened,
+    Padded: _Batching._padded,
     Load: _Batching._load,
     ast.BinOp: _Batching._operator,
     ast.UnaryOp: _Batching._sign,

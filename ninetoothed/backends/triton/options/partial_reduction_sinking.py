@@ -20,7 +20,7 @@ from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Opt
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
-from ninetoothed.program.nodes import Excluded, LanguageRef, SymbolValue, Widened, at, walk
+from ninetoothed.program.nodes import Excluded, LanguageRef, Padded, SymbolValue, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import Shape, type_of
 from ninetoothed.symbols.expr import Expression
@@ -128,7 +128,7 @@ def _defer(
     if columns is None or start is None or not _is_carried_only(loop, found):
         return False
     parts = draft.fresh(f"{found.total}_parts")
-    width = Widened(value=SymbolValue(symbol=columns))
+    width = Padded(value=SymbolValue(symbol=columns))
     least = ast.Call(ast.Name("min", ast.Load()), [ast.Constant(PARTS), width], [])
     zeros = start.value
     assert isinstance(zeros, ast.Call) and isinstance(zeros.args[0], ast.Tuple)

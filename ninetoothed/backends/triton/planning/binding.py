@@ -149,7 +149,7 @@ def binder_of(
 
 
 #: What `Symbol.ast` calls that Python does not have.
-FUNCTIONS_BY_NAME = {"widened": FUNCTIONS["widened"], "min": min, "max": max}
+FUNCTIONS_BY_NAME = {"padded": FUNCTIONS["padded"], "min": min, "max": max}
 
 
 class _Expressions:

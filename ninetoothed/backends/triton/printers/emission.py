@@ -13,7 +13,7 @@ from ninetoothed.backends.triton.printers.parts import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
 from ninetoothed.kernels.verified import positive_names
 from ninetoothed.program.types import COUNT
-from ninetoothed.symbols.expr import Symbol, as_symbol, widened
+from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
 from ninetoothed.tensors.access import is_power_of_two
@@ -118,11 +118,11 @@ class Emission:
         return [self.width(size) for size in shape]
 
     def width(self, size: Any) -> ast.expr:
-        """A tile's size, widened to a power of two. Its type says which it is."""
+        """A tile's size, padded to a power of two. Its type says which it is."""
         if isinstance(size, int):
             return ast.Constant(1 << max(size - 1, 0).bit_length())
         tree = self._width(size)
-        tree.__dict__["type"] = replace(COUNT, number=as_symbol(widened(size)))
+        tree.__dict__["type"] = replace(COUNT, number=as_symbol(padded(size)))
         return tree
 
     def _width(self, size: Any) -> ast.expr:
@@ -136,9 +136,9 @@ class Emission:
         return ast.Call(ast.Attribute(name("triton"), "next_power_of_2", ast.Load()), [tree], [])
 
     def _width_argument(self, size: Symbol) -> ast.expr:
-        """The power of two that a size is widened to, where the size itself is an argument."""
+        """The power of two that a size is padded to, where the size itself is an argument."""
         wanted = f"{self.kernel.names[size]}_widened"
-        return self._use(wanted, "width", symbol=as_symbol(widened(size)), is_constexpr=True)
+        return self._use(wanted, "width", symbol=as_symbol(padded(size)), is_constexpr=True)
 
     def below(self, position: ast.expr, size: Symbol, tree: ast.expr) -> ast.expr:
         """Whether a position is below a size, which is this tree."""
@@ -248,7 +248,7 @@ class Emission:
         programs = self.kernel.arrangement.programs
         if expression in programs:
             return self.program(programs.index(expression))
-        if op == "widened":
+        if op == "padded":
             return self.width(operands[0])
         if op in ("const", "leaf"):
             return self.tree(expression)

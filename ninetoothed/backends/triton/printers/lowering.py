@@ -34,6 +34,7 @@ from ninetoothed.program.nodes import (
     Load,
     Logical,
     Offsets,
+    Padded,
     Rounded,
     SequenceLength,
     SourceLoad,
@@ -44,7 +45,6 @@ from ninetoothed.program.nodes import (
     Store,
     SymbolValue,
     TileRef,
-    Widened,
     at,
     clone,
     walk,
@@ -223,7 +223,7 @@ class Lowering(ValidityLowering):
             return at(self._emission.computed(as_symbol(node.symbol)), node)
         return at(self._emission.tree(node.symbol), node)
 
-    def visit_Widened(self, node: Widened) -> ast.expr:
+    def visit_Padded(self, node: Padded) -> ast.expr:
         inner = node.value
         if isinstance(inner, SymbolValue):
             return at(self._emission.width(known_size(inner.symbol)), node)

@@ -16,8 +16,8 @@ from ninetoothed.program.nodes import (
     Held,
     Kept,
     Mask,
+    Padded,
     SymbolValue,
-    Widened,
     Within,
     at,
     clone,
@@ -36,7 +36,7 @@ class ValidityLowering(ElementLowering):
         self._emission.library.add(function)
         return ast.Call(name(function), list(operands), [])
 
-    def visit_Widened(self, node: Widened) -> ast.expr:
+    def visit_Padded(self, node: Padded) -> ast.expr:
         """The next power of two of a size."""
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class ValidityLowering(ElementLowering):
         size = known_size(inner.symbol) if isinstance(inner, SymbolValue) else None
         if isinstance(inner, ast.Constant):
             size = inner.value
-        width = self.visit_Widened(at(Widened(value=clone(inner)), inner))
+        width = self.visit_Padded(at(Padded(value=clone(inner)), inner))
         if size is not None and not isinstance(width, ast.Call) and not isinstance(size, int):
             return None
         lanes: ast.expr = language("arange", ast.Constant(0), width)

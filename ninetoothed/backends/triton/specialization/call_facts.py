@@ -53,7 +53,7 @@ class CallFacts:
         comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
         outsized: arithmetic on sizes that 32 bits do not hold, at least on the way.
-        widths: sizes that are arguments, though a tile's width is theirs widened (`size_classes`).
+        widths: sizes that are arguments, though a tile's width is theirs padded (`size_classes`).
         quartered: of those, equal ones for whose quarters there is a body each.
     """
 

@@ -12,8 +12,8 @@ from ninetoothed.program.nodes import (
     Excluded,
     LanguageRef,
     Load,
+    Padded,
     SymbolValue,
-    Widened,
     Within,
     walk,
 )
@@ -25,14 +25,14 @@ def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
     """The symbols that Triton must know when it compiles: those that decide a tile's shape."""
     found = {*_needed(kernel), *_of_tiles(kernel), *_declared(kernel)}
     for node in kernel.optimized.nodes():
-        if isinstance(node, Widened):
+        if isinstance(node, Padded):
             found |= set(_symbols_in(node))
     return frozenset(found)
 
 
 @analysis
 def width_symbols(kernel: Definition) -> frozenset[Symbol]:
-    """The sizes of which nothing but the power of two that a tile is widened to need be known.
+    """The sizes of which nothing but the power of two that a tile is padded to need be known.
 
     None where tiles are multiplied: what the matrix unit is given is no row of any length.
     """
@@ -78,7 +78,7 @@ def _read(kernel: Definition) -> set[Symbol]:
     nodes = list(kernel.optimized.nodes())
     made = _made(nodes)
     for node in nodes:
-        if isinstance(node, Widened | Within):
+        if isinstance(node, Padded | Within):
             apart |= {id(inner) for inner in walk(node)}
         elif (
             isinstance(node, ast.BinOp)

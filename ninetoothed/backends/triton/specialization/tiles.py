@@ -57,7 +57,7 @@ def _check(
     count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)
     if count > _LARGEST_TILE:
         raise ArgumentError(
-            f"kernel `{kernel.name}`: {subject} is {tuple(sizes)}, {count} elements when widened to "
+            f"kernel `{kernel.name}`: {subject} is {tuple(sizes)}, {count} elements when padded to "
             f"powers of two; a tile has at most {_LARGEST_TILE}. Tile the dimension and go through it "
             "in a loop, or use a smaller block size."
         )

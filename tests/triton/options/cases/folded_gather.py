@@ -63,7 +63,7 @@ def case_windows_as_columns():
     assert_close(output, convolution(input.double(), filter.double()))
 
 
-def case_tiles_that_are_widened():
+def case_tiles_that_are_padded():
     input, filter = half(2, 9, 12, 11), half(20, 9, 3, 3)
     output = torch.full((2, 20, 10, 9), torch.nan, dtype=torch.float16)
     for width in (24, 27, 32):

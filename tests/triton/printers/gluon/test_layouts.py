@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.printers.spelling import Spelling
 from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import DTypeRef
 from ninetoothed.program.types import COUNT, of_dtype
-from ninetoothed.symbols.expr import Symbol, widened
+from ninetoothed.symbols.expr import Symbol, padded
 
 SIZES = {name: Symbol(name) for name in "MND"}
 SCORES = {"scores": ("M", "N")}
@@ -45,7 +45,7 @@ def typed(*lines: str, products: dict[str, tuple[str, str]] | None = None) -> li
     return statements
 
 
-COUNT_OF = {name: replace(COUNT, number=widened(size)) for name, size in SIZES.items()}
+COUNT_OF = {name: replace(COUNT, number=padded(size)) for name, size in SIZES.items()}
 
 
 def sizes_of() -> Sizes:

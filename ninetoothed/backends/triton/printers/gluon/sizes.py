@@ -14,7 +14,7 @@ from ninetoothed.program.arguments import size_of
 from ninetoothed.program.inference import Inference
 from ninetoothed.program.types import COUNT, Shape, ValueType, is_one, type_of
 from ninetoothed.symbols.expr import Symbol, minimum
-from ninetoothed.symbols.expr import widened as next_power_of_two
+from ninetoothed.symbols.expr import padded as next_power_of_two
 
 #: Under the same name in both languages.
 ELEMENTWISE = frozenset(names(lambda each: each.is_in_gluon and each.kind == "element-wise"))
