@@ -179,18 +179,18 @@ class Assumptions:
             if condition.op not in ("<", ">="):
                 continue
             left, right = condition.operands
-            excess, least = (right - left, 1) if condition.op == "<" else (left - right, 0)
+            slack, least = (right - left, 1) if condition.op == "<" else (left - right, 0)
             ranges = self._ranges[name]
             access = self._kernel.arrangement.accesses[name]
-            excess = self._expression(excess)
-            if any(p in set(excess.leaves()) and p not in ranges for p in access.selections):
+            slack = self._expression(slack)
+            if any(p in set(slack.leaves()) and p not in ranges for p in access.selections):
                 continue
-            asked = self._within_of(excess, least, None, ranges)
+            asked = self._within_of(slack, least, None, ranges)
             known = {
                 leaf: (interval(low)[0], interval(high)[1]) for leaf, low, high in asked.positions
             }
-            known |= {leaf: interval(leaf) for leaf in excess.leaves() if leaf not in known}
-            bounds = interval(excess, known)
+            known |= {leaf: interval(leaf) for leaf in slack.leaves() if leaf not in known}
+            bounds = interval(slack, known)
             if bounds[0] >= least:
                 always.add((name, place))
             elif bounds[1] >= least and not self._is_constant(asked):

@@ -1,7 +1,7 @@
 """The first rounds of a loop, in which no element is missing.
 
 A mask of ``x[k]`` that fails in the last round alone is paid for in every round. So is a comparison
-as causal attention has it, which all but the last rounds pass. From the excess (`comparisons`) of
+as causal attention has it, which all but the last rounds pass. From the slack (`comparisons`) of
 each condition follows how many rounds it holds in, whatever the lane is. A
 loop that is split (`loop_splitting`) does without the conditions in these.
 """
@@ -42,7 +42,7 @@ class Holding:
 
     Attributes:
         conditions: of accesses.
-        comparisons: excesses of the program's comparisons.
+        comparisons: slacks of the program's comparisons.
         variable: of the loop that they stand in; none where a selection does not matter.
     """
 
@@ -102,10 +102,10 @@ def full_iterations(kernel: Definition, facts: CallFacts, loop: ast.stmt) -> Ful
                 counts.append(count)
         elif isinstance(node, ast.Compare):
             comparison = comparisons_of(kernel).of(node)
-            if comparison is not None and comparison.excess not in facts.comparisons:
-                compared = _count(comparison.excess, variable, kernel)
+            if comparison is not None and comparison.slack not in facts.comparisons:
+                compared = _count(comparison.slack, variable, kernel)
                 if compared is not None:
-                    comparisons.add(comparison.excess)
+                    comparisons.add(comparison.slack)
                     counts.append(compared)
     if not counts:
         return None
@@ -148,10 +148,10 @@ def _conditions(
         access.selections[place]: round_of(variable, sizes[place]) for place in places
     }
     for number, condition in enumerate(access.conditions):
-        excess = _excess_of(condition)
-        if excess is None or (tile.parameter, number) in facts.holding:
+        slack = _slack_of(condition)
+        if slack is None or (tile.parameter, number) in facts.holding:
             continue
-        count = _count(as_symbol(excess.substitute(renamed)), variable, kernel)
+        count = _count(as_symbol(slack.substitute(renamed)), variable, kernel)
         if count is not None:
             yield (tile.parameter, places, number), count
 
@@ -165,7 +165,7 @@ def _places(tile: TileRef, variable: str) -> tuple[int, ...]:
     )
 
 
-def _excess_of(condition: Symbol) -> Symbol | None:
+def _slack_of(condition: Symbol) -> Symbol | None:
     """What is negative exactly where a condition of an access holds."""
     if condition.op not in ("<", ">="):
         return None
@@ -173,12 +173,12 @@ def _excess_of(condition: Symbol) -> Symbol | None:
     return left - right if condition.op == "<" else right - left - 1
 
 
-def greatest_excess(condition: Symbol, kernel: Definition) -> Symbol | None:
+def greatest_slack(condition: Symbol, kernel: Definition) -> Symbol | None:
     """What is negative exactly where a condition of an access holds for all lanes and selections."""
-    excess = _excess_of(condition)
-    if excess is None or _reads_sequences(excess):
+    slack = _slack_of(condition)
+    if slack is None or _reads_sequences(slack):
         return None
-    return _greatest(as_symbol(simplify(_multiplied_out(excess))), kernel)
+    return _greatest(as_symbol(simplify(_multiplied_out(slack))), kernel)
 
 
 def _multiplied_out(expression: Symbol) -> Symbol:
@@ -199,22 +199,22 @@ def _reads_sequences(expression: Symbol) -> bool:
     return any(part.op in ("sequence_start", "sequence_length") for part in expression.walk())
 
 
-def _count(excess: Symbol, variable: str, kernel: Definition) -> Symbol | None:
-    """How many rounds from the first on have a negative excess, whatever the lane is.
+def _count(slack: Symbol, variable: str, kernel: Definition) -> Symbol | None:
+    """How many rounds from the first on have a negative slack, whatever the lane is.
 
     None where it does not grow steadily from round to round.
     """
-    if _reads_sequences(excess):
+    if _reads_sequences(slack):
         return None
-    excess = as_symbol(simplify(excess))
-    rounds = {name for name in excess.leaves() if is_round_of(name, variable)}
+    slack = as_symbol(simplify(slack))
+    rounds = {name for name in slack.leaves() if is_round_of(name, variable)}
     if len(rounds) != 1:
         return None
     (current,) = rounds
-    step = _slope(excess, current)
+    step = _slope(slack, current)
     if step is None or interval(step, verified_ranges(kernel))[0] < 1:
         return None
-    greatest = _greatest(excess.substitute({current: 0}), kernel)
+    greatest = _greatest(slack.substitute({current: 0}), kernel)
     if greatest is None:
         return None
     # step * round + greatest < 0

@@ -33,16 +33,16 @@ def conditions(
         return frozenset()
     first = {**environment, **dict.fromkeys(kernel.arrangement.programs, 0)}
     # What fails in the first program is no matter of the tensors' ends.
-    return frozenset(key for key, excess in excesses(kernel) if excess.evaluate(first) < 0)
+    return frozenset(key for key, slack in slacks(kernel) if slack.evaluate(first) < 0)
 
 
 @analysis
-def excesses(kernel: Definition) -> tuple[tuple[tuple[str, int], Symbol], ...]:
+def slacks(kernel: Definition) -> tuple[tuple[tuple[str, int], Symbol], ...]:
     """What is negative where a condition holds for all of a program's elements, for each condition."""
     return tuple(
-        ((name, number), excess)
+        ((name, number), slack)
         for name, access in kernel.arrangement.accesses.items()
         if name in kernel.optimized.tiled
         for number, condition in enumerate(access.conditions)
-        if (excess := full_iterations.greatest_excess(condition, kernel)) is not None
+        if (slack := full_iterations.greatest_slack(condition, kernel)) is not None
     )

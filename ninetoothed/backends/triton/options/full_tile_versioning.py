@@ -40,9 +40,7 @@ class FullTileVersioning(Option):
         needed = asked - lowered.facts.holding
         if not needed:
             return lowered
-        tests = dict.fromkeys(
-            excess for key, excess in full_tiles.excesses(kernel) if key in needed
-        )
+        tests = dict.fromkeys(slack for key, slack in full_tiles.slacks(kernel) if key in needed)
         holding = Holding(frozenset((name, (), number) for name, number in asked))
         return replace(lowered, full_tiles=FullTiles(tuple(tests), holding))
 

@@ -59,10 +59,10 @@ def body_of(lowered: Lowered) -> Body:
     return Body(emission, addresses.prologue(), body, helpers)
 
 
-def _asked(emission: Emission, excesses: Sequence[Symbol], label: str) -> list[ast.stmt]:
+def _asked(emission: Emission, slacks: Sequence[Symbol], label: str) -> list[ast.stmt]:
     """What finds out whether all elements of the program exist, under a name."""
     first, *others = [
-        ast.Compare(emission.position(excess), [ast.Lt()], [ast.Constant(0)]) for excess in excesses
+        ast.Compare(emission.position(slack), [ast.Lt()], [ast.Constant(0)]) for slack in slacks
     ]
     target = ast.Name(label, ast.Store())
     return [assign(label, first), *(ast.AugAssign(target, ast.BitAnd(), o) for o in others)]

@@ -76,7 +76,7 @@ class Emission:
         programs: the names of the program's positions by dimension of the grid, once they are asked.
         scope: what the statement that is being emitted computes before it.
         holding: what holds where statements are being emitted, besides what holds everywhere.
-        holding_at_first: excesses of comparisons that hold in the first rounds of the loop that is
+        holding_at_first: slacks of comparisons that hold in the first rounds of the loop that is
             being emitted.
     """
 

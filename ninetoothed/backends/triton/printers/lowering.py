@@ -334,7 +334,7 @@ class Lowering(ValidityLowering):
             shape = ast.Tuple(sizes, ast.Load())
             true = language("full", shape, ast.Constant(True), element(dtypes.bool))
             return at(true, node)
-        if comparison is not None and comparison.excess in self._emission.holding_at_first:
+        if comparison is not None and comparison.slack in self._emission.holding_at_first:
             mark(node)
         self.generic_visit(node)
         if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
@@ -348,7 +348,7 @@ class Lowering(ValidityLowering):
         known = self._emission.facts.comparisons
         if self._emission.holding is not None:
             known |= self._emission.holding.comparisons
-        return comparison.excess in known
+        return comparison.slack in known
 
     def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
         self._emission.library.add(node.name)

@@ -50,7 +50,7 @@ class CallFacts:
         wide: whether some offset or index needs 64 bits.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
-        comparisons: excesses (`comparisons`) of the program's comparisons that hold everywhere.
+        comparisons: slacks (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
         outsized: arithmetic on sizes that 32 bits do not hold, at least on the way.
         widths: sizes that are arguments, though a tile's width is theirs padded (`size_classes`).

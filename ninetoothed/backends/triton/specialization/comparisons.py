@@ -1,8 +1,8 @@
 """Comparisons of positions in the user's program, as ``position < x.source.shape[0]``.
 
-A comparison is known by its *excess*: a symbolic integer over the program's position, the rounds of
-loops and the lanes of tiles that is negative exactly where the comparison holds. Bounding it shows
-where nothing need be compared. Whatever cannot be written so has no excess and stays as it is.
+A comparison is known by its *slack*: a symbolic integer over the program's position, the rounds of
+loops and tile coordinates, negative exactly where the comparison holds, by how far it is from
+failing. Bounding it shows where nothing need be compared. What cannot be written so stays as it is.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Comparison:
     """One comparison.
 
     Attributes:
-        excess: negative exactly where it holds.
+        slack: negative exactly where it holds.
         dims: of its value.
     """
 
-    excess: Symbol
+    slack: Symbol
     dims: Shape
 
 
 def round_of(variable: str, extent: Expression) -> Symbol:
-    """The round of the loop over ``variable``, as an excess has it."""
+    """The round of the loop over ``variable``, as a slack has it."""
     return leaf(Leaf(variable, role="index", owner="round", extent=extent))
 
 
@@ -78,10 +78,10 @@ class Comparisons:
         dims = type_of(node).shape
         if left is None or right is None or not dims or None in dims:
             return None
-        excess = _excess(node.ops[0], left, right)
-        if excess is None:
+        slack = _slack(node.ops[0], left, right)
+        if slack is None:
             return None
-        return Comparison(as_symbol(simplify(excess)), dims)
+        return Comparison(as_symbol(simplify(slack)), dims)
 
     def _found(self, program: Program) -> Iterator[Comparison]:
         for node in program.nodes():
@@ -161,24 +161,24 @@ def comparisons_of(kernel: Definition) -> Comparisons:
 def holding(
     kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> frozenset[Symbol]:
-    """The excesses of the comparisons that hold for every lane of every program of a call."""
+    """The slacks of the comparisons that hold for every lane of every program of a call."""
     programs = dict(zip(kernel.arrangement.programs, grid))
     result = set()
     for comparison in comparisons_of(kernel).all:
         ranges: dict[Symbol, Interval] = {}
-        for name in comparison.excess.leaves():
+        for name in comparison.slack.leaves():
             if name in programs:
                 ranges[name] = (0, max(programs[name] - 1, 0))
             elif name.leaf.role == "index":
                 extent = int(as_symbol(name.leaf.extent).evaluate(environment))
                 ranges[name] = (0, max(extent - 1, 0))
-        known = simplify(comparison.excess.substitute(environment))
+        known = simplify(comparison.slack.substitute(environment))
         if interval(known, ranges)[1] < 0:
-            result.add(comparison.excess)
+            result.add(comparison.slack)
     return frozenset(result)
 
 
-def _excess(op: ast.cmpop, left: Symbol, right: Symbol) -> Symbol | None:
+def _slack(op: ast.cmpop, left: Symbol, right: Symbol) -> Symbol | None:
     if isinstance(op, ast.Lt):
         return left - right
     if isinstance(op, ast.LtE):

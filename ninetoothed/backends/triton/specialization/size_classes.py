@@ -225,14 +225,14 @@ def of_class(kernel: Definition, facts: CallFacts, environment: Mapping[Symbol, 
         alone |= roles.exact
     extents = dict(zip(kernel.arrangement.programs, kernel.grid))
     holding = set()
-    for excess in facts.comparisons:
-        leaves = set(excess.leaves())
-        for leaf in excess.leaves():
+    for slack in facts.comparisons:
+        leaves = set(slack.leaves())
+        for leaf in slack.leaves():
             extent = extents.get(leaf, leaf.leaf.extent)
             leaves |= set() if extent is None else set(as_symbol(extent).leaves())
         sizes = {leaf for leaf in leaves if leaf in environment and leaf.leaf.role == "size"}
         if sizes <= alone:
-            holding.add(excess)
+            holding.add(slack)
     widths = {size for size in width_symbols(kernel) if not _is_alone(environment[size])}
     longest = max((environment[size] for size in widths), default=0)
     quartered = {s for s in widths if environment[s] == longest and longest >= _LEAST_QUARTERED}
