@@ -2,7 +2,7 @@
 
 One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``. `marks`,
 the modules whose names begin with ``padding`` and `custom_reductions` are parts of
-``exclude_padding``; `rewriting` is for all.
+``mask_padding``; `rewriting` is for all.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from types import ModuleType
 
 from ninetoothed.passes import (
-    exclude_padding,
     forward_stores,
     hoist_loads,
+    mask_padding,
     order_memory,
     python_operators,
     remove_dead,
@@ -25,7 +25,7 @@ PASSES: tuple[ModuleType, ...] = (
     forward_stores,
     reuse_loads,
     hoist_loads,
-    exclude_padding,
+    mask_padding,
     order_memory,
     remove_dead,
     python_operators,

@@ -19,9 +19,9 @@ from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
     DTypeRef,
-    Excluded,
     ExternRef,
     LanguageRef,
+    Masked,
     at,
     clone,
     location,
@@ -40,7 +40,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
 def call(
     analysis: Knowledge, node: ast.Call, arguments: Arguments, operation: Operation
 ) -> tuple[ast.expr, Marked]:
-    """The call with padding excluded, and what is known of its result."""
+    """The call with padding masked, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
     made = results(arguments, operation, values)
@@ -57,7 +57,7 @@ def call(
         )
     identity = _identity(analysis.helpers.get(function.name))
     if identity is not None and value.items is None:
-        arguments.exclude(0, identity)
+        arguments.mask(0, identity)
         return node, result
     return _accompanied(analysis, node, arguments, marks, function, values), result
 
@@ -145,7 +145,7 @@ def is_real(
     one = at(ast.Constant(value=1), origin)
     ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
     masks = analysis.masks(Marked(marks=tuple(marks)), origin, but_zero=False)
-    return at(Excluded(value=ones, masks=masks, identity="zero"), origin)
+    return at(Masked(value=ones, masks=masks, identity="zero"), origin)
 
 
 def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:

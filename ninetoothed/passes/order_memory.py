@@ -27,8 +27,8 @@ from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
     ElementStore,
-    Excluded,
     Load,
+    Masked,
     SourceLoad,
     SourcePlace,
     SourceStore,
@@ -69,7 +69,7 @@ def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: Draft) ->
             continue
         if _loaded(statement) & moved:
             # What does not exist is left out by the store itself.
-            owner = statement.value if isinstance(statement.value, Excluded) else statement
+            owner = statement.value if isinstance(statement.value, Masked) else statement
             name = draft.fresh(f"{tile.parameter}_value")
             draft.insert_before(statement, assign(name, owner.value, statement))
             owner.value = read(name, statement)

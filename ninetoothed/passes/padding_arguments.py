@@ -8,7 +8,7 @@ from dataclasses import replace
 from ninetoothed.passes.marks import UNKNOWN, Marked, aligned, follows, with_rank
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.program.arguments import FIRST, Given
-from ninetoothed.program.nodes import Excluded, at
+from ninetoothed.program.nodes import Masked, at
 
 
 class Arguments(Given):
@@ -62,7 +62,7 @@ class Arguments(Given):
                 return
         self.put(index, value)
 
-    def exclude(self, index: int, identity: str, axis: int | None = None) -> None:
+    def mask(self, index: int, identity: str, axis: int | None = None) -> None:
         """Put the identity into the padding of an argument; of marks that depend on ``axis`` alone."""
         node, value = self.get(index), with_rank(self.known(index))
         if axis is not None:
@@ -75,5 +75,5 @@ class Arguments(Given):
             value = replace(value, marks=tuple(m for m in value.marks if not m.is_lowest))
         masks = self.analysis.masks(value, self.node, identity == "zero")
         if node is not None and masks:
-            excluded = Excluded(value=node, masks=masks, identity=identity)
-            self.put(index, at(excluded, node))
+            masked = Masked(value=node, masks=masks, identity=identity)
+            self.put(index, at(masked, node))

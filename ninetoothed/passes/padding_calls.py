@@ -99,7 +99,7 @@ def _of_first(arguments: Arguments, operation: Operation) -> Marked:
 def _reduced(arguments: Arguments, operation: Operation) -> Marked:
     places, value = operation.places, arguments.known(0)
     axis = arguments.constant("axis", places["axis"])
-    arguments.exclude(0, identity(operation), axis if isinstance(axis, int) else None)
+    arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)
     if axis is not None and not isinstance(axis, int):
         return UNKNOWN
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
@@ -111,7 +111,7 @@ def _reduced(arguments: Arguments, operation: Operation) -> Marked:
 
 def _scanned(arguments: Arguments, operation: Operation) -> Marked:
     value = arguments.known(0)
-    arguments.exclude(0, identity(operation))
+    arguments.mask(0, identity(operation))
     return value.changed()
 
 
@@ -123,8 +123,8 @@ def identity(operation: Operation) -> str:
 
 def _dot(arguments: Arguments, operation: Operation) -> Marked:
     """A product exists where a row and a column do; 0 stands where one does not."""
-    arguments.exclude(0, identity(operation), -1)
-    arguments.exclude(1, identity(operation), -2)
+    arguments.mask(0, identity(operation), -1)
+    arguments.mask(1, identity(operation), -2)
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
     shape = arguments.type.shape
     if left.shape is None or shape is None:
@@ -145,7 +145,7 @@ def _dot(arguments: Arguments, operation: Operation) -> Marked:
 def _checked(arguments: Arguments, operation: Operation) -> Marked:
     """What must hold holds in the padding."""
     if operation.identity is not None:
-        arguments.exclude(0, operation.identity)
+        arguments.mask(0, operation.identity)
     return UNKNOWN
 
 
@@ -173,7 +173,7 @@ def _sorted(arguments: Arguments, operation: Operation) -> Marked:
     is_shortened = "descending" not in operation.places
     descending = is_shortened or arguments.constant("descending", operation.places["descending"])
     if descending is not ...:
-        arguments.exclude(0, "lowest" if descending else identity(operation))
+        arguments.mask(0, "lowest" if descending else identity(operation))
     value = with_rank(arguments.known(0))
     if not is_shortened:
         # Elements come first in a tile, and do so after it was sorted.
@@ -188,10 +188,10 @@ def _outer(
     operand: Marked, places: list[int | None], contracted: int, shape: tuple[Any, ...]
 ) -> list[Mark]:
     """The marks of a product's rows or columns: 0 was put where they depend on what is contracted."""
-    excluded = {m.key for m in operand.marks if m.layout[contracted] is not None or m.is_zero}
+    masked = {m.key for m in operand.marks if m.layout[contracted] is not None or m.is_zero}
     marks = rearranged(operand, places, shape).marks
     return [
-        replace(mark, is_zero=mark.key in excluded, is_lowest=False, is_kept=False)
+        replace(mark, is_zero=mark.key in masked, is_lowest=False, is_kept=False)
         for mark in marks
         if any_dim(mark.layout)
     ]

@@ -1,4 +1,4 @@
-"""What is known while a program is walked, and the masks that follow from it: for ``exclude_padding``."""
+"""What is known while a program is walked, and the masks that follow from it: for ``mask_padding``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ninetoothed.passes.marks import SCALAR, Mark, Marked, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.nodes import (
-    Excluded,
     Held,
     Mask,
+    Masked,
     SequenceLength,
     SymbolValue,
     Within,
@@ -91,7 +91,7 @@ class Knowledge:
             return self.draft.counts[node.id] <= 1
         if isinstance(node, ast.BinOp):
             return self.is_stable(node.left) and self.is_stable(node.right)
-        if isinstance(node, Excluded):
+        if isinstance(node, Masked):
             # Its masks are kept from where they were made.
             return self.is_stable(node.value)
         return isinstance(node, ast.Constant | SymbolValue | SequenceLength)

@@ -1,4 +1,4 @@
-"""What the rounds of a loop do to the marks of its variables: for ``exclude_padding``."""
+"""What the rounds of a loop do to the marks of its variables: for ``mask_padding``."""
 
 from __future__ import annotations
 

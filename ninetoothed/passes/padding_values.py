@@ -1,4 +1,4 @@
-"""What is known of the values in a program: the expressions' part of ``exclude_padding``."""
+"""What is known of the values in a program: the expressions' part of ``mask_padding``."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from ninetoothed.program.nodes import (
     ElementRef,
     ElementStore,
     ElementType,
-    Excluded,
     Forwarded,
     Load,
+    Masked,
     Offsets,
     SequenceLength,
     SourceLoad,
@@ -138,9 +138,9 @@ class Values(Knowledge):
             result = language("broadcast_to", [result, dims], node)
         known = self.loaded(node.tile, is_zero=True)
         masks = self.masks(known, node, but_zero=False)
-        excluded = at(Excluded(value=result, masks=masks, identity="zero"), node)
+        masked = at(Masked(value=result, masks=masks, identity="zero"), node)
         # The type comes last: 0 where nothing is may make an integer of a truth value.
-        return language("cast", [excluded, element], node), known
+        return language("cast", [masked, element], node), known
 
     def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
         self.visit_tile(node.tile)
@@ -167,7 +167,7 @@ class Values(Knowledge):
             index, value = self.visit(item)
             masks = self.masks(value, item, but_zero=False)
             if masks:
-                index = at(Excluded(value=index, masks=masks, identity="nowhere"), item)
+                index = at(Masked(value=index, masks=masks, identity="nowhere"), item)
             node.indices[place] = index
             known.append(value)
         return known
@@ -209,7 +209,7 @@ class Values(Knowledge):
         """A value to be stored, of which what does not exist is left out."""
         node, known = self.visit(value)
         masks = self.masks(known, node, but_zero=False)
-        return at(Excluded(value=node, masks=masks, identity="nowhere"), node) if masks else node
+        return at(Masked(value=node, masks=masks, identity="nowhere"), node) if masks else node
 
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
         node.left, left = self.visit(node.left)

@@ -17,7 +17,6 @@ from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
     ElementRef,
-    Excluded,
     Exists,
     Flipped,
     Forwarded,
@@ -25,6 +24,7 @@ from ninetoothed.program.nodes import (
     Kept,
     Load,
     Mask,
+    Masked,
     Offsets,
     Padded,
     SequenceLength,
@@ -301,7 +301,7 @@ class Expressions:
             return UNKNOWN
         return type_of_call(Call(node, self.dtype_of, self.is_checked), operation)
 
-    def _value(self, node: Excluded | Kept | Flipped | Exists) -> ValueType:
+    def _value(self, node: Masked | Kept | Flipped | Exists) -> ValueType:
         self.parts(node)
         value = replace(node.value.__dict__["type"], number=None)
         return replace(COUNT, shape=value.shape) if isinstance(node, Exists) else value
@@ -385,7 +385,7 @@ _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
     Within: Expressions._within,
     Held: Expressions._held,
     AllHold: Expressions._holds,
-    Excluded: Expressions._value,
+    Masked: Expressions._value,
     Kept: Expressions._value,
     Flipped: Expressions._value,
     Exists: Expressions._value,

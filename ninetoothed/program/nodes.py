@@ -264,7 +264,7 @@ class AllHold(Expression):
     masks: list[Any]
 
 
-class Excluded(Expression):
+class Masked(Expression):
     """``value`` where all masks hold, elsewhere the identity (a member of ``IDENTITIES``)."""
 
     _fields = ("value", "masks", "identity")

@@ -14,7 +14,6 @@ from ninetoothed.program.nodes import (
     ElementRef,
     ElementStore,
     ElementType,
-    Excluded,
     Exists,
     ExternRef,
     Flipped,
@@ -25,6 +24,7 @@ from ninetoothed.program.nodes import (
     Load,
     Logical,
     Mask,
+    Masked,
     Offsets,
     Padded,
     Rounded,
@@ -162,7 +162,7 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
     Kept: lambda node: _call("kept", node.value, node.before, *node.masks),
     Flipped: lambda node: _call("flipped", node.value, _literal(node.dim), *node.masks),
     AllHold: lambda node: _call("all", *node.masks),
-    Excluded: lambda node: _call("excluded", node.value, *node.masks, _literal(node.identity)),
+    Masked: lambda node: _call("masked", node.value, *node.masks, _literal(node.identity)),
 }
 
 

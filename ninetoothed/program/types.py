@@ -17,7 +17,7 @@ from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scalar_dtype
-from ninetoothed.program.nodes import Excluded, Flipped, Kept
+from ninetoothed.program.nodes import Flipped, Kept, Masked
 from ninetoothed.symbols.expr import Symbol, maximum
 
 #: The sizes of a value's dimensions.
@@ -97,7 +97,7 @@ def type_of(node: ast.AST) -> ValueType:
     Of a name that is assigned it is what it gets; of ``x += y``, the statement, what ``x`` was before.
     """
     found = node.__dict__.get("type")
-    if found is None and isinstance(node, Excluded | Kept | Flipped):
+    if found is None and isinstance(node, Masked | Kept | Flipped):
         return type_of(node.value)
     return UNKNOWN if found is None else found
 

@@ -16,7 +16,6 @@ from ninetoothed.program.nodes import (
     ElementRef,
     ElementStore,
     ElementType,
-    Excluded,
     Exists,
     ExternRef,
     Flipped,
@@ -26,6 +25,7 @@ from ninetoothed.program.nodes import (
     LanguageRef,
     Load,
     Mask,
+    Masked,
     Offsets,
     Padded,
     SequenceLength,
@@ -62,7 +62,7 @@ _EXPRESSIONS = (
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
     *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourceStride, SourcePointer, ElementType),
     *(SequenceLength, SourceLoad, ElementLoad, ElementRef, SourcePlace, DTypeRef, LanguageRef),
-    *(ExternRef, Padded, Mask, Excluded, Within, Held, Exists, Kept, Flipped, AllHold),
+    *(ExternRef, Padded, Mask, Masked, Within, Held, Exists, Kept, Flipped, AllHold),
 )
 _TOKENS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
@@ -154,7 +154,7 @@ class _Verifier:
         if isinstance(node, ExternRef):
             names = (*self.program.externs, *self.program.helpers)
             self.require(node.name in names, node, f"names no extern: {node.name!r}")
-        if isinstance(node, Excluded):
+        if isinstance(node, Masked):
             self.require(node.identity in IDENTITIES, node, f"has identity {node.identity!r}")
         for child in ast.iter_child_nodes(node):
             if not isinstance(child, _TOKENS):

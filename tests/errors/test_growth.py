@@ -12,7 +12,7 @@ from ninetoothed.backends.numpy.values.operators import add, greater
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ApplicationError, ArrangementError
 from ninetoothed.language import dtypes
-from ninetoothed.passes import exclude_padding
+from ninetoothed.passes import mask_padding
 
 
 @pytest.fixture
@@ -57,9 +57,9 @@ def test_marks_of_another_rank_are_added_once():
 @pytest.mark.parametrize("depth", [4, 16])
 def test_loops_in_loops_are_looked_at_a_few_times_each(application, monkeypatch, depth):
     seen = []
-    simple = exclude_padding._Analysis.simple
+    simple = mask_padding._Analysis.simple
     monkeypatch.setattr(
-        exclude_padding._Analysis, "simple", lambda self, s: (seen.append(s), simple(self, s))[1]
+        mask_padding._Analysis, "simple", lambda self, s: (seen.append(s), simple(self, s))[1]
     )
     loops = "".join(f"{'    ' * (d + 1)}for k{d} in range(n):\n" for d in range(depth))
     text = f"def application(x, o, n):\n    a = x\n{loops}{'    ' * (depth + 1)}a += x\n    o = a\n"

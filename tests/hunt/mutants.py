@@ -30,18 +30,18 @@ _PYTHON = "ninetoothed/passes/python_operators.py"
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "a scan takes padding in": (
         _CALLS,
-        "    arguments.exclude(0, identity(operation))\n    return value.changed()",
+        "    arguments.mask(0, identity(operation))\n    return value.changed()",
         "    return value.changed()",
     ),
     "a reduction takes padding in": (
         _CALLS,
-        "    arguments.exclude(0, identity(operation), axis if isinstance(axis, int) else None)\n",
+        "    arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)\n",
         "",
     ),
     "a reduction's identity is 0": (
         _CALLS,
-        "arguments.exclude(0, identity(operation), axis if isinstance(axis, int) else None)",
-        'arguments.exclude(0, "zero", axis if isinstance(axis, int) else None)',
+        "arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)",
+        'arguments.mask(0, "zero", axis if isinstance(axis, int) else None)',
     ),
     "a sort puts padding first": (
         _CALLS,

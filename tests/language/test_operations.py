@@ -19,7 +19,7 @@ from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes, operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding_calls import RULES
-from ninetoothed.program.nodes import IDENTITIES, Excluded, LanguageRef
+from ninetoothed.program.nodes import IDENTITIES, LanguageRef, Masked
 from ninetoothed.tuning.space import Config
 
 try:
@@ -98,15 +98,15 @@ def test_it_is_parsed_as_one_operation(softsign):
 
 
 def test_the_passes_follow_the_padding_through_it(softsign):
-    (excluded,) = (
+    (masked,) = (
         node
         for node in made(maximum_of_softsign).definition.optimized.nodes()
-        if isinstance(node, Excluded)
+        if isinstance(node, Masked)
     )
-    assert excluded.identity == "lowest" and isinstance(excluded.value, ast.Call)
+    assert masked.identity == "lowest" and isinstance(masked.value, ast.Call)
     # Padding reads as zero, and of zero it is zero.
     assert not any(
-        isinstance(n, Excluded) for n in made(sum_of_softsign).definition.optimized.nodes()
+        isinstance(n, Masked) for n in made(sum_of_softsign).definition.optimized.nodes()
     )
 
 
@@ -243,11 +243,9 @@ def maximum_of_uniform(x, y):
 
 @pytest.mark.parametrize("application", [maximum_of_one_of_four, maximum_of_uniform])
 def test_padding_is_followed_through_random_numbers(application):
-    (excluded,) = (
-        n for n in made(application).definition.optimized.nodes() if isinstance(n, Excluded)
-    )
+    (masked,) = (n for n in made(application).definition.optimized.nodes() if isinstance(n, Masked))
 
-    assert excluded.identity == "lowest"
+    assert masked.identity == "lowest"
 
 
 def maximum_of_philox(x, y):
@@ -279,8 +277,8 @@ def assumed(x, y):
 
 
 def test_an_assumption_holds_in_the_padding():
-    (excluded,) = (n for n in made(assumed).definition.optimized.nodes() if isinstance(n, Excluded))
-    assert excluded.identity == "one"
+    (masked,) = (n for n in made(assumed).definition.optimized.nodes() if isinstance(n, Masked))
+    assert masked.identity == "one"
 
     x, y = torch.ones(64, 5), torch.empty(64, 1)
     made(assumed)(x, y)

@@ -3,7 +3,7 @@
 import pytest
 
 import ninetoothed.language as ntl
-from tests.passes.excluded import excluded
+from tests.passes.masked import masked
 
 # Functions of the user's own.
 
@@ -30,16 +30,16 @@ def test_a_combine_function_with_a_known_identity(function, identity):
     def application(x, y):
         y = ntl.reduce(x + 1, 1, function)[:, None]
 
-    assert f"excluded(x + 1, mask(x, (0, 1)), '{identity}')" in excluded(application)
+    assert f"masked(x + 1, mask(x, (0, 1)), '{identity}')" in masked(application)
 
 
 def test_a_combine_function_without_one_sees_real_elements_only():
     def application(x, y):
         y = ntl.reduce(x, 1, special)[:, None]
 
-    text = excluded(application)
+    text = masked(application)
 
-    real = "excluded(ntl.cast(ntl.zeros_like(x), int32) + 1, mask(x, (0, 1)), 'zero')"
+    real = "masked(ntl.cast(ntl.zeros_like(x), int32) + 1, mask(x, (0, 1)), 'zero')"
     assert text.endswith(f"store y = ntl.reduce((x, {real}), 1, special_real)[0][:, None]")
     assert "def special_real(left_0, left_is_real, right_0, right_is_real):" in text
 
@@ -48,7 +48,7 @@ def test_a_scan_without_a_known_identity():
     def application(x, y):
         y = ntl.associative_scan(x, 1, combine_fn=special)
 
-    assert "1, combine_fn=special_real)[0]" in excluded(application)
+    assert "1, combine_fn=special_real)[0]" in masked(application)
 
 
 def test_several_tiles_at_once():
@@ -57,15 +57,15 @@ def test_several_tiles_at_once():
         y = ntl.max(value)[None, None]
         z = place[:, None]
 
-    text = excluded(application)
+    text = masked(application)
 
     assert "'zero')), 1, pairs_real)" in text
     assert "value, place = (results[0], results[1])" in text
-    assert "ntl.max(excluded(value, mask(x, (0,)), 'lowest'))" in text
+    assert "ntl.max(masked(value, mask(x, (0,)), 'lowest'))" in text
 
 
 def test_unmarked_values_are_reduced_as_they_are():
     def application(x, y):
         y = ntl.reduce(ntl.arange(0, 8), 0, special)
 
-    assert excluded(application).endswith("store y = ntl.reduce(ntl.arange(0, 8), 0, special)")
+    assert masked(application).endswith("store y = ntl.reduce(ntl.arange(0, 8), 0, special)")

@@ -5,7 +5,7 @@ import pytest
 import ninetoothed.language as ntl
 from ninetoothed.passes import forward_stores
 from tests.parsing.applications import expected
-from tests.passes.excluded import excluded
+from tests.passes.masked import masked
 
 FULL = "mask(x, (0, 1))"
 
@@ -27,52 +27,52 @@ FULL = "mask(x, (0, 1))"
         (lambda x: ntl.dot(x, ntl.trans(x)), "ntl.dot(x, ntl.trans(x))"),
         (lambda x: ntl.dot(x, x.T * 2), "ntl.dot(x, x.T * 2)"),
         # What is computed does not.
-        (lambda x: ntl.sum(x + 1), f"ntl.sum(excluded(x + 1, {FULL}, 'zero'))"),
-        (lambda x: ntl.sum(ntl.exp(x)), f"ntl.sum(excluded(ntl.exp(x), {FULL}, 'zero'))"),
-        (lambda x: x.exp().sum(), f"excluded(x.exp(), {FULL}, 'zero').sum()"),
+        (lambda x: ntl.sum(x + 1), f"ntl.sum(masked(x + 1, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(ntl.exp(x)), f"ntl.sum(masked(ntl.exp(x), {FULL}, 'zero'))"),
+        (lambda x: x.exp().sum(), f"masked(x.exp(), {FULL}, 'zero').sum()"),
         (
             lambda x: ntl.sum(x * float("inf")),
-            f"ntl.sum(excluded(x * float('inf'), {FULL}, 'zero'))",
+            f"ntl.sum(masked(x * float('inf'), {FULL}, 'zero'))",
         ),
-        (lambda x: ntl.sum(x / 0), f"ntl.sum(excluded(x / 0, {FULL}, 'zero'))"),
-        (lambda x: ntl.sum(1 - x), f"ntl.sum(excluded(1 - x, {FULL}, 'zero'))"),
-        (lambda x: ntl.sum(x < 1), f"ntl.sum(excluded(x < 1, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(x / 0), f"ntl.sum(masked(x / 0, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(1 - x), f"ntl.sum(masked(1 - x, {FULL}, 'zero'))"),
+        (lambda x: ntl.sum(x < 1), f"ntl.sum(masked(x < 1, {FULL}, 'zero'))"),
         (
             lambda x: ntl.sum(ntl.where(x > 1, x, 1.0)),
-            f"ntl.sum(excluded(ntl.where(x > 1, x, 1.0), {FULL}, 'zero'))",
+            f"ntl.sum(masked(ntl.where(x > 1, x, 1.0), {FULL}, 'zero'))",
         ),
         (lambda x: ntl.sum(ntl.cast(x, ntl.int32, bitcast=True)), None),
         # Other identities.
-        (lambda x: ntl.max(x), f"ntl.max(excluded(x, {FULL}, 'lowest'))"),
-        (lambda x: ntl.min(x, axis=0), f"ntl.min(excluded(x, {FULL}, 'highest'), axis=0)"),
-        (lambda x: ntl.argmax(x, 1), f"ntl.argmax(excluded(x, {FULL}, 'lowest'), 1)"),
-        (lambda x: ntl.argmin(x, 1), f"ntl.argmin(excluded(x, {FULL}, 'highest'), 1)"),
-        (lambda x: ntl.max(input=x), f"ntl.max(input=excluded(x, {FULL}, 'lowest'))"),
-        (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(excluded(x, {FULL}, 'one'), 1)"),
-        (lambda x: ntl.softmax(x, 1), f"ntl.softmax(excluded(x, {FULL}, 'lowest'), 1)"),
+        (lambda x: ntl.max(x), f"ntl.max(masked(x, {FULL}, 'lowest'))"),
+        (lambda x: ntl.min(x, axis=0), f"ntl.min(masked(x, {FULL}, 'highest'), axis=0)"),
+        (lambda x: ntl.argmax(x, 1), f"ntl.argmax(masked(x, {FULL}, 'lowest'), 1)"),
+        (lambda x: ntl.argmin(x, 1), f"ntl.argmin(masked(x, {FULL}, 'highest'), 1)"),
+        (lambda x: ntl.max(input=x), f"ntl.max(input=masked(x, {FULL}, 'lowest'))"),
+        (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(masked(x, {FULL}, 'one'), 1)"),
+        (lambda x: ntl.softmax(x, 1), f"ntl.softmax(masked(x, {FULL}, 'lowest'), 1)"),
         (lambda x: ntl.xor_sum(x, 0), "ntl.xor_sum(x, 0)"),
-        (lambda x: ntl.sort(x), f"ntl.sort(excluded(x, {FULL}, 'highest'))"),
-        (lambda x: ntl.sort(x, 1, True), f"ntl.sort(excluded(x, {FULL}, 'lowest'), 1, True)"),
-        (lambda x: ntl.topk(x, 2), f"ntl.topk(excluded(x, {FULL}, 'lowest'), 2)"),
+        (lambda x: ntl.sort(x), f"ntl.sort(masked(x, {FULL}, 'highest'))"),
+        (lambda x: ntl.sort(x, 1, True), f"ntl.sort(masked(x, {FULL}, 'lowest'), 1, True)"),
+        (lambda x: ntl.topk(x, 2), f"ntl.topk(masked(x, {FULL}, 'lowest'), 2)"),
         (
             lambda x: ntl.max(ntl.libdevice.fast_expf(x)),
-            f"ntl.max(excluded(ntl.libdevice.fast_expf(x), {FULL}, 'lowest'))",
+            f"ntl.max(masked(ntl.libdevice.fast_expf(x), {FULL}, 'lowest'))",
         ),
         # Nothing to exclude.
         (
             lambda x: ntl.max(ntl.zeros(x.shape, ntl.int32)),
-            "ntl.max(excluded(ntl.zeros((padded(M), padded(N)), int32), within(M, (0, None)), "
+            "ntl.max(masked(ntl.zeros((padded(M), padded(N)), int32), within(M, (0, None)), "
             "within(N, (None, 0)), 'lowest'))",
         ),
         (lambda x: ntl.max(x.offsets()), "ntl.max(x.offsets())"),
         (lambda x: ntl.exp(x) + 1, "ntl.exp(x) + 1"),
         (
             lambda x: ntl.max(ntl.flip(x)),
-            "ntl.max(excluded(flipped(x, 1, mask(x, (0, 1))), mask(x, (0, 1)), 'lowest'))",
+            "ntl.max(masked(flipped(x, 1, mask(x, (0, 1))), mask(x, (0, 1)), 'lowest'))",
         ),
         (
             lambda x: ntl.max(ntl.dot(x, x.T)),
-            "ntl.max(excluded(ntl.dot(x, x.T), mask(x, (0, None)), mask(x, (None, 0)), 'lowest'))",
+            "ntl.max(masked(ntl.dot(x, x.T), mask(x, (0, None)), mask(x, (None, 0)), 'lowest'))",
         ),
     ],
 )
@@ -80,10 +80,10 @@ def test_one_reduction(compute, text):
     def application(x, y):
         y = compute(x)
 
-    result = excluded(application)
+    result = masked(application)
 
     if text is None:
-        assert ("excluded" in result) == ("bitcast" in result)
+        assert ("masked" in result) == ("bitcast" in result)
     else:
         assert result == f"store y = {text}"
 
@@ -120,7 +120,7 @@ def test_layouts(compute, mask):
     def application(x, y):
         y = compute(x)
 
-    outermost = excluded(application).removeprefix("store y = ntl.max(excluded(")
+    outermost = masked(application).removeprefix("store y = ntl.max(masked(")
 
     assert f"mask(x, {mask})" in outermost[: outermost.rindex("'lowest'")]
 
@@ -149,17 +149,17 @@ def test_what_says_whether_elements_exist_is_moved_as_they_are_where_it_is_neede
     def stored(x, y):
         y = compute(x)
 
-    assert f"exists = {moved}" in excluded(reduced)
-    assert "'lowest'" in excluded(reduced)
-    assert "exists" not in excluded(stored)
+    assert f"exists = {moved}" in masked(reduced)
+    assert "'lowest'" in masked(reduced)
+    assert "exists" not in masked(stored)
 
 
 def test_two_tiles_that_exist_alike_need_no_more_side_by_side():
     def application(x, y):
         y = ntl.max(ntl.join(x, x))
 
-    assert excluded(application) == (
-        "store y = ntl.max(excluded(ntl.join(x, x), mask(x, (0, 1, None)), 'lowest'))"
+    assert masked(application) == (
+        "store y = ntl.max(masked(ntl.join(x, x), mask(x, (0, 1, None)), 'lowest'))"
     )
 
 
@@ -167,8 +167,8 @@ def test_marks_of_two_tiles_are_joined():
     def application(x, y, z):
         z = ntl.max(x + y)
 
-    assert excluded(application) == (
-        "store z = ntl.max(excluded(x + y, mask(x, (0, 1)), mask(y, (0, 1)), 'lowest'))"
+    assert masked(application) == (
+        "store z = ntl.max(masked(x + y, mask(x, (0, 1)), mask(y, (0, 1)), 'lowest'))"
     )
 
 
@@ -176,14 +176,14 @@ def test_zeros_of_one_factor_do_not_make_up_for_the_other():
     def application(x, y, z):
         z = ntl.sum(x * y)
 
-    assert "mask(x, (0, 1)), mask(y, (0, 1)), 'zero'" in excluded(application)
+    assert "mask(x, (0, 1)), mask(y, (0, 1)), 'zero'" in masked(application)
 
 
 def test_a_tensor_with_other_has_no_marks():
     def application(padless, y):
         y = ntl.max(padless)
 
-    assert excluded(application) == "store y = ntl.max(padless)"
+    assert masked(application) == "store y = ntl.max(padless)"
 
 
 def test_marks_follow_variables():
@@ -193,10 +193,10 @@ def test_marks_follow_variables():
         a += 1
         y = ntl.sum(a) + ntl.sum(b)
 
-    text = excluded(application)
+    text = masked(application)
 
-    assert text.count("excluded(a, mask(x, (0, 1)), 'zero')") == 1
-    assert text.count("excluded(b, mask(x, (0, 1)), 'zero')") == 1
+    assert text.count("masked(a, mask(x, (0, 1)), 'zero')") == 1
+    assert text.count("masked(b, mask(x, (0, 1)), 'zero')") == 1
 
 
 def test_both_results_of_a_reduction_with_indices_are_marked():
@@ -204,19 +204,19 @@ def test_both_results_of_a_reduction_with_indices_are_marked():
         value, place = ntl.max(x, 1, return_indices=True)
         y = ntl.max(value) + ntl.max(place)
 
-    text = excluded(application)
+    text = masked(application)
 
-    assert "excluded(value, mask(x, (0,)), 'lowest')" in text
-    assert "excluded(place, mask(x, (0,)), 'lowest')" in text
+    assert "masked(value, mask(x, (0,)), 'lowest')" in text
+    assert "masked(place, mask(x, (0,)), 'lowest')" in text
 
 
 def test_an_index_that_is_padding_names_no_element():
     def application(z, x, y):
         x.source[z, 0] = x.source[z + 1, 2]
 
-    assert excluded(application) == (
-        "store x.source[excluded(z, mask(z, (0, 1)), 'nowhere'), 0] = "
-        "excluded(x.source[excluded(z + 1, mask(z, (0, 1)), 'nowhere'), 2], mask(z, (0, 1)), 'nowhere')"
+    assert masked(application) == (
+        "store x.source[masked(z, mask(z, (0, 1)), 'nowhere'), 0] = "
+        "masked(x.source[masked(z + 1, mask(z, (0, 1)), 'nowhere'), 2], mask(z, (0, 1)), 'nowhere')"
     )
 
 
@@ -227,12 +227,12 @@ def test_an_index_that_changes_is_kept_for_the_mask():
         i = i + 1
         y = ntl.max(v) + i
 
-    assert excluded(application) == expected("""
+    assert masked(application) == expected("""
         i = n
         many_index = i
         v = many[many_index]
         i = i + 1
-        store y = ntl.max(excluded(v, mask(many[many_index], (0, 1)), 'lowest')) + i
+        store y = ntl.max(masked(v, mask(many[many_index], (0, 1)), 'lowest')) + i
     """)
 
 
@@ -240,9 +240,9 @@ def test_a_loaded_index_is_loaded_once():
     def application(rows, cell, y):
         y = ntl.max(rows[cell])
 
-    assert excluded(application) == expected("""
+    assert masked(application) == expected("""
         rows_index = cell
-        store y = ntl.max(excluded(rows[rows_index], mask(rows[rows_index], (0, 1)), 'lowest'))
+        store y = ntl.max(masked(rows[rows_index], mask(rows[rows_index], (0, 1)), 'lowest'))
     """)
 
 
@@ -251,9 +251,9 @@ def test_a_tile_as_an_index_is_its_one_element():
         i = odd
         y = rows[odd] + rows[i + 1] + rows[n] + rows[ntl.max(odd)]
 
-    assert excluded(application).splitlines()[1:] == [
+    assert masked(application).splitlines()[1:] == [
         "store y = rows[odd.item()] + rows[(i + 1).item()] + rows[n] + "
-        "rows[ntl.max(excluded(odd, mask(odd, (0, 1)), 'lowest'))]"
+        "rows[ntl.max(masked(odd, mask(odd, (0, 1)), 'lowest'))]"
     ]
 
 
@@ -262,9 +262,9 @@ def test_a_stored_value_has_the_marks_of_its_tile():
         y = ntl.exp(x)
         z = ntl.max(y) + ntl.sum(y)
 
-    assert excluded(application, forward_stores).splitlines()[2:] == [
-        "y_stored = excluded(ntl.cast(y_value, y.dtype), mask(y, (0, 1)), 'zero')",
-        "store z = ntl.max(excluded(y_stored, mask(y, (0, 1)), 'lowest')) + ntl.sum(y_stored)",
+    assert masked(application, forward_stores).splitlines()[2:] == [
+        "y_stored = masked(ntl.cast(y_value, y.dtype), mask(y, (0, 1)), 'zero')",
+        "store z = ntl.max(masked(y_stored, mask(y, (0, 1)), 'lowest')) + ntl.sum(y_stored)",
     ]
 
 
@@ -273,16 +273,14 @@ def test_an_assertion_is_not_about_padding():
         assert x > 0, "positive"
         y = x
 
-    assert "device_assert(excluded(x > 0, mask(x, (0, 1)), 'one'), 'positive')" in excluded(
-        application
-    )
+    assert "device_assert(masked(x > 0, mask(x, (0, 1)), 'one'), 'positive')" in masked(application)
 
 
 def test_padding_is_not_counted():
     def application(x, y):
         y = ntl.histogram(ntl.max(x, 1).to(ntl.int32), 4)
 
-    assert excluded(application).endswith(
-        "mask=excluded(ntl.cast(ntl.zeros_like(ntl.max(excluded(x, mask(x, (0, 1)), 'lowest'), 1)"
+    assert masked(application).endswith(
+        "mask=masked(ntl.cast(ntl.zeros_like(ntl.max(masked(x, mask(x, (0, 1)), 'lowest'), 1)"
         ".to(int32)), int32) + 1, mask(x, (0,)), 'zero') != 0)"
     )

@@ -4,7 +4,7 @@ import pytest
 
 import ninetoothed.language as ntl
 from tests.parsing.applications import expected
-from tests.passes.excluded import excluded
+from tests.passes.masked import masked
 
 
 def test_a_lane_without_an_element_in_a_round_keeps_what_it_had():
@@ -17,12 +17,12 @@ def test_a_lane_without_an_element_in_a_round_keeps_what_it_had():
             y = ntl.max(total) + best + ntl.max(kept)
         y = ntl.max(total)
 
-    assert excluded(application).splitlines()[3:] == [
+    assert masked(application).splitlines()[3:] == [
         "    total_before = total",
-        "    best = ntl.max(excluded(many[k], mask(many[k], (0, 1)), 'lowest'))",
+        "    best = ntl.max(masked(many[k], mask(many[k], (0, 1)), 'lowest'))",
         "    total = ntl.max(total) + many[k]",
-        "    store y = ntl.max(excluded(total, mask(many[k], (0, 1)), 'lowest')) + best + "
-        "ntl.max(excluded(kept, mask(many[0], (0, 1)), 'lowest'))",
+        "    store y = ntl.max(masked(total, mask(many[k], (0, 1)), 'lowest')) + best + "
+        "ntl.max(masked(kept, mask(many[0], (0, 1)), 'lowest'))",
         "    total = kept(total, total_before, mask(many[k], (0, 1)))",
         "store y = ntl.max(total)",
     ]
@@ -37,11 +37,11 @@ def test_a_run_time_if_leaves_the_marks_of_both_branches():
             w = z + 1
         y = ntl.max(v) + w
 
-    assert excluded(application).splitlines()[2:] == [
+    assert masked(application).splitlines()[2:] == [
         "if n > 0:",
         "    v = v * 2",
         "    w = z + 1",
-        "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest')) + w",
+        "store y = ntl.max(masked(v, mask(x, (0, 1)), 'lowest')) + w",
     ]
 
 
@@ -52,12 +52,12 @@ def test_a_run_time_if_with_other_marks_goes_on_by_itself_where_they_matter():
             v = z + 1
         y = ntl.max(v)
 
-    assert excluded(application).splitlines()[1:] == [
+    assert masked(application).splitlines()[1:] == [
         "if n > 0:",
         "    v = z + 1",
-        "    store y = ntl.max(excluded(v, mask(z, (0, 1)), 'lowest'))",
+        "    store y = ntl.max(masked(v, mask(z, (0, 1)), 'lowest'))",
         "else:",
-        "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+        "    store y = ntl.max(masked(v, mask(x, (0, 1)), 'lowest'))",
     ]
 
 
@@ -67,11 +67,11 @@ def test_a_run_time_choice_with_other_marks_is_a_branch():
         w = x + 1 if n > 0 else x
         y = ntl.max(v) + ntl.max(w)
 
-    text = excluded(application)
+    text = masked(application)
 
     assert text.count("if n > 0:") == 1
     assert text.count("w = x + 1 if n > 0 else x") == 2
-    assert "store y = ntl.max(excluded(v, mask(z, (0, 1)), 'lowest'))" in text
+    assert "store y = ntl.max(masked(v, mask(z, (0, 1)), 'lowest'))" in text
 
 
 def test_tiles_chosen_by_an_index_that_a_branch_assigns_are_not_the_same():
@@ -84,17 +84,17 @@ def test_tiles_chosen_by_an_index_that_a_branch_assigns_are_not_the_same():
             v = many[i] + 2
         y = ntl.max(v)
 
-    assert excluded(application) == expected("""
+    assert masked(application) == expected("""
         i = n
         if n > 0:
             many_index = i
             v = many[many_index] + 1
-            store y = ntl.max(excluded(v, mask(many[many_index], (0, 1)), 'lowest'))
+            store y = ntl.max(masked(v, mask(many[many_index], (0, 1)), 'lowest'))
         else:
             i = n + 1
             many_index_1 = i
             v = many[many_index_1] + 2
-            store y = ntl.max(excluded(v, mask(many[many_index_1], (0, 1)), 'lowest'))
+            store y = ntl.max(masked(v, mask(many[many_index_1], (0, 1)), 'lowest'))
     """)
 
 
@@ -107,14 +107,14 @@ def test_a_tile_from_before_an_if_is_the_same_after_it_whatever_its_index_is_the
             i = i + 1
         y = ntl.max(v) + i
 
-    assert excluded(application) == expected("""
+    assert masked(application) == expected("""
         i = n
         many_index = i
         v = many[many_index]
         if n > 0:
             v = v * 2
             i = i + 1
-        store y = ntl.max(excluded(v, mask(many[many_index], (0, 1)), 'lowest')) + i
+        store y = ntl.max(masked(v, mask(many[many_index], (0, 1)), 'lowest')) + i
     """)
 
 
@@ -154,8 +154,8 @@ def test_a_zero_that_may_be_another_number_makes_no_zeros(kind):
     kinds = [branch, other_branch, loop, while_loop, constant_branch]
     application = dict(zip(["if", "else", "loop", "while", "constant"], kinds))[kind]
 
-    text = excluded(application).replace("v_value", "v")
-    assert "store y = ntl.sum(excluded(x + v, mask(x, (0, 1)), 'zero'))" in text
+    text = masked(application).replace("v_value", "v")
+    assert "store y = ntl.sum(masked(x + v, mask(x, (0, 1)), 'zero'))" in text
 
 
 def test_a_loop_keeps_the_marks_that_each_round_keeps():
@@ -168,10 +168,10 @@ def test_a_loop_keeps_the_marks_that_each_round_keeps():
             v, w = w, v
         y = ntl.max(v)
 
-    text = excluded(application)
+    text = masked(application)
 
-    assert "v / ntl.sum(excluded(v, mask(x, (0, 1)), 'zero'))" in text
-    assert text.splitlines()[-1] == "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))"
+    assert "v / ntl.sum(masked(v, mask(x, (0, 1)), 'zero'))" in text
+    assert text.splitlines()[-1] == "store y = ntl.max(masked(v, mask(x, (0, 1)), 'lowest'))"
 
 
 def test_a_compile_time_if_keeps_the_marks_of_the_branch_taken():
@@ -181,12 +181,12 @@ def test_a_compile_time_if_keeps_the_marks_of_the_branch_taken():
             v = x + 1
         y = ntl.max(v)
 
-    assert excluded(application).splitlines()[1:] == [
+    assert masked(application).splitlines()[1:] == [
         "if FLAG:",
         "    v = x + 1",
-        "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+        "    store y = ntl.max(masked(v, mask(x, (0, 1)), 'lowest'))",
         "else:",
-        "    store y = ntl.max(excluded(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
+        "    store y = ntl.max(masked(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
     ]
 
 
@@ -197,10 +197,10 @@ def test_a_compile_time_if_with_equal_marks_is_left_alone():
             v = v * 2
         y = ntl.max(v)
 
-    assert excluded(application).splitlines()[1:] == [
+    assert masked(application).splitlines()[1:] == [
         "if FLAG:",
         "    v = v * 2",
-        "store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+        "store y = ntl.max(masked(v, mask(x, (0, 1)), 'lowest'))",
     ]
 
 
@@ -209,11 +209,11 @@ def test_a_compile_time_choice_keeps_the_marks_of_what_is_chosen():
         v = x + 1 if FLAG else ntl.zeros(x.shape, x.dtype)
         y = ntl.max(v)
 
-    assert excluded(application).splitlines() == [
+    assert masked(application).splitlines() == [
         "if FLAG:",
         "    v = x + 1",
-        "    store y = ntl.max(excluded(v, mask(x, (0, 1)), 'lowest'))",
+        "    store y = ntl.max(masked(v, mask(x, (0, 1)), 'lowest'))",
         "else:",
         "    v = ntl.zeros((padded(M), padded(N)), x.dtype)",
-        "    store y = ntl.max(excluded(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
+        "    store y = ntl.max(masked(v, within(M, (0, None)), within(N, (None, 0)), 'lowest'))",
     ]

@@ -9,11 +9,11 @@ from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
-    Excluded,
     ExternRef,
     LanguageRef,
     Load,
     Mask,
+    Masked,
     Offsets,
     Padded,
     SequenceLength,
@@ -97,12 +97,12 @@ def text(node):
         (LanguageRef(name="libdevice.tanh"), "ntl.libdevice.tanh"),
         (Padded(value=name("n")), "padded(n)"),
         (
-            Excluded(
+            Masked(
                 value=Load(tile=y_tile()),
                 masks=[Mask(tile=y_tile(), layout=(0, None))],
                 identity="zero",
             ),
-            "excluded(y, mask(y, (0, None)), 'zero')",
+            "masked(y, mask(y, (0, None)), 'zero')",
         ),
     ],
 )
@@ -198,7 +198,7 @@ SHARED = name("n")
         (ast.Expr(value=Offsets(tile=y_tile(), dim=2)), "no dimension 2"),
         (ast.Expr(value=SourceLoad(parameter="y", indices=[])), "needs 2 indices"),
         (ast.Expr(value=ExternRef(name="f")), "names no extern: 'f'"),
-        (ast.Expr(value=Excluded(value=name("n"), masks=[], identity="two")), "identity 'two'"),
+        (ast.Expr(value=Masked(value=name("n"), masks=[], identity="two")), "identity 'two'"),
         (ast.Expr(value=Mask(tile=y_tile(), layout=(0, 0))), "layout"),
         (ast.Expr(value=Mask(tile=y_tile(), layout=(2,))), "layout"),
         (ast.parse("lambda: n").body[0], "no expression of a Program"),

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
-    Excluded,
     LanguageRef,
     Load,
     Mask,
+    Masked,
     Offsets,
     SequenceLength,
     SourceLoad,
@@ -233,7 +233,7 @@ class _Counter:
             self._add(self.counts.loaded, node.parameter, size)
         elif isinstance(node, ast.Call):
             self._operation(node, parts, times, depth)
-        elif isinstance(node, Excluded | ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
+        elif isinstance(node, Masked | ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
             is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
             self._operate(shape, times, special=is_division)
         return shape
@@ -304,7 +304,7 @@ def _parts(node: ast.expr) -> Iterable[ast.expr]:
         return _arguments(node)
     if isinstance(node, SourceLoad):
         return node.indices
-    if isinstance(node, Excluded | ast.Subscript):
+    if isinstance(node, Masked | ast.Subscript):
         return [node.value]
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 

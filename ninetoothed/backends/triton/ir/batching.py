@@ -17,10 +17,10 @@ from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.nodes import (
     DTypeRef,
     ElementType,
-    Excluded,
     LanguageRef,
     Load,
     Mask,
+    Masked,
     Padded,
     SourceStride,
     Store,
@@ -201,7 +201,7 @@ class _Batching:
                 tree.keywords.append(ast.keyword("keep_dims", ast.Constant(True)))
         return _Value(tree, _rank(node), True)
 
-    def _excluded(self, node: Excluded) -> _Value:
+    def _masked(self, node: Masked) -> _Value:
         value = self.value(node.value)
         if not all(isinstance(mask, Mask) for mask in node.masks) or not value.is_lifted:
             raise _NotLiftable
@@ -260,7 +260,7 @@ _RULES: dict[Any, Callable[[_Batching, Any], _Value]] = {
     ast.UnaryOp: _Batching._sign,
     ast.Compare: _Batching._comparison,
     ast.Call: _Batching._call,
-    Excluded: _Batching._excluded,
+    Masked: _Batching._masked,
     ast.Subscript: _Batching._subscript,
 }
 

@@ -20,7 +20,7 @@ from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Opt
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
-from ninetoothed.program.nodes import Excluded, LanguageRef, Padded, SymbolValue, at, walk
+from ninetoothed.program.nodes import LanguageRef, Masked, Padded, SymbolValue, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import Shape, type_of
 from ninetoothed.symbols.expr import Expression
@@ -229,7 +229,7 @@ class _Products:
 
 def _places_of(value: ast.expr) -> list[ast.expr]:
     """What a value is made of place by place."""
-    if isinstance(value, Excluded):
+    if isinstance(value, Masked):
         return [value.value]
     if isinstance(value, ast.BinOp):
         return [value.left, value.right]

@@ -13,8 +13,8 @@ from ninetoothed.program.nodes import (
     ElementPlace,
     ElementRef,
     ElementStore,
-    Excluded,
     Mask,
+    Masked,
     SourcePlace,
     TileRef,
     at,
@@ -75,7 +75,7 @@ class ElementLowering(ast.NodeTransformer):
 
     def _real(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:
         """What is marked to be nowhere where it does not exist, and where it does."""
-        if isinstance(node, Excluded) and node.identity == "nowhere":
+        if isinstance(node, Masked) and node.identity == "nowhere":
             return node.value, self._conjunction(node.masks)
         return node, None
 

@@ -10,12 +10,12 @@ from ninetoothed.backends.triton.printers.element_lowering import ElementLowerin
 from ninetoothed.program.nodes import (
     AllHold,
     ElementType,
-    Excluded,
     Exists,
     Flipped,
     Held,
     Kept,
     Mask,
+    Masked,
     Padded,
     SymbolValue,
     Within,
@@ -40,7 +40,7 @@ class ValidityLowering(ElementLowering):
         """The next power of two of a size."""
         raise NotImplementedError
 
-    def visit_Excluded(self, node: Excluded) -> ast.expr:
+    def visit_Masked(self, node: Masked) -> ast.expr:
         value = self.visit(node.value)
         mask = self._conjunction(node.masks)
         if mask is None:

@@ -9,9 +9,9 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
-    Excluded,
     LanguageRef,
     Load,
+    Masked,
     Padded,
     SymbolValue,
     Within,
@@ -110,7 +110,7 @@ def _is_made(node: ast.expr, made: Collection[str]) -> bool:
         return node.id in made
     if isinstance(node, Load):
         return True
-    if isinstance(node, Excluded | ast.UnaryOp | ast.BinOp | ast.Call):
+    if isinstance(node, Masked | ast.UnaryOp | ast.BinOp | ast.Call):
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         return any(_is_made(part, made) for part in parts)
     return False

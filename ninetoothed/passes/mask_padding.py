@@ -2,7 +2,7 @@
 
 A lane that was loaded from outside of its source (where the tensor has no ``other``) reads as 0 and
 is padding; so is an element-wise result of it. `marks` follows that through the program. Where such
-a value is reduced, it becomes ``Excluded(value, masks, identity)``, unless it is known to hold the
+a value is reduced, it becomes ``Masked(value, masks, identity)``, unless it is known to hold the
 identity there anyway, as the sum of loaded values does. Where such a value is an index into a source,
 it names no element of it: nothing is stored there, and what is loaded is padding again.
 
@@ -73,7 +73,7 @@ _MOST_SPLITS = 4096
 
 
 def run(program: Program) -> Program:
-    """The program with padding excluded from its reductions."""
+    """The program with padding masked from its reductions."""
     needed: frozenset[Any] = frozenset()
     while True:
         draft = Draft(program)
