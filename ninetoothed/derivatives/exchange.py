@@ -105,8 +105,8 @@ class Exchange:
         parameter = self.parameters[gradient]
         access = self.arrangement.accesses[parameter.name]
         sizes = parameter.tile_shape
-        lanes = [lane for lane, size in zip(access.lanes, sizes) if size != 1]
-        only = {lane: 0 for lane, size in zip(access.lanes, sizes) if size == 1}
+        lanes = [lane for lane, size in zip(access.coordinates, sizes) if size != 1]
+        only = {lane: 0 for lane, size in zip(access.coordinates, sizes) if size == 1}
         indices = [as_symbol(simplify(index.substitute(only))) for index in access.indices]
         whole = [size for size in sizes if size != 1]
         return (

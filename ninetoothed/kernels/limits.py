@@ -103,7 +103,7 @@ def _limits(kernel: Definition, name: str) -> dict[int | None, list[Condition]]:
     """What must hold of a parameter's tiles, by dimension, over the selections in its levels."""
     parameter: Parameter = kernel.program.parameter(name)
     access = kernel.arrangement.accesses[name]
-    lanes = positions("lane", parameter.tile_shape)
+    lanes = positions("coordinate", parameter.tile_shape)
     only = {lane: 0 for lane, size in zip(lanes, parameter.tile_shape) if size == 1}
     found: dict[int | None, list[Condition]] = {}
     for position, size, is_by_size in _conditions(parameter, access, lanes):

@@ -326,10 +326,10 @@ def _position(parameter: Any, node: Offsets) -> Marked:
     access = parameter.access
     reached, size = as_symbol(access.indices[node.dim]), parameter.source.shape[node.dim]
     leaves = set(reached.leaves())
-    lanes = [dim for dim, leaf in enumerate(access.lanes) if leaf in leaves]
+    lanes = [dim for dim, leaf in enumerate(access.coordinates) if leaf in leaves]
     known = Marked(held_shape(parameter.tile_shape[dim] for dim in lanes))
-    conditions = [c for c in access.conditions if set(c.leaves()) & set(access.lanes)]
-    own = [c for c in conditions if set(c.leaves()) & set(access.lanes) <= leaves]
+    conditions = [c for c in access.conditions if set(c.leaves()) & set(access.coordinates)]
+    own = [c for c in conditions if set(c.leaves()) & set(access.coordinates) <= leaves]
     if len(lanes) != 1 or own != [reached < size]:
         return known
     place = key_of(node.tile), (lanes[0],)

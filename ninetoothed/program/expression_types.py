@@ -153,7 +153,7 @@ class Expressions:
         access = parameter.access
         reached = as_symbol(access.indices[node.dim])
         leaves = set(reached.leaves())
-        sizes = (s for s, lane in zip(parameter.tile_shape, access.lanes) if lane in leaves)
+        sizes = (s for s, lane in zip(parameter.tile_shape, access.coordinates) if lane in leaves)
         natural = interval(reached)[0] >= 0
         return ValueType(held_shape(sizes), "int", None, natural)
 

@@ -2,7 +2,7 @@
 
 One `Access` is the whole answer for one parameter: an index for each source dimension and the
 conditions under which the element exists, over the program's position, the selections in middle
-levels (``x[k]``) and the lanes of the tile. Backends print it, evaluate it or bound it; nothing else
+levels (``x[k]``) and the coordinates in the tile. Backends print it, evaluate it or bound it; nothing else
 in the compiler computes an address.
 """
 
@@ -39,7 +39,7 @@ class Access:
         offset: the element's distance from the source's first, in elements.
         programs: the program's position, one name for each outermost dimension.
         selections: the position in the middle levels, outermost first.
-        lanes: the position in the tile, one name for each of its dimensions.
+        coordinates: the position in the tile, one name for each of its dimensions.
         placed: the program's position in the tensor's outermost level.
     """
 
@@ -48,7 +48,7 @@ class Access:
     offset: Symbol
     programs: Indices
     selections: Indices
-    lanes: Indices
+    coordinates: Indices
     placed: Indices = ()
 
     def first(self, values: Mapping[Symbol, int]) -> dict[Symbol, int]:
@@ -57,7 +57,7 @@ class Access:
         Where a jagged tensor's sequences begin is not known; one may begin at 0.
         """
         sequences = [node for node in self.offset.walk() if node.op.startswith("sequence_")]
-        positions = (*self.programs, *self.selections, *self.lanes, *sequences)
+        positions = (*self.programs, *self.selections, *self.coordinates, *sequences)
         return {**values, **dict.fromkeys(positions, 0)}
 
 
@@ -83,7 +83,7 @@ def access_of(
     # Where the grid is of size 1 there is one position.
     placed = tuple(p.substitute({q: 0 for q in programs if q.leaf.extent == 1}) for p in placed)
     chosen = [positions(f"selection_{depth}", level.shape) for depth, level in enumerate(middle)]
-    lanes = positions("lane", tile_shape)
+    lanes = positions("coordinate", tile_shape)
     indices_of_levels = [placed, *chosen, *([lanes] if len(levels) > 1 else [])]
     indices, conditions = source_indices(tensor, indices_of_levels)
     facts = [
@@ -96,7 +96,7 @@ def access_of(
     conditions = needed([condition.substitute(only) for condition in conditions], facts)
     # A tile is padded to powers of two. So far a lane was taken to lie in the tile; from here on it
     # may lie beyond, or the conditions that see to it would be proved away.
-    beyond = positions("lane", tuple(map(lane_count, tile_shape)))
+    beyond = positions("coordinate", tuple(map(held_size, tile_shape)))
     is_in_tile = [
         lane < as_symbol(size)
         for lane, size in zip(beyond, tile_shape)
@@ -131,8 +131,8 @@ def is_power_of_two(size: Expression) -> bool:
     return size > 0 and size & (size - 1) == 0
 
 
-def lane_count(size: Expression) -> Expression:
-    """How many lanes a dimension of a tile has."""
+def held_size(size: Expression) -> Expression:
+    """How many elements a dimension of a tile is held in."""
     return size if is_power_of_two(size) else as_expression(padded(size))
 
 
@@ -218,7 +218,7 @@ def sequence_length(source: Level, sequence: Symbol) -> Symbol:
 
 def sequence_of(access: Access) -> Symbol | None:
     """Which of a jagged tensor's sequences a program's tiles are of; None where of several."""
-    chosen = (*access.selections, *access.lanes)
+    chosen = (*access.selections, *access.coordinates)
     only = {position: 0 for position in chosen if position.leaf.extent == 1}
     sequence = as_symbol(simplify(access.indices[0].substitute(only)))
     return None if any(leaf in chosen for leaf in sequence.leaves()) else sequence

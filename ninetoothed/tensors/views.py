@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, maximum, minimum
 from ninetoothed.symbols.simplify import difference, simplify
-from ninetoothed.tensors.access import Access, is_power_of_two, lane_count, offset_of, positions
+from ninetoothed.tensors.access import Access, held_size, is_power_of_two, offset_of, positions
 from ninetoothed.tensors.level import Level
 from ninetoothed.tensors.metaops import Shape
 
@@ -132,12 +132,12 @@ def viewed(access: Access, tile_shape: Shape, view: View, source: Level) -> Acce
     The tile's own conditions come first, each at its place: what holds of every element of a tile holds
     of those that a view selects.
     """
-    lanes = iter(positions("lane", tuple(map(lane_count, view.shape))))
+    lanes = iter(positions("coordinate", tuple(map(held_size, view.shape))))
     chosen = iter(positions("element", (None,) * view.chosen))
     found: dict[Symbol, Symbol] = {}
     more: list[Symbol] = []
     selections, used = [*access.selections], []
-    for lane, size, entry in zip(access.lanes, tile_shape, view.entries):
+    for lane, size, entry in zip(access.coordinates, tile_shape, view.entries):
         if isinstance(entry, Run):
             used.append(next(lanes))
             found[lane] = as_symbol(simplify(used[-1] * entry.step + entry.start))
@@ -158,7 +158,7 @@ def viewed(access: Access, tile_shape: Shape, view: View, source: Level) -> Acce
         conditions=(*conditions, *(as_symbol(simplify(condition)) for condition in more)),
         offset=offset_of(source, _substituted(access.indices, found)),
         selections=tuple(selections),
-        lanes=tuple(used),
+        coordinates=tuple(used),
     )
 
 

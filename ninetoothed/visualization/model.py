@@ -203,7 +203,7 @@ class Model:
 
         conditions = [condition.map(present) for condition in access.conditions]
         names = dict(places)
-        for letter, indices in zip("psl", (access.programs, access.selections, access.lanes)):
+        for letter, indices in zip("psl", (access.programs, access.selections, access.coordinates)):
             names |= {leaf: f"{letter}[{place}]" for place, leaf in enumerate(indices)}
 
         def token(leaf: Symbol) -> ast.expr:

@@ -20,11 +20,11 @@ def texts(values):
 def test_a_tile_of_a_vector():
     access = access_of(Tensor(1, name="x").tile((BLOCK,)))
 
-    assert texts(access.indices) == ["BLOCK_SIZE * program_0 + lane_0"]
-    assert texts(access.conditions) == ["BLOCK_SIZE * program_0 + lane_0 < x_size_0"]
-    assert str(access.offset) == "(BLOCK_SIZE * program_0 + lane_0) * x_stride_0"
+    assert texts(access.indices) == ["BLOCK_SIZE * program_0 + coordinate_0"]
+    assert texts(access.conditions) == ["BLOCK_SIZE * program_0 + coordinate_0 < x_size_0"]
+    assert str(access.offset) == "(BLOCK_SIZE * program_0 + coordinate_0) * x_stride_0"
     assert texts(access.programs) == ["program_0"]
-    assert texts(access.lanes) == ["lane_0"]
+    assert texts(access.coordinates) == ["coordinate_0"]
     assert access.selections == ()
 
 
@@ -32,7 +32,7 @@ def test_a_single_level_has_a_program_for_each_element():
     access = access_of(Tensor(2, name="x"))
 
     assert texts(access.indices) == ["program_0", "program_1"]
-    assert access.lanes == access.selections == access.conditions == ()
+    assert access.coordinates == access.selections == access.conditions == ()
 
 
 def test_middle_levels_are_selections_outermost_first():
@@ -45,7 +45,7 @@ def test_middle_levels_are_selections_outermost_first():
         "selection_1_0",
         "selection_1_1",
     ]
-    assert len(access.lanes) == 2
+    assert len(access.coordinates) == 2
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,17 @@ def test_middle_levels_are_selections_outermost_first():
         (Tensor(shape=(4, 8)).tile((1, -1)), []),
         (Tensor(shape=(4, 8)).tile((2, 4)).tile((1, -1)), []),
         # Sizes that do not divide need one.
-        (Tensor(shape=(7,)).tile((4,)), ["lane_0 + program_0 * 4 < 7"]),
+        (Tensor(shape=(7,)).tile((4,)), ["coordinate_0 + program_0 * 4 < 7"]),
         # A lane beyond a tile that is no power of two is not the tile's.
-        (Tensor(shape=(6,)).tile((3,)), ["lane_0 < 3"]),
-        (Tensor(shape=(3,)).tile((-1,)), ["lane_0 < 3"]),
-        (Tensor(shape=(7,)).tile((3,)), ["lane_0 < 3", "lane_0 + program_0 * 3 < 7"]),
+        (Tensor(shape=(6,)).tile((3,)), ["coordinate_0 < 3"]),
+        (Tensor(shape=(3,)).tile((-1,)), ["coordinate_0 < 3"]),
+        (Tensor(shape=(7,)).tile((3,)), ["coordinate_0 < 3", "coordinate_0 + program_0 * 3 < 7"]),
         # A whole dimension of a size that is not known may be padded too.
-        (Tensor(2, name="x").tile((1, -1)), ["lane_1 < x_size_1"]),
+        (Tensor(2, name="x").tile((1, -1)), ["coordinate_1 < x_size_1"]),
         # That a tile exists follows from its element's existing.
         (
             Tensor(1, name="x").tile((4,)).tile((2,)),
-            ["lane_0 + program_0 * 8 + selection_0_0 * 4 < x_size_0"],
+            ["coordinate_0 + program_0 * 8 + selection_0_0 * 4 < x_size_0"],
         ),
         # In floor mode the last tile is full.
         (Tensor(shape=(7,)).tile((2,), floor_mode=True), []),
@@ -84,17 +84,17 @@ def test_only_what_is_needed_is_a_condition(tensor, conditions):
 
 
 def test_a_tile_shape_of_symbols_that_are_no_powers_of_two_has_a_condition_on_its_lanes():
-    assert "lane_0 < B" in texts(access_of(Tensor(1).tile((B,))).conditions)
+    assert "coordinate_0 < B" in texts(access_of(Tensor(1).tile((B,))).conditions)
     promised = Symbol("B", constexpr=True, power_of_two=True)
-    assert "lane_0 < B" in texts(access_of(Tensor(1).tile((promised,))).conditions)
-    assert "lane_0 < B" not in texts(access_of(Tensor(1).tile((BLOCK,))).conditions)
+    assert "coordinate_0 < B" in texts(access_of(Tensor(1).tile((promised,))).conditions)
+    assert "coordinate_0 < B" not in texts(access_of(Tensor(1).tile((BLOCK,))).conditions)
 
 
 def test_that_a_lane_lies_in_a_small_tile_is_not_taken_for_granted():
     """Symbols of one possible value are as good as numbers, and no better."""
     three = Symbol("B", constexpr=True, lower_bound=3, upper_bound=3)
 
-    assert "lane_0 < B" in texts(access_of(Tensor(1).tile((three,))).conditions)
+    assert "coordinate_0 < B" in texts(access_of(Tensor(1).tile((three,))).conditions)
 
 
 def test_programs_may_be_shared():
@@ -120,9 +120,9 @@ def test_the_offset_of_a_scalar_is_zero():
 def test_a_jagged_tensor_is_addressed_through_its_sequences():
     access = access_of(Tensor(3, name="x", jagged_dim=1).tile((1, 4, -1)))
 
-    assert "lane_1 + program_1 * 4 < sequence_length(program_0)" in " ".join(
+    assert "coordinate_1 + program_1 * 4 < sequence_length(program_0)" in " ".join(
         texts(access.conditions)
-    ).replace("lane_0 + program_0", "program_0")
+    ).replace("coordinate_0 + program_0", "program_0")
     # The sequence's number chooses its start; the offset has no part of a batch stride.
     assert "sequence_start" in str(access.offset)
     assert "x_stride_0" not in str(access.offset)

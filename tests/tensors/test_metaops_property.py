@@ -112,7 +112,7 @@ def elements_of(access, shape, tile_rank, source_shape, values):
     """The source index of every lane of every program and selection; -1 where a condition fails."""
     first = len(shape) - tile_rank
     shape = (*shape[:first], *map(next_power_of_two, shape[first:]))
-    names = itertools.chain(access.programs, access.selections, access.lanes)
+    names = itertools.chain(access.programs, access.selections, access.coordinates)
     grids = np.indices(shape, sparse=True)
     values = {**values, **dict(zip(names, grids))}
     offsets, inside = np.zeros(shape, dtype=int), np.ones(shape, dtype=bool)

@@ -40,7 +40,7 @@ def _elements(access, environment, lanes):
     """The offset of each element by its lanes, None where it does not exist."""
     found = {}
     for chosen in itertools.product(*map(range, lanes)):
-        values = {**environment, **dict(zip(access.lanes, chosen))}
+        values = {**environment, **dict(zip(access.coordinates, chosen))}
         exists = all(condition.evaluate(values) for condition in access.conditions)
         found[chosen] = int(access.offset.evaluate(values)) if exists else None
     return found

@@ -26,7 +26,7 @@ def tiled(array, block, middle=(), grid=None, other=None):
     access = types.SimpleNamespace(
         programs=(program,),
         selections=selections,
-        lanes=(lane,),
+        coordinates=(lane,),
         indices=(position,),
         conditions=(position < array.size, *([lane < block] if block & (block - 1) else [])),
     )

@@ -81,7 +81,7 @@ def test_a_collapsed_offset_is_the_same_number(seed):
             adjacent_to = following if size is None else values[size] * following
             values[stride] = adjacent_to if stride in strides else choose.randint(1, 99)
             following = values[stride]
-        for position in (*access.programs, *access.selections, *access.lanes):
+        for position in (*access.programs, *access.selections, *access.coordinates):
             values[position] = choose.randint(0, 60)
 
         assert short.evaluate(values) == access.offset.evaluate(values)
@@ -101,8 +101,8 @@ def test_rows_and_columns_of_a_window_are_summed_apart():
     access = conv2d.kernel.arrangement.accesses["input"]
     rows, columns = by_lanes(access, access.offset)
 
-    assert access.lanes[1] not in set(rows.leaves())
-    assert not {access.lanes[0], *access.programs} & set(columns.leaves())
+    assert access.coordinates[1] not in set(rows.leaves())
+    assert not {access.coordinates[0], *access.programs} & set(columns.leaves())
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -114,7 +114,7 @@ def test_terms_without_remainders_are_the_same_number(seed):
         values = {leaf: choose.randint(1, 9) for leaf in {*term.leaves(), *short.leaves()}}
         # An input is larger than its windows.
         values |= {leaf: choose.randint(9, 20) for leaf in values if "input_size" in str(leaf)}
-        values |= {lane: choose.randint(0, 999) for lane in access.lanes}
+        values |= {lane: choose.randint(0, 999) for lane in access.coordinates}
 
         assert not [node for node in short.walk() if node.op == "%"]
         assert short.evaluate(values) == term.evaluate(values)

@@ -51,7 +51,7 @@ class Addressing:
         self._lanes = tuple(
             _along(_positions(size), dim, len(self.tile)) for dim, size in enumerate(self.padded)
         )
-        lanes = tuple(access.lanes)
+        lanes = tuple(access.coordinates)
         self.dependences = tuple(
             tuple(dim for dim, lane in enumerate(lanes) if lane in set(as_symbol(index).leaves()))
             for index in access.indices
@@ -134,7 +134,7 @@ def _compiled(
     expressions: Iterable[Expression], access: Any, environment: Mapping[Symbol, int]
 ) -> Any:
     """A function of (sequences, programs…, selections…, lanes…) that gives all expressions."""
-    arguments = [*access.programs, *access.selections, *access.lanes]
+    arguments = [*access.programs, *access.selections, *access.coordinates]
     names = {symbol: f"a{place}" for place, symbol in enumerate(arguments)}
 
     def name_of(symbol: Symbol) -> ast.expr:

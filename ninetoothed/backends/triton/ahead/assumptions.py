@@ -130,7 +130,7 @@ class Assumptions:
         counts = [
             *zip(access.programs, self._kernel.grid, strict=True),
             *zip(access.selections, middle, strict=True),
-            *((lane, padded(size)) for lane, size in zip(access.lanes, parameter.tile_shape)),
+            *((lane, padded(size)) for lane, size in zip(access.coordinates, parameter.tile_shape)),
         ]
         return {leaf: (zero, maximum(self._expression(count) - 1, 0)) for leaf, count in counts}
 
@@ -255,7 +255,7 @@ class Assumptions:
             numbers += as_symbol(parameter.source.shape[-1]).leaves()
             # Where dimensions were merged, their sizes say where a row of the tile ends.
             for node in access.offset.walk():
-                if node.op in ("//", "%") and set(access.lanes) & set(node.leaves()):
+                if node.op in ("//", "%") and set(access.coordinates) & set(node.leaves()):
                     numbers += [n for n in node.leaves() if n.leaf.role == "size"]
             for number in numbers:
                 if number not in units and number not in self._known:

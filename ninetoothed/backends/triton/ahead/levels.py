@@ -113,7 +113,7 @@ def _of_box(case: Case, name: str, box: Box, known: Mapping[Symbol, int]) -> lis
     # The strides that are assumed to be 1 are those of the last dimensions.
     if inner != source.ndim - 1:
         return None
-    if not is_multiple(access.indices[inner], access.lanes, known, granule):
+    if not is_multiple(access.indices[inner], access.coordinates, known, granule):
         return None
     sizes = [Within(as_symbol(source.shape[dim]), 1, LARGEST_INT32) for dim in box.dims]
     strides = [as_symbol(source.strides[dim]) for dim in outer]

@@ -79,9 +79,9 @@ def box_of(
 
 def _halved(parameter: Parameter, box: Box, environment: Mapping[Symbol, int]) -> Box:
     """The box in two halves, where these are worth an instruction and lie as the tile does."""
-    kept = [lane for lane in box.lanes if lane is not None]
+    kept = [lane for lane in box.tile_dims if lane is not None]
     is_in_order = kept == list(range(len(parameter.tile_shape)))
-    width = _extents(parameter, box.lanes, environment)[-1]
+    width = _extents(parameter, box.tile_dims, environment)[-1]
     return replace(box, is_halved=is_in_order and width >= 2 * _NARROWEST_HALF)
 
 
@@ -90,7 +90,7 @@ def describe(
 ) -> Description:
     """The description for a call's argument."""
     granule = GRANULE // argument.dtype.itemsize
-    *outer, inner = _extents(parameter, box.lanes, environment)
+    *outer, inner = _extents(parameter, box.tile_dims, environment)
     extents = (*outer, inner // 2 if box.is_halved else inner)
     strides = tuple(
         # Along one element nothing is ever stepped.
@@ -158,21 +158,21 @@ def _lanes(parameter: Parameter, access: Access) -> tuple[int | None, ...] | Non
     source = parameter.source
     if source.jagged_dim is not None or source.other not in (None, 0):
         return None
-    single = {lane: 0 for lane, size in zip(access.lanes, parameter.tile_shape) if size == 1}
+    single = {lane: 0 for lane, size in zip(access.coordinates, parameter.tile_shape) if size == 1}
     result: list[int | None] = []
     for index in access.indices:
         index = as_symbol(index.substitute(single))
-        along = [number for number, lane in enumerate(access.lanes) if lane in index.leaves()]
+        along = [number for number, lane in enumerate(access.coordinates) if lane in index.leaves()]
         if not along:
             result.append(None)
             continue
-        lane = access.lanes[along[0]]
+        lane = access.coordinates[along[0]]
         rest = as_symbol(difference(index, lane))
         if len(along) > 1 or lane in rest.leaves():
             return None
         result.append(along[0])
     kept = [lane for lane in result if lane is not None]
-    wanted = [number for number, lane in enumerate(access.lanes) if lane not in single]
+    wanted = [number for number, lane in enumerate(access.coordinates) if lane not in single]
     if sorted(kept) != wanted:
         return None
     if not all(_is_bound(condition, access, source.shape) for condition in access.conditions):
@@ -218,7 +218,7 @@ def _box(
         )
         and all(extent <= _WIDEST_BOX for extent in described.extents)
         and described.extents[-1] * size >= GRANULE
-        and is_multiple(access.indices[last[-1]], access.lanes, environment, GRANULE // size)
+        and is_multiple(access.indices[last[-1]], access.coordinates, environment, GRANULE // size)
     )
     return box if fits else None
 

@@ -44,7 +44,10 @@ def bytes_at_once(
         if number > 1 and not _is_constant(leaf):
             most = min(most, divisors.divisor(number))
     run = max(
-        (_run(parameter, access, environment, lane, most) for lane in range(len(access.lanes))),
+        (
+            _run(parameter, access, environment, lane, most)
+            for lane in range(len(access.coordinates))
+        ),
         default=1,
     )
     return itemsize * run
@@ -68,22 +71,22 @@ def _run(
     first = access.offset.evaluate(base)
     count = 1
     while count < min(size, most):
-        offset = access.offset.evaluate({**base, access.lanes[lane]: count})
+        offset = access.offset.evaluate({**base, access.coordinates[lane]: count})
         if offset != first + count:
             break
         count += 1
     run = 1 << (count.bit_length() - 1)
-    if run > 1 and _is_divided(access.offset, access.lanes[lane]):
+    if run > 1 and _is_divided(access.offset, access.coordinates[lane]):
         import numpy
 
         # The first of a window's line are neighbours; its last one and the next line's first are not.
         places = numpy.arange(min(size, _MOST_PLACES))
-        found = access.offset.evaluate({**base, access.lanes[lane]: places})
+        found = access.offset.evaluate({**base, access.coordinates[lane]: places})
         while numpy.any(found - found[places - places % run] != places % run):
             run //= 2
     # Nor may a step of anything else lead between two runs.
-    leaves = (*access.programs, *access.selections, *access.lanes)
-    others = [leaf for leaf in leaves if leaf is not access.lanes[lane]]
+    leaves = (*access.programs, *access.selections, *access.coordinates)
+    others = [leaf for leaf in leaves if leaf is not access.coordinates[lane]]
     steps = [access.offset.evaluate({**base, leaf: 1}) - first for leaf in others]
     while any(step % run for step in steps):
         run //= 2

@@ -111,7 +111,7 @@ def _unfitness(
     access = kernel.arrangement.accesses[_store(kernel.optimized).tile.parameter]
     base = access.first(dict(environment))
     first = access.offset.evaluate(base)
-    step = access.offset.evaluate({**base, access.lanes[dim]: 1}) - first
+    step = access.offset.evaluate({**base, access.coordinates[dim]: 1}) - first
     return width < _LINE, step == 1
 
 
@@ -252,7 +252,7 @@ def _is_mine(mine: str, share: str, parts: int, slices: int) -> ast.expr:
 
 def slice_of(access: Access, dim: int, count: int) -> TileSlice:
     """One of ``count`` slices of a tile along a dimension."""
-    lane = access.lanes[dim]
+    lane = access.coordinates[dim]
     size = as_symbol(lane.leaf.extent) // count
     share, within = positions("share", (count, size))
     place = {lane: as_symbol(share * size + within)}
@@ -260,7 +260,7 @@ def slice_of(access: Access, dim: int, count: int) -> TileSlice:
     def moved(expression: Symbol) -> Symbol:
         return as_symbol(simplify(expression.substitute(place)))
 
-    lanes = (*access.lanes[:dim], within, *access.lanes[dim + 1 :])
+    lanes = (*access.coordinates[:dim], within, *access.coordinates[dim + 1 :])
     found = Access(
         tuple(map(moved, access.indices)),
         tuple(map(moved, access.conditions)),

@@ -40,7 +40,7 @@ def _neighbours(kernel: Definition, name: str, environment: Mapping[Symbol, int]
     """The dimension along which a warp's threads should go; None where the tile is not gathered."""
     parameter = kernel.program.parameter(name)
     access = kernel.arrangement.accesses[name]
-    if len(access.lanes) != 2 or not _is_gathered(access):
+    if len(access.coordinates) != 2 or not _is_gathered(access):
         return None
     widths = _widths(parameter, environment)
     possible = [dim for dim in (0, 1) if widths[dim] >= NEIGHBOURS and widths[1 - dim] >= RUN]
@@ -57,14 +57,15 @@ def _is_gathered(access: Access) -> bool:
     divided = {
         leaf for node in access.offset.walk() if node.op in ("//", "%") for leaf in node.leaves()
     }
-    return divided.issuperset(access.lanes)
+    return divided.issuperset(access.coordinates)
 
 
 def _adjacent(access: Access, environment: Mapping[Symbol, int], dim: int) -> int:
     """How many of the first positions along a dimension lie right behind the one before."""
     base = access.first(environment)
     offsets = [
-        access.offset.evaluate({**base, access.lanes[dim]: place}) for place in range(NEIGHBOURS)
+        access.offset.evaluate({**base, access.coordinates[dim]: place})
+        for place in range(NEIGHBOURS)
     ]
     return sum(after - before == 1 for before, after in itertools.pairwise(offsets))
 

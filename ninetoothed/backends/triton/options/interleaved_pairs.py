@@ -97,7 +97,7 @@ def pair_of(
     shape, source = parameter.tile_shape, parameter.source
     if not shape or source.jagged_dim is not None or as_symbol(shape[-1]) in facts.empty:
         return None
-    lane = access.lanes[-1]
+    lane = access.coordinates[-1]
     (both,) = positions("both", (2 * as_symbol(lane.leaf.extent),))
     turns = {lane: both // 2, access.selections[place]: first + both % 2}
     indices = tuple(as_symbol(simplify(index.substitute(turns))) for index in access.indices)
@@ -109,7 +109,7 @@ def pair_of(
     if not is_contiguous or both in as_symbol(difference(indices[dim], both)).leaves():
         return None
     conditions = tuple(as_symbol(simplify(c.substitute(turns))) for c in access.conditions)
-    lanes = (*access.lanes[:-1], both)
+    lanes = (*access.coordinates[:-1], both)
     offset = offset_of(source, indices)
     paired = Access(indices, conditions, offset, access.programs, access.selections, lanes)
     return Pair(paired, shape)

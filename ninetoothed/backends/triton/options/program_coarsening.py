@@ -220,7 +220,7 @@ def _access(
         offset_of(parameter.source, indices),
         _put(access.programs, dim, position),
         access.selections,
-        (row, *access.lanes),
+        (row, *access.coordinates),
     )
 
 

@@ -150,7 +150,7 @@ class Addresses:
 
     def _corner(self, positions: Positions, tile: TileRef, box: Box) -> list[ast.expr]:
         """The indices of a tile's first element, as a descriptor takes them."""
-        first = {lane: as_symbol(0) for lane in positions.access.lanes}
+        first = {lane: as_symbol(0) for lane in positions.access.coordinates}
         corner = []
         for dim in box.dims:
             index = as_symbol(simplify(positions.access.indices[dim].substitute(first)))
@@ -167,7 +167,7 @@ class Addresses:
 
     def _loaded(self, positions: Positions, tile: TileRef) -> ast.expr:
         pointer = self._pointer(positions, tile)
-        mask = self._mask(positions, tile, positions.lanes)
+        mask = self._mask(positions, tile, positions.dims)
         keywords: dict[str, ast.expr] = {}
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
@@ -214,7 +214,7 @@ class Addresses:
 
     def _stored(self, positions: Positions, tile: TileRef, value: ast.expr) -> ast.stmt:
         pointer = self._pointer(positions, tile)
-        mask = self._mask(positions, tile, positions.lanes)
+        mask = self._mask(positions, tile, positions.dims)
         keywords = {} if mask is None else {"mask": mask}
         return ast.Expr(language("store", pointer, value, **keywords))
 
@@ -240,10 +240,10 @@ class Addresses:
         ]
         tile = TileRef(parameter=parameter, indices=[*indices[:count], *chosen])
         pointer = self._emission.pointer(parameter)
-        if positions.lanes or chosen or positions.offset != 0:
+        if positions.dims or chosen or positions.offset != 0:
             pointer = sum_of(pointer, positions.complete_offset(tile))
         found = [ast.Compare(index, [ast.GtE()], [ast.Constant(0)]) for index in chosen]
-        mask = self._mask(positions, tile, positions.lanes)
+        mask = self._mask(positions, tile, positions.dims)
         conditions: list[ast.expr] = [*found, *([] if mask is None else [mask])]
         return pointer, all_of(conditions) if conditions else None
 
@@ -257,7 +257,7 @@ class Addresses:
             return self._spread(positions, positions.offset_tree(tile), positions.offset)
         index = positions.access.indices[dim]
         leaves = set(index.leaves())
-        layout = [lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves]
+        layout = [lane for lane, leaf in enumerate(positions.access.coordinates) if leaf in leaves]
         return positions.tree(index, tile, layout)
 
     def length(self, parameter: str) -> ast.expr:
@@ -285,7 +285,9 @@ class Addresses:
                 # No element exists: every position is padding.
                 return ast.Constant(False)
             leaves = set(condition.leaves())
-            wanted = {lane for lane, leaf in enumerate(positions.access.lanes) if leaf in leaves}
+            wanted = {
+                lane for lane, leaf in enumerate(positions.access.coordinates) if leaf in leaves
+            }
             if not wanted <= present:
                 continue
             found.append(positions.tree(condition, tile, layout))
@@ -304,7 +306,7 @@ class Addresses:
     def _pointer(self, positions: Positions, tile: TileRef) -> ast.expr:
         offset = positions.offset
         pointer = self._emission.pointer(positions.parameter.name)
-        if offset == 0 and not positions.lanes:
+        if offset == 0 and not positions.dims:
             return pointer
         if self._emission.lowered.prefetched and positions.is_advanced:
             # What a loop leaves as it is is added to the pointer before the loop.
@@ -320,11 +322,11 @@ class Addresses:
         leaves = set(expression.leaves())
         missing = [
             size
-            for leaf, size in zip(positions.access.lanes, positions.parameter.tile_shape)
+            for leaf, size in zip(positions.access.coordinates, positions.parameter.tile_shape)
             if leaf not in leaves and size != 1
         ]
-        lanes = [leaf for leaf in positions.access.lanes if leaf in leaves]
-        if not missing and (lanes or not positions.access.lanes):
+        lanes = [leaf for leaf in positions.access.coordinates if leaf in leaves]
+        if not missing and (lanes or not positions.access.coordinates):
             return tree
         shape = ast.Tuple(positions.shape(), ast.Load())
         if lanes:

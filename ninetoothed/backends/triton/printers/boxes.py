@@ -16,8 +16,8 @@ def as_tile(block: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
         block: it, with a dimension for each of the box's.
         widths: the tile's shape.
     """
-    kept = [lane for lane in box.lanes if lane is not None]
-    rank = len(box.lanes)
+    kept = [lane for lane in box.tile_dims if lane is not None]
+    rank = len(box.tile_dims)
     if kept != sorted(kept):
         if len(kept) < rank:
             block = _shaped("reshape", block, [widths[lane] for lane in kept])
@@ -30,15 +30,15 @@ def as_tile(block: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
 
 def as_block(value: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
     """A tile's value in the shape that a store by descriptor takes: `as_tile` the other way."""
-    kept = [lane for lane in box.lanes if lane is not None]
+    kept = [lane for lane in box.tile_dims if lane is not None]
     rank = len(widths)
     if kept != sorted(kept):
         if len(kept) < rank:
             value = _shaped("reshape", value, [widths[lane] for lane in sorted(kept)])
             rank = len(kept)
         value = _shaped("permute", value, [ast.Constant(sorted(kept).index(k)) for k in kept])
-    if not len(kept) == rank == len(box.lanes):
-        extents = [ast.Constant(1) if lane is None else widths[lane] for lane in box.lanes]
+    if not len(kept) == rank == len(box.tile_dims):
+        extents = [ast.Constant(1) if lane is None else widths[lane] for lane in box.tile_dims]
         value = _shaped("reshape", value, extents)
     return value
 

@@ -60,12 +60,12 @@ class Positions:
         self._named: dict[tuple[Symbol, tuple[int | None, ...]], str] = {}
         self._programs = {leaf: dim for dim, leaf in enumerate(access.programs)}
         self._selections = {leaf: place for place, leaf in enumerate(access.selections)}
-        self._lanes = {leaf: dim for dim, leaf in enumerate(access.lanes)}
-        self.lanes = tuple(range(len(access.lanes)))
+        self._lanes = {leaf: dim for dim, leaf in enumerate(access.coordinates)}
+        self.dims = tuple(range(len(access.coordinates)))
         self._single = {
             leaf: as_symbol(0)
-            for leaf, size in zip(access.lanes, self.tile_shape)
-            if size == 1 and placement is None and not (is_pair and leaf is access.lanes[-1])
+            for leaf, size in zip(access.coordinates, self.tile_shape)
+            if size == 1 and placement is None and not (is_pair and leaf is access.coordinates[-1])
         }
         offset = offsets.collapsed(parameter.source, access.offset, emission.facts.adjacent)
         self.offset = self.compact(offset)
@@ -115,10 +115,10 @@ class Positions:
         """The offset of each element, in the whole shape of a view's value."""
         leaves = set(self.offset.leaves())
         moved = (
-            *self.access.lanes,
+            *self.access.coordinates,
             *self.access.selections[len(self.access.selections) - self._chosen :],
         )
-        missing = [self.tree(leaf, tile, self.lanes) for leaf in moved if leaf not in leaves]
+        missing = [self.tree(leaf, tile, self.dims) for leaf in moved if leaf not in leaves]
         zeros = [ast.BinOp(tree, ast.Mult(), ast.Constant(0)) for tree in missing]
         return functools.reduce(sum_of, [self.offset_tree(tile), *zeros])
 
@@ -151,7 +151,7 @@ class Positions:
     def _has_shape(self) -> bool:
         """Whether the whole offset has the tile's shape."""
         leaves = set(self.offset.leaves())
-        return all(lane in leaves or lane in self._single for lane in self.access.lanes)
+        return all(lane in leaves or lane in self._single for lane in self.access.coordinates)
 
     def start_and_advance(self, tile: TileRef) -> list[ast.expr]:
         """The part of the offset that no selection changes, and the other one."""
@@ -161,11 +161,11 @@ class Positions:
         return [self._summed(part, tile) for part in parts]
 
     def _summed(self, terms: Sequence[Symbol], tile: TileRef) -> ast.expr:
-        return functools.reduce(sum_of, [self.tree(term, tile, self.lanes) for term in terms])
+        return functools.reduce(sum_of, [self.tree(term, tile, self.dims) for term in terms])
 
     def shape(self) -> list[ast.expr]:
         """The shape that the positions have together."""
-        sizes = [self._width(dim) for dim in self.lanes]
+        sizes = [self._width(dim) for dim in self.dims]
         if self._fold is None:
             return sizes
         near, far = sizes[self._fold], sizes[1 - self._fold]
@@ -233,7 +233,7 @@ class Positions:
         if self._fold is not None:
             function = "fold_neighbours" if dim == self._fold else "fold_runs"
             return ast.Call(name(function), [width], [])
-        if self.is_pair and dim == self.lanes[-1]:
+        if self.is_pair and dim == self.dims[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)
         if self._placement is not None:

@@ -20,13 +20,13 @@ class Box:
 
     Attributes:
         dims: the source's dimensions, contiguous one last.
-        lanes: for each of them the tile's dimension that runs along it; None where the box has one
+        tile_dims: for each of them the tile's dimension that runs along it; None where the box has one
             element.
         is_halved: whether the tile is two boxes, one behind the other along the last dimension.
     """
 
     dims: tuple[int, ...]
-    lanes: tuple[int | None, ...]
+    tile_dims: tuple[int | None, ...]
     is_halved: bool = False
 
 

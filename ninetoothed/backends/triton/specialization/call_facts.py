@@ -186,7 +186,7 @@ def positions(
     middle = [size for level in parameter.middle_levels for size in level]
     for name, size in zip(access.selections, middle):
         ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
-    for name, size in zip(access.lanes, parameter.tile_shape):
+    for name, size in zip(access.coordinates, parameter.tile_shape):
         count = int(as_symbol(size).evaluate(environment))
         ranges[name] = (0, (1 << max(count - 1, 0).bit_length()) - 1)
     return ranges

@@ -135,7 +135,7 @@ class Comparisons:
         if any(part.op in ("sequence_start", "sequence_length") for part in index.walk()):
             return None
         renamed: dict[Symbol, Expression] = {}
-        for lane in access.lanes:
+        for lane in access.coordinates:
             renamed[lane] = leaf(
                 Leaf(lane.name, role="index", owner=("lane", number), extent=lane.leaf.extent)
             )

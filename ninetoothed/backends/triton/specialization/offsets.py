@@ -100,7 +100,7 @@ def by_lanes(access: Access, offset: Symbol) -> list[Symbol]:
     for factors in _terms(access, offset):
         term = functools.reduce(operator.mul, factors)
         leaves = set(term.leaves())
-        lanes = tuple(lane for lane in access.lanes if lane in leaves)
+        lanes = tuple(lane for lane in access.coordinates if lane in leaves)
         # What has fewer lanes comes first: it is added to before the tile's shape is reached.
         kind = (len(lanes), any(selection in leaves for selection in access.selections), lanes)
         groups[kind] = groups[kind] + term if kind in groups else term
@@ -112,7 +112,7 @@ def by_lanes(access: Access, offset: Symbol) -> list[Symbol]:
 
 def _cost(access: Access, expression: Symbol) -> int:
     """How many operations are done for every pair of two lanes."""
-    lanes = set(access.lanes)
+    lanes = set(access.coordinates)
     return sum(
         bool(node.op != "leaf" and len(lanes & set(node.leaves())) > 1)
         for node in set(expression.walk())
@@ -142,7 +142,9 @@ def _terms(access: Access, expression: Symbol) -> Iterator[tuple[Symbol, ...]]:
 
 def _is_mixed(access: Access, expression: Symbol) -> bool:
     leaves = set(expression.leaves())
-    return expression.op in ("+", "-", "*", "neg") and sum(x in leaves for x in access.lanes) > 1
+    return (
+        expression.op in ("+", "-", "*", "neg") and sum(x in leaves for x in access.coordinates) > 1
+    )
 
 
 def without_remainders(access: Access, term: Symbol) -> Symbol:
@@ -154,7 +156,7 @@ def without_remainders(access: Access, term: Symbol) -> Symbol:
     coefficients: dict[Symbol, Symbol] = {}
     for factors in _terms(access, term):
         flat = [factor for product in factors for factor in _factors(product)]
-        changing = [f for f in flat if set(f.leaves()) & {*access.selections, *access.lanes}]
+        changing = [f for f in flat if set(f.leaves()) & {*access.selections, *access.coordinates}]
         if len(changing) != 1:
             return term
         others = [factor for factor in flat if factor is not changing[0]]

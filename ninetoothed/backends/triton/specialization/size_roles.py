@@ -103,7 +103,7 @@ def _is_sum(expression: Symbol, access: Access, ratios: Collection[Symbol]) -> b
         return all(_is_sum(operand, access, ratios) for operand in expression.operands)
     if expression.op == "//":
         return expression.operands[1] in ratios and expression.operands[0] in access.programs
-    positions = (*access.programs, *access.selections, *access.lanes)
+    positions = (*access.programs, *access.selections, *access.coordinates)
     if expression.op == "leaf":
         return expression in positions or expression.leaf.role == "symbol"
     return expression.op == "const" and expression.operands[0] >= 0
