@@ -56,7 +56,7 @@ def test_a_forwarded_value_is_rounded_and_in_the_tiles_shape():
     assert after(application, *passes.PASSES) == expected("""
         y_value = 0.5
         store y = y_value
-        y_stored = masked(ntl.broadcast_to(ntl.cast(y_value, y.dtype), (padded(M), padded(N))), mask(y, (0, 1)), 'zero')
+        y_stored = ntl.cast(masked(ntl.broadcast_to(y_value, (padded(M), padded(N))), mask(y, (0, 1)), 'zero'), y.dtype)
         store z = y_stored
     """)
 

@@ -263,7 +263,7 @@ def test_a_stored_value_has_the_marks_of_its_tile():
         z = ntl.max(y) + ntl.sum(y)
 
     assert masked(application, forward_stores).splitlines()[2:] == [
-        "y_stored = masked(ntl.cast(y_value, y.dtype), mask(y, (0, 1)), 'zero')",
+        "y_stored = ntl.cast(masked(y_value, mask(y, (0, 1)), 'zero'), y.dtype)",
         "store z = ntl.max(masked(y_stored, mask(y, (0, 1)), 'lowest')) + ntl.sum(y_stored)",
     ]
 
