@@ -205,7 +205,7 @@ def test_calls_of_a_class_have_one_text() -> None:
         specialized = specialize(definition, call, config, general_call(definition, call))
         texts.add(specialized.emitted.text)
         assert specialized.integers["input_size_1"] == length
-        assert specialized.constants["input_size_1_padded"] == 1024
+        assert specialized.constants["input_size_1_widened"] == 1024
     (text,) = texts
     assert "for quarter in tl.static_range(4):" in text
 
