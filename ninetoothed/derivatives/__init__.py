@@ -13,6 +13,8 @@ language and its arrangement, a kernel like any other.
 - ``exchange``: dimensions of the grid that an input's elements do not differ in, as loops
 - ``parts``: sums over programs that are left in parts, added up
 - ``arranging``: the gradients' tensors, arranged as those that they are gradients of
-- ``text``: statements as an application's source
+- ``text``, ``redefined``: statements as an application's source, and the kernel of it
 - ``derive``: all of it
+
+A kernel over a batch is made of the same parts: ``batched``.
 """

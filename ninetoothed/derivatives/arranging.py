@@ -16,10 +16,10 @@ from ninetoothed.tensors.tensor import Tensor
 Sizes = Mapping[Symbol, Expression]
 
 
-def like(source: Tensor) -> Tensor:
-    """A new tensor, declared as another one."""
-    entries: list[Any] = []
-    options: list[Any] = []
+def like(source: Tensor, leading: int = 0) -> Tensor:
+    """A new tensor, declared as another one, with so many leading dimensions more."""
+    entries: list[Any] = [None] * leading
+    options: list[Any] = [None] * leading
     for size in source.shape:
         is_own = isinstance(size, Symbol) and owner_of(size) is source
         entries.append(None if is_own else size)
@@ -45,15 +45,21 @@ def sizes_of(one: Tensor, other: Tensor) -> dict[Symbol, Expression]:
     return {as_symbol(a): b for a, b in pairs if isinstance(a, Symbol) and owner_of(a) is one}
 
 
-def arranged_as(tensor: Tensor, source: Tensor, sizes: Sizes) -> Tensor:
-    """A source in the arrangement of a tensor, with other sizes in it."""
+def arranged_as(
+    tensor: Tensor, source: Tensor, sizes: Sizes, start: Tensor | None = None
+) -> Tensor:
+    """A source in the arrangement of a tensor, with other sizes in it.
+
+    Args:
+        start: the level of the source that is arranged; by default the source itself.
+    """
 
     def replaced(expression: Expression) -> Expression:
         return expression.substitute(sizes) if isinstance(expression, Symbol) else expression
 
     if source is tensor.source and not uses(tensor, sizes):
         return tensor
-    return rebuilt(tensor, replaced, source)
+    return rebuilt(tensor, replaced, source, start=start)
 
 
 def unexpanded(tensor: Tensor, source: Tensor, sizes: Sizes) -> Tensor:

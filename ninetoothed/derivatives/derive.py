@@ -13,16 +13,16 @@ from ninetoothed.derivatives.accesses import SharedError, are_selected, is_cover
 from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbols_of, unexpanded
 from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
 from ninetoothed.derivatives.record import Recorder
+from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import Reverse, needed
 from ninetoothed.derivatives.tape import refused
-from ninetoothed.derivatives.text import function_of
 from ninetoothed.errors import ArgumentError, Location, near
-from ninetoothed.kernels.definition import Definition, Specializations, define
+from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import Store, SymbolValue, walk
 from ninetoothed.program.written import written
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
-from ninetoothed.tensors.arrange import Parameter, pair
+from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.level import owner_of
 from ninetoothed.tensors.tensor import Tensor
 
@@ -351,35 +351,8 @@ class _Deriving:
     def defined(
         self, body: list[ast.stmt], arranged: dict[str, Any], sources: dict[str, Tensor]
     ) -> Specializations:
-        definition = self.definition
-        symbols = dict(definition.names)
-        for name, source in sources.items():
-            for dim, size in enumerate(source.shape):
-                symbols.setdefault(as_symbol(size), f"{name}_size_{dim}")
-        levels = {
-            name: [level.ndim for level in value.levels[1:-1]]
-            for name, value in arranged.items()
-            if isinstance(value, Tensor)
-        }
-        function = function_of(
-            self.name,
-            list(arranged),
-            body,
-            levels,
-            symbols,
-            definition.application.__module__,
-            f"The gradients of `{definition.name}`, derived.",
-        )
-        named = {s: text for s, text in definition.names.items() if s.leaf.role == "symbol"}
-        return define(
-            pair(list(arranged.values()), function),
-            function,
-            self.name,
-            named,
-            definition.num_warps,
-            definition.num_stages,
-            definition.max_num_configs,
-        )
+        about = f"The gradients of `{self.definition.name}`, derived."
+        return redefined(self.definition, self.name, body, arranged, sources, about)
 
 
 def _check_inputs(definition: Definition, wrt: Sequence[str], outputs: Sequence[str]) -> None:

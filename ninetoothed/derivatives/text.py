@@ -66,6 +66,11 @@ def function_of(
     return function
 
 
+def is_written(node: ast.AST) -> bool:
+    """Whether a Program's node can be said in the language."""
+    return type(node).__module__ != Store.__module__ or type(node) in _LOWERED
+
+
 class _Lowering(ast.NodeTransformer):
     """The Program's nodes as Python in the language.
 

@@ -104,6 +104,10 @@ class Frontend:
             argument is a function that takes an ``empty(beside, shape, dtype)`` of the framework's and
             gives two functions of the inputs: one makes the outputs, one makes them and runs the
             kernel. None: operators are plain functions, without gradients.
+        vmap: makes, of a function of tensors that gives a tuple of tensors, and of the dimension of each
+            argument that is a batch's (0, or None for what all elements share), the same function over a
+            batch, whose results' dimension 0 is the batch's. For frameworks whose `operator` is told of
+            batches. None: there is no such thing.
         opaque: told each launch function, so that the framework's tracers do not look into it.
     """
 
@@ -136,6 +140,7 @@ class Frontend:
     event: Callable[[], Any] | None = None
     launch: Callable[[Any], Callable[[Mapping[str, Any]], Any]] | None = None
     operator: Callable[[Any, Callable[..., Any]], tuple[Callable[..., Any], Any]] | None = None
+    vmap: Callable[[Callable[..., Any], tuple[int | None, ...]], Callable[..., Any]] | None = None
     opaque: Callable[[Callable[..., Any]], None] | None = None
 
     def __post_init__(self) -> None:

@@ -162,6 +162,12 @@ def _namespace() -> Mapping[str, object]:
     }
 
 
+def _vmap(function: Callable[..., Any], in_dims: tuple[int | None, ...]) -> Callable[..., Any]:
+    from ninetoothed.frontends.torch_operators import vmap
+
+    return vmap(function, in_dims)
+
+
 def _operator(definition: OperatorDefinition, functions: Callable[..., Any]) -> Any:
     from ninetoothed.frontends.torch_operators import registered
 
@@ -209,6 +215,7 @@ FRONTEND = Frontend(
     unguarded="{x}.is_nested",
     event=_event,
     operator=_operator,
+    vmap=_vmap,
     opaque=_opaque,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
@@ -39,6 +40,9 @@ def registered(
         raise ArgumentError(
             f"PyTorch has an operator {definition.name!r}; give this one another name"
         )
+    is_changing = any(entry.is_changed for entry in definition.inputs)
+    if definition.backward is None and not is_changing:
+        definition = replace(definition, backward=_missing(definition.name), saved=())
     allocate, forward = functions(_empty)
     library = torch.library.Library(namespace, "FRAGMENT")
     _LIBRARIES.append(library)
@@ -54,26 +58,48 @@ def registered(
             definition.name, backward, setup_context=setup_context, lib=library
         )
         apply = _recorded(definition, forward, setup_context, backward)
-    function = _short_way(operator, forward, apply)
-    if not any(entry.is_changed for entry in definition.inputs):
-        torch.library.register_vmap(definition.name, _over_batch(function), lib=library)
+    if definition.autocast is not None:
+        for key in ("AutocastCPU", "AutocastCUDA"):
+            library.impl(name, _lowered(definition, operator, key), key)
+    function = _short_way(definition, operator, forward, apply)
+    if not is_changing:
+        over_batch = _over_batch(definition, function)
+        torch.library.register_vmap(definition.name, over_batch, lib=library)
     return function, (torch.Tensor, torch.nn.Parameter)
+
+
+def _missing(operator: str) -> Callable[..., Any]:
+    """What stands for a backward that was not given: gradients would be lost in silence."""
+
+    def missing(*values: Any) -> Any:
+        raise ArgumentError(
+            f"operator {operator!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
+            'derived (backward="derive"), or detach its inputs'
+        )
+
+    return missing
 
 
 def _recorded(
     definition: OperatorDefinition,
     forward: Callable[..., Any],
-    setup_context: Callable[..., None],
+    setup_context: Callable[..., list[Any]],
     backward: Callable[..., Any],
 ) -> Callable[..., Any]:
     """The operator as a function of autograd's, which `torch.func` transforms too."""
     import torch
 
+    def setup_transformable(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        ctx.save_for_forward(*setup_context(ctx, inputs, output))
+        outputs = output if isinstance(output, tuple) else (output,)
+        ctx.outputs = [(each.shape, each.dtype, each.device) for each in outputs]
+
     parts = {
         "forward": forward,
-        "setup_context": setup_context,
+        "setup_context": setup_transformable,
         "backward": backward,
-        "vmap": _over_batch(lambda *arguments: apply(*arguments)),
+        "vmap": _over_batch(definition, lambda *arguments: apply(*arguments)),
+        "jvp": _jvp(definition),
     }
 
     def forward_with_context(ctx: Any, *arguments: Any) -> Any:
@@ -96,7 +122,8 @@ def _recorded(
             bound = signature.bind(*arguments, **keywords)
             bound.apply_defaults()
             arguments = tuple(bound.arguments.values())
-        return (transformable if is_transformed() else plain).apply(*arguments)
+        is_plain = not is_transformed() and not _has_duals()
+        return (plain if is_plain else transformable).apply(*arguments)
 
     return apply
 
@@ -109,7 +136,10 @@ def _function(definition: OperatorDefinition, parts: dict[str, Callable[..., Any
 
 
 def _short_way(
-    operator: Any, forward: Callable[..., Any], apply: Callable[..., Any] | None
+    definition: OperatorDefinition,
+    operator: Any,
+    forward: Callable[..., Any],
+    apply: Callable[..., Any] | None,
 ) -> Callable[..., Any]:
     """The operator as it is called: past PyTorch's dispatcher where that would only come back here.
 
@@ -121,6 +151,7 @@ def _short_way(
     is_compiling, is_recorded = torch.compiler.is_compiling, torch.is_grad_enabled
     is_transformed = torch._C._are_functorch_transforms_active
     modes, is_traced = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
+    is_cast = torch._C._is_any_autocast_enabled if definition.autocast is not None else bool
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():
@@ -133,13 +164,22 @@ def _short_way(
                 return operator(*arguments, **keywords)
         if modes() or is_traced() is not None:
             return operator(*arguments, **keywords)
-        if is_transformed():
+        if is_cast():
+            arguments, keywords = _cast(definition, arguments, keywords)
+        if is_transformed() or _has_duals():
             return (apply or operator)(*arguments, **keywords)
         if requires_grad and apply is not None and is_recorded():
             return apply(*arguments, **keywords)
         return forward(*arguments, **keywords)
 
     return call
+
+
+def _has_duals() -> bool:
+    """Whether tensors may be dual numbers, of forward mode; within its own formulas they are not."""
+    import torch
+
+    return torch.autograd.forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
 
 
 def _empty(beside: Any, shape: Any, dtype: Any) -> Any:
@@ -161,17 +201,19 @@ def _shown(default: Any) -> str:
     return f'"{default}"' if isinstance(default, str) else repr(default)
 
 
-def _setup_context(definition: OperatorDefinition) -> Callable[..., None]:
+def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
+    """Keeps what backward needs; gives the tensors among it."""
     places = {entry.name: place for place, entry in enumerate(definition.inputs)}
     made = {entry.name: place for place, entry in enumerate(definition.outputs)}
     is_single = len(definition.outputs) == 1
 
-    def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> list[Any]:
         outputs = (output,) if is_single else output
         kept = [inputs[places[n]] if n in places else outputs[made[n]] for n in definition.saved]
         tensors = [value for value in kept if hasattr(value, "requires_grad")]
         ctx.save_for_backward(*tensors)
         ctx.kept = [None if hasattr(value, "requires_grad") else (value,) for value in kept]
+        return tensors
 
     return setup_context
 
@@ -194,23 +236,122 @@ def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) ->
     return backward
 
 
-def _over_batch(operator: Any) -> Callable[..., Any]:
-    """The operator for `torch.vmap`: once for each element of the batch."""
+def _over_batch(definition: OperatorDefinition, operator: Any) -> Callable[..., Any]:
+    """The operator for `torch.vmap`: of a kernel over the batch, or once for each of its elements."""
+    names = [entry.name for entry in definition.inputs]
+    defaults = tuple(entry.default for entry in definition.inputs)
 
     def over_batch(info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
-        import torch
-
-        results = [
-            operator(
-                *(
-                    argument if dim is None else argument.select(dim, index)
-                    for argument, dim in zip(arguments, in_dims)
-                )
-            )
-            for index in range(info.batch_size)
-        ]
-        if isinstance(results[0], torch.Tensor):
-            return torch.stack(results), 0
-        return tuple(map(torch.stack, zip(*results))), (0,) * len(results[0])
+        batches = frozenset(name for name, dim in zip(names, in_dims) if dim is not None)
+        function = definition.batched(batches) if definition.batched is not None else None
+        if function is None:
+            return _one_by_one(operator, info.batch_size, in_dims, arguments)
+        first = (
+            argument if dim is None else argument.movedim(dim, 0)
+            for argument, dim in zip(arguments, in_dims)
+        )
+        results = function(*first, *defaults[len(arguments) :])
+        return results, (0,) * len(results) if isinstance(results, tuple) else 0
 
     return over_batch
+
+
+def _one_by_one(
+    operator: Any, count: int, in_dims: Sequence[Any], arguments: Sequence[Any]
+) -> tuple[Any, Any]:
+    import torch
+
+    results = [
+        operator(
+            *(
+                argument if dim is None else argument.select(dim, index)
+                for argument, dim in zip(arguments, in_dims)
+            )
+        )
+        for index in range(count)
+    ]
+    if isinstance(results[0], torch.Tensor):
+        return torch.stack(results), 0
+    return tuple(map(torch.stack, zip(*results))), (0,) * len(results[0])
+
+
+def vmap(
+    function: Callable[..., Any], in_dims: tuple[int | None, ...]
+) -> Callable[..., tuple[Any, ...]]:
+    """See `Frontend.vmap`."""
+    import torch
+
+    return torch.vmap(function, in_dims)  # type: ignore[no-any-return]
+
+
+def _jvp(definition: OperatorDefinition) -> Callable[..., Any]:
+    """Forward mode, of backward: what multiplies by the transpose of a matrix is linear in its factor.
+
+    Its own derivative by that factor is the matrix, so backward must have a derivative.
+    """
+    import torch
+
+    derivative = definition.backward
+    assert derivative is not None
+    tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
+
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        # Without the tangents that they have: what is computed here is linear in those.
+        saved = (torch.autograd.forward_ad.unpack_dual(each).primal for each in ctx.saved_tensors)
+        kept = [next(saved) if value is None else value[0] for value in ctx.kept]
+        moved = [tangents[place] for place in tensors]
+        keywords = {}
+        if definition.is_selective:
+            keywords["needed"] = [tangent is not None for tangent in moved]
+        used: list[Any] = []
+
+        def gradients(*cotangents: Any) -> tuple[Any, ...]:
+            found = definition.checked_gradients(derivative(*cotangents, *kept, **keywords))
+            pairs = [(g, t) for g, t in zip(found, moved) if g is not None and t is not None]
+            if not all(gradient.requires_grad for gradient, _ in pairs):
+                raise ArgumentError(
+                    f"operator {definition.name!r} has no derivative in forward mode (jvp): it would be "
+                    "the derivative of its `backward`, which is made of operators that have none. Give "
+                    'these a `backward` too, or derive both: backward="derive"'
+                )
+            used[:] = [tangent for _, tangent in pairs]
+            return tuple(gradient for gradient, _ in pairs)
+
+        zeros = [torch.zeros(size, dtype=dtype, device=at) for size, dtype, at in ctx.outputs]
+        _, pull = torch.func.vjp(gradients, *zeros)
+        found = pull(tuple(used))
+        return found if len(zeros) > 1 else found[0]
+
+    return jvp
+
+
+def _lowered(definition: OperatorDefinition, operator: Any, key: str) -> Callable[..., Any]:
+    """The operator where autocast is on, for the dispatcher."""
+    import torch
+
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+    def lowered(*arguments: Any, **keywords: Any) -> Any:
+        arguments, keywords = _cast(definition, arguments, keywords)
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return operator(*arguments, **keywords)
+
+    return lowered
+
+
+def _cast(
+    definition: OperatorDefinition, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments in the types that autocast wants, as PyTorch's own rules have it: but float64."""
+    import torch
+
+    def cast(value: Any) -> Any:
+        if not (isinstance(value, torch.Tensor) and value.is_floating_point()):
+            return value
+        kind = value.device.type
+        if value.dtype is torch.float64 or not torch.is_autocast_enabled(kind):
+            return value
+        is_lower = definition.autocast == "lower"
+        return value.to(torch.get_autocast_dtype(kind) if is_lower else torch.float32)
+
+    return tuple(map(cast, arguments)), {name: cast(each) for name, each in keywords.items()}

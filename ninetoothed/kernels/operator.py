@@ -10,6 +10,8 @@ from typing import Any
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
+from ninetoothed.program.effects import operation_of
+from ninetoothed.program.program import Program
 from ninetoothed.program.written import written
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Parameter
@@ -17,6 +19,10 @@ from ninetoothed.tensors.level import Level
 
 #: What a constant's default, or a scalar's element type, makes its kind.
 _KINDS: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str"}
+
+
+#: The rules of `OperatorDefinition.autocast`.
+AUTOCAST = ("lower", "float32")
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,11 @@ class OperatorDefinition:
             gradient of each tensor among the inputs, or None for one that has none.
         saved: names of inputs and outputs.
         constants: constexpr symbols and parameters that have the same value in every call.
+        autocast: what becomes of tensors of floats where a framework chooses element types itself:
+            ``"lower"`` (its lower precision), ``"float32"``, or None (they stay).
+        batched: gives, for the names of tensors among the inputs that have a leading dimension, the
+            operator over a batch; its outputs have that dimension too. None where it is to be run once
+            for each element.
         is_selective: whether `backward` takes ``needed`` by keyword: for each tensor among the inputs
             whether its gradient is asked for; None where the framework does not say.
     """
@@ -92,6 +103,8 @@ class OperatorDefinition:
     saved: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     is_selective: bool = False
+    autocast: str | None = None
+    batched: Callable[[frozenset[str]], Callable[..., Any] | None] | None = None
 
     @property
     def tensors(self) -> tuple[Input, ...]:
@@ -212,6 +225,24 @@ def define_operator(
     return OperatorDefinition(
         name, kernel, tuple(inputs), tuple(made), backward, tuple(saved), constants
     )
+
+
+def autocast_rule(operator: str, program: Program, asked: str | None) -> str | None:
+    """The rule of `OperatorDefinition.autocast` that is asked for, or that follows from the program.
+
+    Raises:
+        ArgumentError: there is no such rule.
+    """
+    if asked == "by_program":
+        calls = (node for node in program.nodes() if isinstance(node, ast.Call))
+        kinds = {operation.kind for call in calls if (operation := operation_of(call))}
+        return "lower" if "product" in kinds else None
+    if asked not in (None, *AUTOCAST):
+        raise ArgumentError(
+            f"operator {operator!r}: `autocast` is one of {', '.join(map(repr, AUTOCAST))} or None, not "
+            f"{asked!r}"
+        )
+    return asked
 
 
 def _kind(parameter: Parameter, operator: str) -> str:

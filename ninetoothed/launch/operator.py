@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed import plugins, threads
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.operator import OperatorDefinition, define_operator
+from ninetoothed.kernels.operator import OperatorDefinition, autocast_rule, define_operator
 from ninetoothed.language import dtypes
+from ninetoothed.launch.batched import Batching
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tensors.arrange import NO_VALUE
 
@@ -25,6 +27,7 @@ def op(
     saved: Sequence[str] = (),
     constants: Mapping[str, Any] | None = None,
     wrt: Sequence[str] | None = None,
+    autocast: str | None = "by_program",
 ) -> Operator:
     """An operator of a kernel: a function that takes the inputs and returns new outputs.
 
@@ -42,6 +45,9 @@ def op(
         constants: values of constexpr symbols and parameters, by name, that calls then do not give.
         wrt: with ``backward="derive"``, the inputs that have gradients; by default all that an output
             depends on.
+        autocast: what becomes of float tensors where the framework chooses element types itself
+            (``torch.autocast``): ``"lower"``, its lower precision, ``"float32"``, or None, they stay.
+            By default ``"lower"`` for kernels with matrix products, else None.
 
     Returns:
         a function of the inputs, in the kernel's order or by name, then of the constexpr symbols. It
@@ -52,6 +58,7 @@ def op(
         ApplicationError: the kernel has no derived backward; the error says which line is why.
     """
     fixed = kernel.specializations.fixed(constants or {})
+    rule = autocast_rule(name, fixed.program, autocast)
     if backward == "derive":
         from ninetoothed.launch.derived import with_backward
 
@@ -61,14 +68,15 @@ def op(
                 "saved for it"
             )
         plain = define_operator(name, fixed, outputs, None, (), constants)
-        return Operator(kernel, with_backward(plain, Operator, wrt))
+        derived = with_backward(plain, Operator, wrt)
+        return Operator(kernel, replace(derived, autocast=rule))
     if isinstance(backward, str) or wrt is not None:
         raise ArgumentError(
             f'operator {name!r}: `backward` is a function, "derive" or None, not {backward!r}; `wrt` '
             'goes with "derive"'
         )
     definition = define_operator(name, fixed, outputs, backward, saved, constants)
-    return Operator(kernel, definition)
+    return Operator(kernel, replace(definition, autocast=rule))
 
 
 class Operator:
@@ -81,7 +89,7 @@ class Operator:
 
     def __init__(self, kernel: Kernel, definition: OperatorDefinition) -> None:
         self.kernel = kernel
-        self.definition = definition
+        self.definition = replace(definition, batched=Batching(definition, Operator))
         self._lock = threads.reentrant_lock()
         self._functions: dict[Any, Callable[..., Any]] = {}
         self._by_type: dict[type, Callable[..., Any]] = {}

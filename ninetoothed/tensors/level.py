@@ -261,12 +261,15 @@ def rebuilt(
     function: Rewrite,
     source: LevelT,
     change: Callable[[MetaOperation], MetaOperation] = lambda operation: operation,
+    start: LevelT | None = None,
 ) -> LevelT:
     """The same arrangement of ``source``, with ``function`` applied to every expression in it.
 
     Args:
         change: applied to every operation.
+        start: the level of the source that is arranged; by default the source itself.
     """
+    start = source if start is None else start
     memo: dict[int, LevelT] = {}
     operations: dict[int, MetaOperation] = {}
 
@@ -274,8 +277,8 @@ def rebuilt(
         if id(old) in memo:
             return memo[id(old)]
         if old.origin is None:
-            memo[id(old)] = source
-            return source
+            memo[id(old)] = start
+            return start
         origin = old.origin
         operands = tuple(map(level, origin.operands))
         key = id(origin.operation)
@@ -295,8 +298,8 @@ def rebuilt(
         return new
 
     levels = [level(old) for old in tensor.levels]
-    if len(levels) == 1 and levels[0] is source:
-        return source
+    if len(levels) == 1 and levels[0] is start:
+        return start
     for outer, inner in itertools.pairwise(levels):
         outer._dtype = inner
     return levels[0]
