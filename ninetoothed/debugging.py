@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ninetoothed.errors import ArgumentError
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import arranged_by
 from ninetoothed.tensors.evaluate import eval
 from ninetoothed.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ninetoothed.backends.base import Backend
 
 __all__ = ["Simulation", "check", "simulate_arrangement"]
 
@@ -73,15 +76,30 @@ def _symbolic(value: Any) -> Any:
     return Tensor(shape=tuple(int(size) for size in value.shape))
 
 
-def check() -> AbstractContextManager[None]:
+def check(
+    against: str | Backend | None = None, *, rtol: float | None = None, atol: float | None = None
+) -> AbstractContextManager[None]:
     """Within it, kernels on the NumPy backend are checked as they run.
+
+    Args:
+        against: a second backend, which runs each kernel once more, on copies of its arguments, and what
+            the two stored is compared: a kind of device, as ``"cuda"``, or a `Backend`.
+        rtol, atol: how far floats may be apart, relatively and absolutely; by default what suits their
+            type. Integers are equal.
 
     Raises:
         OutOfBoundsError: an access leaves its tensor.
         ConflictingStoreError: two programs store to one element.
         UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
         OutOfRangeError: a float becomes an integer of a type that does not hold it.
+        DifferingStoreError: the second backend stored something else.
+        DeviceError: no backend serves this kind of device, or there is none here.
     """
-    from ninetoothed.plugins import backend_named
+    from ninetoothed.plugins import backend_for, backend_named
 
-    return backend_named("numpy").check()
+    second = None
+    if isinstance(against, str):
+        second = backend_for(against), against
+    elif against is not None:
+        second = against, against.device_kinds[0]
+    return backend_named("numpy").check(second, rtol, atol)

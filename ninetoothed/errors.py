@@ -149,6 +149,10 @@ class ConflictingStoreError(NineToothedError, RuntimeError):
     """Debug mode: two programs stored to one element."""
 
 
+class DifferingStoreError(NineToothedError, ArithmeticError):
+    """Debug mode: a second backend stored something else."""
+
+
 class OutOfRangeError(NineToothedError, OverflowError):
     """Debug mode: a float became an integer of a type that does not hold it."""
 

@@ -7,8 +7,8 @@ a `Plan` that runs every call of that key. No framework is known here.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,23 @@ class Plan:
 
 def run_nothing(*values: object) -> None:
     """The `Plan.run` of an empty grid."""
+
+
+#: Where each content is, from a multiple of 256 bytes on, and what reads them back.
+Lent = tuple[Sequence[int], Callable[[], list[bytes]]]
+
+
+@contextmanager
+def _on_host(contents: Sequence[bytes]) -> Iterator[Lent]:
+    import ctypes
+
+    buffers = [ctypes.create_string_buffer(256 + len(content)) for content in contents]
+    starts = [-(-ctypes.addressof(buffer) // 256) * 256 for buffer in buffers]
+    for start, content in zip(starts, contents):
+        ctypes.memmove(start, content, len(content))
+    sizes = [len(content) for content in contents]
+    yield starts, lambda: [ctypes.string_at(*each) for each in zip(starts, sizes)]
+    del buffers
 
 
 class Backend(abc.ABC):
@@ -161,10 +178,28 @@ class Backend(abc.ABC):
         """
         return None
 
-    def check(self) -> AbstractContextManager[None]:
+    def check(
+        self,
+        against: tuple[Backend, str] | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> AbstractContextManager[None]:
         """Within it, kernels are checked as they run; see `ninetoothed.debugging.check`.
+
+        Args:
+            against: a second backend and the kind of device that it is to run on.
 
         Raises:
             DeviceError: this backend checks nothing.
         """
         raise DeviceError(f"The {self.name} backend does not check kernels as they run.")
+
+    def lent(self, kind: str, contents: Sequence[bytes]) -> AbstractContextManager[Lent]:
+        """Memory of a kind of device that holds these bytes, while a comparison runs there.
+
+        By default the host's, for a backend whose kernels can reach it.
+
+        Raises:
+            DeviceError: there is no such device.
+        """
+        return _on_host(contents)

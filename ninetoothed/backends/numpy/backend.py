@@ -28,11 +28,17 @@ class NumpyBackend(Backend):
         plan = plan_for(kernel, call)
         return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})
 
-    def check(self) -> AbstractContextManager[None]:
+    def check(
+        self,
+        against: tuple[Backend, str] | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> AbstractContextManager[None]:
         """Kernels are checked as they run; see `ninetoothed.debugging.check`."""
         from ninetoothed.backends.numpy.execution.checking import check
+        from ninetoothed.backends.numpy.execution.comparing import Second
 
-        return check()
+        return check(None if against is None else Second(*against, rtol, atol))
 
     def evaluator(self) -> Callable[[str], Callable[..., Any]]:
         """The functions of tiles and numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Plan
@@ -10,6 +11,7 @@ from ninetoothed.language.dtypes import element_type
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from ninetoothed.backends.base import Lent
     from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
@@ -81,6 +83,12 @@ class TritonBackend(Backend):
 
         library = runtime(kind)
         return [library.limits(index).described() for index in range(library.device_count())]
+
+    def lent(self, kind: str, contents: Sequence[bytes]) -> AbstractContextManager[Lent]:
+        """Memory of the first device of a kind."""
+        from ninetoothed.backends.triton.runtime.device_api import lent
+
+        return lent(kind, contents)
 
     def on_device(self, index: int, addresses: Sequence[int]) -> Callable[..., bool] | None:
         """The driver's answer, for several addresses at once; see `Backend.on_device`."""

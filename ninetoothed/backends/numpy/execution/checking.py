@@ -27,26 +27,27 @@ from ninetoothed.errors import (
 VARIABLE = "NINETOOTHED_DEBUG"
 
 if TYPE_CHECKING:
+    from ninetoothed.backends.numpy.execution.comparing import Second
     from ninetoothed.backends.numpy.execution.execute import Launch
 
 _is_on: ContextVar[bool] = ContextVar("is_checking", default=False)
+_against: ContextVar[Second | None] = ContextVar("is_compared_with", default=None)
 
 
 @contextmanager
-def check() -> Iterator[None]:
-    """Within it, kernels on the NumPy backend are checked as they run.
-
-    Raises:
-        OutOfBoundsError: an access leaves its tensor.
-        ConflictingStoreError: two programs store to one element.
-        UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
-        OutOfRangeError: a float becomes an integer of a type that does not hold it.
-    """
-    token = _is_on.set(True)
+def check(against: Second | None = None) -> Iterator[None]:
+    """Within it, kernels on the NumPy backend are checked as they run; see `ninetoothed.debugging.check`."""
+    tokens = _is_on.set(True), _against.set(against)
     try:
         yield
     finally:
-        _is_on.reset(token)
+        _is_on.reset(tokens[0])
+        _against.reset(tokens[1])
+
+
+def second() -> Second | None:
+    """What kernels are compared with."""
+    return _against.get()
 
 
 def is_on() -> bool:

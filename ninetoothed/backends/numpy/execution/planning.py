@@ -29,6 +29,7 @@ from ninetoothed.tuning.space import Config, fitting, values_of
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
+    from ninetoothed.backends.numpy.execution.comparing import Comparison, Second
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tensors.arrange import Parameter
 
@@ -44,7 +45,7 @@ class NumpyPlan:
     """A kernel with everything known but the addresses and the scalars.
 
     Attributes:
-        kernel: the kernel.
+        kernel, call: the kernel, and a call of this kind.
         grid: the number of programs along each dimension.
         environment: the value of each size, stride, constant and meta symbol.
         configuration: the values chosen for meta symbols, by name.
@@ -54,6 +55,7 @@ class NumpyPlan:
     """
 
     kernel: Definition
+    call: Call
     grid: Shape
     environment: Mapping[Symbol, int]
     configuration: Mapping[str, int]
@@ -74,6 +76,7 @@ class NumpyPlan:
         observers = [launch.observe] + ([recorder.observe] if recorder else [])
         rest = iter(values)
         arguments: list[Any] = []
+        tensors: list[Tensor] = []
         for parameter in self.kernel.parameters:
             if parameter.kind == "tensor":
                 plan = self.tensors[parameter.name]
@@ -81,13 +84,42 @@ class NumpyPlan:
                 tensor = Tensor(plan, pointer, sequences, launch.running, recorder is not None)
                 tensor.memory.observers += observers
                 arguments.append(tensor)
+                tensors.append(tensor)
             elif parameter.kind == "scalar":
                 arguments.append(scalar(next(rest), self.scalars[parameter.name]))
             else:
                 arguments.append(self.constants[parameter.name])
+        second = checking.second()
+        comparison = None if second is None else self._compared(second, launch, tensors, values)
         launch.run(arguments)
         if recorder is not None:
             recorder.finish()
+        if comparison is not None:
+            comparison.finish(values, [place for place, _ in self._addresses()])
+
+    def _compared(
+        self, second: Second, launch: Launch, tensors: Sequence[Tensor], values: Sequence[Any]
+    ) -> Comparison:
+        from ninetoothed.backends.numpy.execution.comparing import Comparison
+
+        offsets = [(values[place], size) for place, size in self._addresses() if size]
+        memories = [tensor.memory for tensor in tensors]
+        comparison = Comparison(second, self.kernel, self.call, launch, memories, offsets)
+        for memory in memories:
+            memory.observers.append(comparison.observe)
+        return comparison
+
+    def _addresses(self) -> Iterator[tuple[int, int]]:
+        """The places of addresses among the values, with the sizes in bytes of where sequences begin."""
+        place = 0
+        for parameter in self.kernel.parameters:
+            if parameter.kind == "tensor":
+                plan = self.tensors[parameter.name]
+                yield place, 0
+                if plan.jagged_dim is not None:
+                    place += 1
+                    yield place, 8 * (plan.shape[0] + 1)
+            place += parameter.kind in ("tensor", "scalar")
 
     def _value_of(self, symbol: Symbol) -> int:
         return concrete(symbol, self.environment)
@@ -116,6 +148,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     }
     return NumpyPlan(
         kernel,
+        call,
         grid,
         environment,
         {kernel.names[symbol]: value for symbol, value in chosen.items()},

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ninetoothed import threads
+from ninetoothed.backends.base import Lent
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.errors import DeviceError
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -356,6 +357,24 @@ class Event:
 def runtime(backend: str) -> Runtime:
     """The `Runtime` of ``"cuda"`` or ``"hip"``; `DeviceError` where there is none."""
     return Runtime(backend)
+
+
+@contextmanager
+def lent(backend: str, contents: Sequence[bytes]) -> Iterator[Lent]:
+    """Memory of the first device that holds these bytes; its context is current meanwhile."""
+    library = runtime(backend)
+    if library.device_count() == 0:
+        raise DeviceError(f"There is no {backend} device here to compare with.")
+    with library.device(0):
+        starts = [library.allocate(max(len(content), 1)) for content in contents]
+        try:
+            for start, content in zip(starts, contents):
+                library.copy_to_device(start, content)
+            sizes = [len(content) for content in contents]
+            yield starts, lambda: [library.copy_to_host(*each) for each in zip(starts, sizes)]
+        finally:
+            for start in starts:
+                library.free(start)
 
 
 def _load(backend: str) -> ctypes.CDLL:
