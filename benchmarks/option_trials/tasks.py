@@ -85,7 +85,7 @@ class Task:
     Attributes:
         name: as ``--tasks`` takes it.
         size: the size, in words.
-        chain: the steps of the chain, over and over.
+        chain: the steps of the chain, over and over; none where results have another shape.
         single: the one that is called by itself and in a row; None where there is the chain alone.
         segments: how many times as many calls as the fewest are timed together.
     """
@@ -137,10 +137,12 @@ class Data:
         for step in task.steps:
             if id(step) not in self._sets:
                 self._sets[id(step)] = _sets(step, maker)
-        first = task.chain[0]
-        chained = self._sets[id(first)][0][first.operation.chained]
-        self._buffers = [torch.zeros_like(chained) for _ in range(2)]
-        self._last = [chained] if first.operation.in_place else self._buffers
+        self._buffers: list[torch.Tensor] = []
+        self._last: list[torch.Tensor] = []
+        for first in task.chain[:1]:
+            chained = self._sets[id(first)][0][first.operation.chained]
+            self._buffers = [torch.zeros_like(chained) for _ in range(2)]
+            self._last = [chained] if first.operation.in_place else self._buffers
         self._results: list[torch.Tensor] = []
         if task.single is not None:
             operation = task.single.operation
@@ -152,7 +154,7 @@ class Data:
 
     def calls(self, kernels: Kernels) -> dict[str, list[Call]]:
         """What is timed in each setting: one call, calls in a row, a chain."""
-        found = {"chain": list(self._chain(kernels))}
+        found = {"chain": list(self._chain(kernels))} if self._task.chain else {}
         if self._task.single is not None:
             row = self._row(kernels, self._task.single)
             found = {"do_bench": row[:1], "row": row, **found}
@@ -248,6 +250,19 @@ def _flat(example: str) -> Operation:
     )
 
 
+def _pooling(example: str, kernel: str = "kernel", size: int = 2) -> Operation:
+    """Windows of this size, one after another."""
+    names = ("WINDOW_HEIGHT", "WINDOW_WIDTH", "STRIDE_HEIGHT", "STRIDE_WIDTH")
+    padding = dict.fromkeys(("PADDING_HEIGHT", "PADDING_WIDTH"), 0) if "more" in example else {}
+    return Operation(
+        example,
+        lambda a, result: (*a, result),
+        {**dict.fromkeys(names, size), **padding, "BLOCK_SIZE": 256},
+        operator.attrgetter(kernel),
+        lambda a: (*a[0].shape[:2], *(n // size for n in a[0].shape[2:])),
+    )
+
+
 ADD, SILU = _flat("add"), _flat("silu")
 SOFTMAX, ROPE, MM, BMM = (
     Operation(example, lambda a, result: (*a, result))
@@ -255,6 +270,7 @@ SOFTMAX, ROPE, MM, BMM = (
 )
 RMS_NORM = Operation("rms_norm", lambda a, result: (*a, 1e-6, result))
 ROPE_IN_PLACE = Operation("rope_in_place", lambda a, result: tuple(a), in_place=True)
+MAX_POOL2D, AVG_POOL2D = _pooling("max_pool2d"), _pooling("more.pool2d", "avg_kernel")
 ADDMM = Operation("addmm", lambda a, result: (*a, 1.0, 1.0, result), chained=1)
 CONV2D, PADDED = _convolution(_PLAIN), _convolution(_PADDED)
 SDPA, CAUSAL = _attention(False), _attention(True)
@@ -280,6 +296,7 @@ def _heads(name: str, shape: tuple[int, ...], is_causal: bool = False) -> Task:
 
 _WIDE = normal((4096, 4096))
 _WEIGHTS = _scaled(normal((4096, 4096), (4096, 4096)), 1, 4096)
+_IMAGES = normal((32, 64, 112, 112))
 _PAIR = normal((4096, 4096), (4096, 4096))
 _FILTERS = _scaled(BUILDERS["conv2d"], 1, 512 * 9)
 
@@ -333,6 +350,10 @@ TASKS = (
     _task("softmax_1000", "(16384, 1000)", SOFTMAX, normal((16384, 1000))),
     _task("softmax_256", "(65536, 256)", SOFTMAX, normal((65536, 256))),
     _task("silu_odd", f"{ELEMENTS - 7}", SILU, normal((ELEMENTS - 7,))),
+    *(
+        Task(name, "(32, 64, 112, 112), windows of 2 × 2", (), Step(operation, _IMAGES))
+        for name, operation in (("max_pool2d", MAX_POOL2D), ("avg_pool2d", AVG_POOL2D))
+    ),
 )
 
 BY_NAME = {task.name: task for task in TASKS}

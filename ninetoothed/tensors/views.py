@@ -20,11 +20,16 @@ from ninetoothed.tensors.metaops import Shape
 
 @dataclass(frozen=True)
 class Run:
-    """A slice: ``count`` positions from ``start`` on, in steps."""
+    """A slice: ``count`` positions from ``start`` on, in steps.
+
+    Attributes:
+        is_within: whether all of them are known to be positions in the tile.
+    """
 
     start: Expression
     step: int
     count: Expression
+    is_within: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,13 +141,17 @@ def viewed(access: Access, tile_shape: Shape, view: View, source: Level) -> Acce
     chosen = iter(positions("element", (None,) * view.chosen))
     found: dict[Symbol, Symbol] = {}
     more: list[Symbol] = []
+    holding: set[Symbol] = set()
     selections, used = [*access.selections], []
     for lane, size, entry in zip(access.coordinates, tile_shape, view.entries):
         if isinstance(entry, Run):
             used.append(next(lanes))
-            found[lane] = as_symbol(simplify(used[-1] * entry.step + entry.start))
+            gone = as_symbol(0) if entry.count == 1 else used[-1] * entry.step
+            found[lane] = as_symbol(simplify(gone + entry.start))
             if not is_power_of_two(entry.count):
                 more.append(used[-1] < as_symbol(entry.count))
+            if entry.is_within:
+                holding.add(lane < as_symbol(size))
             continue
         if isinstance(entry, Fixed):
             found[lane] = as_symbol(entry.position)
@@ -151,7 +160,10 @@ def viewed(access: Access, tile_shape: Shape, view: View, source: Level) -> Acce
             selections.append(next(chosen))
             found[lane] = selections[-1]
         more.append(found[lane] < as_symbol(size))
-    conditions = [as_symbol(simplify(c.substitute(found))) for c in access.conditions]
+    conditions = [
+        as_symbol(True) if c in holding else as_symbol(simplify(c.substitute(found)))
+        for c in access.conditions
+    ]
     return replace(
         access,
         indices=_substituted(access.indices, found),

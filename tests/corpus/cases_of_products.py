@@ -230,7 +230,8 @@ def put_pools() -> None:
             constants = dict(zip(("WINDOW_HEIGHT", "WINDOW_WIDTH"), window))
             constants |= dict(zip(("STRIDE_HEIGHT", "STRIDE_WIDTH"), step))
             name = f"{label} {window[0]}x{window[1]} by {step[0]}x{step[1]}"
-            put("pool", name, kernel, tensors, **constants, BLOCK_SIZE=256)
+            chosen = ("unrolled_reduction=1",) if window == (2, 2) else ()
+            put("pool", name, kernel, tensors, *chosen, **constants, BLOCK_SIZE=256)
 
 
 # Attention.

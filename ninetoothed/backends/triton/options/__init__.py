@@ -22,11 +22,13 @@ from ninetoothed.backends.triton.options import (
     split_k,
     swizzle,
     tma_pipeline,
+    unrolled_reduction,
 )
 from ninetoothed.backends.triton.options.option import Option
 
 OPTIONS: tuple[Option, ...] = (
     interleaved_pairs.OPTION,
+    unrolled_reduction.OPTION,
     loop_splitting.OPTION,
     partial_reduction_sinking.OPTION,
     eviction_policy.OPTION,

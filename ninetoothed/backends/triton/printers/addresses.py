@@ -269,7 +269,7 @@ class Addresses:
         return self._mask(self._of(tile), tile, layout)
 
     def _mask(self, positions: Positions, tile: TileRef, layout: Layout) -> ast.expr | None:
-        holding = self._emission.facts.holding
+        holding, powers = self._emission.facts.holding, self._emission.facts.powers_of_two
         present = {lane for lane in layout if lane is not None}
         found: list[ast.expr] = []
         for place, condition in enumerate(positions.access.conditions):
@@ -284,6 +284,12 @@ class Addresses:
                     continue
                 # No element exists: every position is padding.
                 return ast.Constant(False)
+            if any(
+                condition == (lane < size)
+                for lane in positions.access.coordinates
+                for size in powers
+            ):
+                continue
             leaves = set(condition.leaves())
             wanted = {
                 lane for lane, leaf in enumerate(positions.access.coordinates) if leaf in leaves

@@ -118,8 +118,12 @@ class Positions:
             *self.access.coordinates,
             *self.access.selections[len(self.access.selections) - self._chosen :],
         )
-        missing = [self.tree(leaf, tile, self.dims) for leaf in moved if leaf not in leaves]
-        zeros = [ast.BinOp(tree, ast.Mult(), ast.Constant(0)) for tree in missing]
+        missing = [leaf for leaf in moved if leaf not in leaves]
+        if len(missing) < len(moved) and not self._chosen:
+            # A dimension of size 1 is there by the others' places.
+            missing = [leaf for leaf in missing if leaf.leaf.extent != 1]
+        trees = (self.tree(leaf, tile, self.dims) for leaf in missing)
+        zeros = [ast.BinOp(tree, ast.Mult(), ast.Constant(0)) for tree in trees]
         return functools.reduce(sum_of, [self.offset_tree(tile), *zeros])
 
     @property
