@@ -30,6 +30,9 @@ def header(name: str, unit: Unit, choices: tuple[str, ...], version: str) -> str
         "",
         f"{signature.dlpack(name)};",
         "",
+        "/* The bytes of the device's memory that a call like this shares; nt_set_workspace gives them. */",
+        f"{signature.workspace_size(name)};",
+        "",
         "/* Loads every variant for a device: launches are then part of a captured graph. */",
         f"int {name}_prepare(int device);",
         "",
@@ -56,8 +59,22 @@ def dispatcher(name: str, chosen: Sequence[tuple[Choice, Unit]], version: str) -
         "",
         *(f'#include "{each.name}.h"' for _, each in chosen),
         "",
-        *_choosing(signature.published(name), "launch_{}", signature, chosen, True, name),
-        *_choosing(signature.dlpack(name), "{}_launch", signature, chosen, False, name),
+        *(
+            line
+            for start, function, first, kinds in (
+                (
+                    signature.published(name),
+                    "launch_{}",
+                    "stream",
+                    ("tensor", "scalar", "constexpr"),
+                ),
+                (signature.dlpack(name), "{}_launch", "stream", ("tensor", "scalar")),
+                (signature.workspace_size(name), "{}_workspace_size", "bytes", ("tensor",)),
+            )
+            for line in _choosing(
+                start, function, signature.forwarded(first, kinds), signature, chosen, name
+            )
+        ),
         f"int {name}_prepare(int device) {{",
         "  int result = 0;",
         *(f"  if (!result) result = {each.name}_prepare(device);" for _, each in chosen),
@@ -71,16 +88,16 @@ def dispatcher(name: str, chosen: Sequence[tuple[Choice, Unit]], version: str) -
 def _choosing(
     start: str,
     function: str,
+    forwarded: str,
     signature: Signature,
     chosen: Sequence[tuple[Choice, Unit]],
-    is_published: bool,
     name: str,
 ) -> Iterator[str]:
     yield f"{start} {{"
     for choice, unit in chosen:
         tests = [f"{signature.names[n]} == {v}" for n, v in zip(choice.names, choice.values)]
         condition = f"if ({' && '.join(tests)}) " if tests else ""
-        call = f"{function.format(unit.name)}({signature.forwarded(is_published)})"
+        call = f"{function.format(unit.name)}({forwarded})"
         yield f"  {condition}return {call};"
     if chosen[0][0].names:
         given = ", ".join(f"{n}=%d" for n in chosen[0][0].names)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ninetoothed.aot import c_expressions
-from ninetoothed.aot.c_text import or_return, quoted
+from ninetoothed.aot.c_text import or_return, quoted, statement
 from ninetoothed.aot.signatures import CONSTANTS, NUMBERS, Signature
 from ninetoothed.aot.unit import Unit
 from ninetoothed.tensors.arrange import Parameter
 
 
 class Interfaces:
-    """Both functions of a unit.
+    """The functions of a unit that take tensors.
 
     Args:
         unit: it.
@@ -24,23 +24,22 @@ class Interfaces:
         self._unit, self._signature, self._names = unit, signature, names
 
     def lines(self) -> Iterator[str]:
-        """Their text."""
+        """Their text, and that of what says how large a workspace is."""
         yield from self._published()
         yield from self._dlpack()
+        yield from self._workspace_size()
 
     def _published(self) -> Iterator[str]:
         yield f"{self._signature.published(self._unit.name)} {{"
-        yield from self._tensor_variables()
+        yield from self._beginning("nt_is_seen_ninetoothed({})", "&")
+        yield "  if (!is_known) {"
         for place, parameter in enumerate(self._signature.tensors):
-            yield from or_return(
-                f"nt_from_ninetoothed(&the_kernel, {place}, &{self._names[parameter.name]}, "
-                f"&own[{place}])"
-            )
+            given = f"&{self._names[parameter.name]}, &own[{place}]"
+            yield from or_return(f"nt_from_ninetoothed(&the_kernel, {place}, {given})", "    ")
+        yield "  }"
         for parameter in self._signature.given_by_value:
             yield from self._number(parameter)
-        yield "  return run(stream, tensors, &numbers);"
-        yield "}"
-        yield ""
+        yield from self._end("{}.data")
 
     def _number(self, parameter: Parameter) -> Iterator[str]:
         """A scalar, or a constant that is compared with the one that was compiled in."""
@@ -77,18 +76,51 @@ class Interfaces:
             text = f"kernel `{self._unit.kernel.name}`: `{parameter.name}` does not fit {self._signature.dtype(parameter)}"
             yield f"{indent}if ({number.misfit.format(value)})"
             yield f'{indent}  return nt_refuse(NT_ERROR_NUMBER, "%s", {quoted(text)});'
-        yield f"{indent}numbers.{self._names[parameter.name]} = {number.conversion.format(value)};"
+        yield f"{indent}numbers->{self._names[parameter.name]} = {number.conversion.format(value)};"
 
     def _dlpack(self) -> Iterator[str]:
         yield f"{self._signature.dlpack(self._unit.name)} {{"
-        yield from self._tensor_variables()
-        for place, parameter in enumerate(self._signature.tensors):
-            yield from or_return(
-                f"nt_from_dlpack(&the_kernel, {place}, {self._names[parameter.name]}, &own[{place}])"
-            )
+        yield from self._beginning("nt_is_seen_dlpack({})", "")
+        yield "  if (!is_known) {"
+        yield from self._from_dlpack("    ")
+        yield "  }"
         for parameter in self._signature.scalars:
             yield from self._keep(parameter, self._names[parameter.name], "  ")
-        yield "  return run(stream, tensors, &numbers);"
+        yield from self._end("nt_first({})")
+
+    def _workspace_size(self) -> Iterator[str]:
+        yield f"{self._signature.workspace_size(self._unit.name)} {{"
+        yield from self._tensor_variables()
+        yield "  call_numbers numbers;"
+        yield "  nt_decision decided;"
+        yield from self._from_dlpack("  ")
+        yield from or_return("ask(tensors, &numbers, &decided)")
+        yield "  *bytes = decided.workspace;"
+        yield "  return 0;"
+        yield "}"
+        yield ""
+
+    def _from_dlpack(self, indent: str) -> Iterator[str]:
+        for place, parameter in enumerate(self._signature.tensors):
+            given = f"{self._names[parameter.name]}, &own[{place}]"
+            yield from or_return(f"nt_from_dlpack(&the_kernel, {place}, {given})", indent)
+
+    def _beginning(self, is_seen: str, reference: str) -> Iterator[str]:
+        """Variables, and whether the call is like the thread's last one."""
+        tests = ["nt_is_current(&last.decided)"]
+        for seen, parameter in zip(seen_places(self._signature.tensors), self._signature.tensors):
+            given = f"{reference}{self._names[parameter.name]}"
+            tests.append(is_seen.format(f"{given}, &last.seen[{seen}], {parameter.source.ndim}"))
+        yield from statement("  const int is_known = ", tests)
+        yield from self._tensor_variables()
+        yield "  call_numbers new_numbers, *const numbers = is_known ? &last.numbers : &new_numbers;"
+
+    def _end(self, address: str) -> Iterator[str]:
+        yield "  if (!is_known) return run(stream, tensors, numbers);"
+        for parameter in self._signature.tensors:
+            name = self._names[parameter.name]
+            yield f"  numbers->{name} = {address.format(name)};"
+        yield "  return launch(&last.decided, stream, numbers);"
         yield "}"
         yield ""
 
@@ -97,5 +129,13 @@ class Interfaces:
         addresses = ", ".join(f"&own[{place}]" for place in range(count))
         yield f"  nt_tensor own[{count}];"
         yield f"  const nt_tensor *const tensors[] = {{{addresses}}};"
-        yield "  call_numbers numbers;"
         yield "  int result;"
+
+
+def seen_places(tensors: Sequence[Parameter]) -> list[str]:
+    """Where what is kept of each tensor begins."""
+    ranks = [parameter.source.ndim for parameter in tensors]
+    return [
+        " + ".join(f"NT_SEEN({rank})" for rank in ranks[:place]) or "0"
+        for place in range(len(ranks))
+    ]

@@ -18,7 +18,8 @@ _KEYWORDS = frozenset(
 
 #: The generated functions' own.
 _OWN = frozenset(
-    "stream result own tensors numbers n loaded given last decided arguments scratch value kernel".split()
+    "stream result own tensors numbers new_numbers is_known n tiles bytes last decided arguments scratch "
+    "workspace value ask run decide launch targets parameters the_kernel".split()
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ninetoothed.aot.names import c_names
@@ -116,10 +117,15 @@ class Signature:
                 parameters.append(f"{NUMBERS[self.dtype(parameter).name].given} {called}")
         return self._function(f"int {name}_launch", parameters)
 
-    def forwarded(self, is_published: bool) -> str:
+    def workspace_size(self, name: str) -> str:
+        """``<name>_workspace_size``: a place for the bytes, DLPack's tensors, then the choices."""
+        tensors = [f"const DLTensor *{self.names[p.name]}" for p in self.tensors]
+        return self._function(f"int {name}_workspace_size", ["int64_t *bytes", *tensors])
+
+    def forwarded(self, first: str, kinds: Collection[str]) -> str:
         """The arguments with which a dispatcher calls a unit."""
-        taken = [p for p in self._unit.parameters if is_published or p.kind != "constexpr"]
-        return ", ".join(["stream", *(self.names[p.name] for p in taken)])
+        taken = [p for p in self._unit.parameters if p.kind in kinds]
+        return ", ".join([first, *(self.names[p.name] for p in taken)])
 
     def _function(self, start: str, parameters: list[str]) -> str:
         choices = [f"int {self.names[choice]}" for choice in self._choices]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ninetoothed.aot import c_expressions
 from ninetoothed.aot.c_text import byte_array, filled, or_return, quoted, statement, tensor_map
-from ninetoothed.aot.interfaces import Interfaces
+from ninetoothed.aot.interfaces import Interfaces, seen_places
 from ninetoothed.aot.names import c_names
 from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Binaries, Unit
@@ -118,8 +118,9 @@ class Source:
             for variant, image in images:
                 name = self._image_name(binaries, variant)
                 maps = f"{name}_maps" if image.tensor_maps else "NULL"
-                persistent = int(image.is_persistent)
-                yield f"    {{{name}, {image.threads}, {image.shared_memory}, {maps}, {persistent}}},"
+                numbers = f"{image.threads}, {image.shared_memory}"
+                flags = f"{int(image.is_persistent)}, {int(image.is_dependent)}"
+                yield f"    {{{name}, {numbers}, {maps}, {flags}}},"
             yield "};"
         yield ""
         yield "static const nt_target targets[] = {"
@@ -192,23 +193,15 @@ class Source:
             yield f"  int64_t {self._names[self._unit.kernel.names[symbol]]};"
         yield "} call_numbers;"
         yield ""
-        yield "/* The last call of this thread that was right: what it was given, and what was decided. */"
+        yield "/* The last call of this thread that was right: what was decided of it, and what was asked. */"
         yield "static _Thread_local struct {"
-        yield f"  int64_t given[{len(self._given())}];"
         yield "  nt_decision decided;"
+        yield f"  uint64_t seen[{' + '.join(f'NT_SEEN({p.source.ndim})' for p in self._tensors)}];"
+        yield "  call_numbers numbers;"
         if self._most_descriptors():
             yield f"  nt_descriptor descriptors[{self._most_descriptors()}];"
         yield "} last;"
         yield ""
-
-    def _given(self) -> list[str]:
-        """All that is asked of a call's tensors."""
-        given = []
-        for place, parameter in enumerate(self._tensors):
-            given.append(f"nt_place(tensors[{place}])")
-            for dim in range(parameter.source.ndim):
-                given += [f"tensors[{place}]->{what}[{dim}]" for what in ("shape", "strides")]
-        return given
 
     def _most_descriptors(self) -> int:
         """That a launch takes."""
@@ -223,14 +216,19 @@ class Source:
         yield f"static int decide_{place}(const call_numbers *n, nt_decision *decided) {{"
         yield from self._arrangement(edition)
         count = product(tuple(maximum(size, 0) for size in kernel.grid))
-        yield f"  decided->programs = {self._value(count, edition)};"
-        yield "  if (decided->programs <= 0) return 0;"
+        yield f"  const int64_t tiles = {self._value(count, edition)};"
+        yield "  if (tiles <= 0) return 0;"
         yield from self._meetings(edition)
         yield from self._guards(edition)
-        *others, _ = edition.variants
-        strongest = [f"is_{variant.name} ? {number} : " for number, variant in enumerate(others)]
-        yield f"  decided->variant = {''.join(strongest)}{len(others)};"
-        yield "  return 0;"
+        for number, variant in enumerate(edition.variants):
+            is_last = number == len(edition.variants) - 1
+            programs, workspace = "tiles", "0"
+            if variant.programs is not None:
+                programs = self._value(variant.programs, edition)
+            if variant.workspace is not None:
+                workspace = self._value(variant.workspace.size, edition)
+            when = "" if is_last else f"if (is_{variant.name}) "
+            yield f"  {when}return nt_decide(decided, {number}, {programs}, {workspace});"
         yield "}"
         yield ""
         yield f"static int launch_{place}(const nt_decision *decided, void *stream, const call_numbers *n) {{"
@@ -247,9 +245,11 @@ class Source:
     def _of_device(self, function: str, parameters: str, arguments: str) -> Iterator[str]:
         """A function of the edition that the device runs."""
         yield f"static int {function}({parameters}) {{"
+        if function == "launch":
+            yield "  if (decided->programs <= 0) return 0;"
         last = len(self._unit.editions) - 1
         for place in range(last):
-            yield f"  if (nt_edition(decided->loaded) == {place}) return {function}_{place}({arguments});"
+            yield f"  if (decided->edition == {place}) return {function}_{place}({arguments});"
         yield f"  return {function}_{last}({arguments});"
         yield "}"
         yield ""
@@ -313,13 +313,22 @@ class Source:
         indent = " " * 6
         pointers: list[str] = []
         described = 0
-        if any(argument.described is not None for argument in variant.arguments):
+        if variant.workspace or any(a.described is not None for a in variant.arguments):
             yield f"{indent}int result;"
+        if variant.workspace is not None:
+            yield f"{indent}nt_workspace workspace;"
+            zeros = variant.workspace.zeros
+            yield from or_return(f"nt_borrow(decided, stream, {zeros}, &workspace)", indent)
         for place, argument in enumerate(variant.arguments):
             if argument.described is not None:
                 yield from self._descriptor(described, argument)
                 pointers.append(f"last.descriptors[{described}].map")
                 described += 1
+                continue
+            if argument.in_workspace is not None:
+                address = f"(char *)workspace.address + {argument.in_workspace}"
+                yield f"{indent}void *argument_{place} = {address};"
+                pointers.append(f"&argument_{place}")
                 continue
             if argument.parameter is not None:
                 pointers.append(f"(void *)&n->{self._names[argument.parameter]}")
@@ -337,7 +346,11 @@ class Source:
         yield f"{indent}void *arguments[] = {{"
         yield from filled(pointers, indent + "    ")
         yield f"{indent}}};"
-        yield f"{indent}return nt_run(decided, stream, arguments);"
+        launched = "nt_run(decided, stream, arguments)"
+        if variant.workspace is not None:
+            yield f"{indent}result = {launched};"
+            launched = "nt_give_back(decided, stream, &workspace, result)"
+        yield f"{indent}return {launched};"
 
     def _descriptor(self, number: int, argument: LaunchArgument) -> Iterator[str]:
         """Makes a descriptor of sizes and strides, where there is none of this address."""
@@ -361,36 +374,33 @@ class Source:
         return f"{type_} argument_{place} = {cast}{value};"
 
     def _run(self) -> Iterator[str]:
-        """From tensors to a launch; what a thread's last call was asked is not asked again."""
-        yield "static int run(void *stream, const nt_tensor *const *tensors, call_numbers *n) {"
-        yield "  const int64_t given[] = {"
-        yield from filled(self._given(), " " * 6)
-        yield "  };"
-        yield "  const int is_known = memcmp(given, last.given, sizeof given) == 0;"
-        yield "  nt_loaded *loaded;"
+        """From tensors to a launch, for a call that is not like the thread's last one."""
+        yield "/* Checks a call, and decides how it is launched. */"
+        yield "static int ask(const nt_tensor *const *tensors, call_numbers *n, nt_decision *decided) {"
         yield "  int result;"
-        yield "  if (!is_known && (result = nt_check(&the_kernel, tensors))) return result;"
+        yield "  if ((result = nt_check(&the_kernel, tensors))) return result;"
         for place, parameter in enumerate(self._tensors):
             yield f"  n->{self._names[parameter.name]} = tensors[{place}]->data;"
         for symbol, (place, what, dim) in self._sizes.items():
             name = self._names[self._unit.kernel.names[symbol]]
             yield f"  n->{name} = tensors[{place}]->{what}[{dim}];"
-        shared = list(self._shared())
-        if shared:
-            yield "  if (!is_known) {"
-            yield from (f"  {line}" for line in shared)
-            yield "  }"
-        yield "  if ((result = nt_find(&the_kernel, tensors, &loaded))) return result;"
-        yield "  if (!is_known || last.decided.loaded != loaded) {"
-        yield "    nt_decision decided = {loaded, 0, 0};"
-        yield "    if ((result = decide(n, &decided))) return result;"
-        yield "    memcpy(last.given, given, sizeof given);"
-        yield "    last.decided = decided;"
+        yield from self._shared()
+        yield "  if ((result = nt_find(&the_kernel, tensors, decided))) return result;"
+        yield "  return decide(n, decided);"
+        yield "}"
+        yield ""
+        yield "static int run(void *stream, const nt_tensor *const *tensors, call_numbers *n) {"
+        yield "  nt_decision decided;"
+        yield "  const int result = ask(tensors, n, &decided);"
+        yield "  if (result) return result;"
+        for place, seen in enumerate(seen_places(self._tensors)):
+            rank = self._tensors[place].source.ndim
+            yield f"  nt_see(tensors[{place}], &last.seen[{seen}], {rank});"
+        yield "  last.numbers = *n;"
+        yield "  last.decided = decided;"
         if self._most_descriptors():
-            yield "    memset(last.descriptors, 0, sizeof last.descriptors);"
-        yield "  }"
-        yield "  if (last.decided.programs <= 0) return 0;"
-        yield "  return launch(&last.decided, stream, n);"
+            yield "  memset(last.descriptors, 0, sizeof last.descriptors);"
+        yield "  return launch(&last.decided, stream, &last.numbers);"
         yield "}"
         yield ""
 

@@ -57,6 +57,19 @@ class Described:
 
 
 @dataclass(frozen=True)
+class Workspace:
+    """Memory of the device that the programs of a launch share.
+
+    Attributes:
+        size: its bytes, over sizes.
+        zeros: so many bytes at its start are 0 before a launch, and again after it.
+    """
+
+    size: Symbol
+    zeros: int
+
+
+@dataclass(frozen=True)
 class LaunchArgument:
     """What a kernel is launched with in one place.
 
@@ -66,6 +79,7 @@ class LaunchArgument:
         parameter: the application's parameter, whose address or value it is; None where it is computed.
         expression: what is computed of sizes and strides; None where it is a parameter.
         described: of what the parameter's descriptor is made; None where it is no descriptor.
+        in_workspace: where in the workspace an address points, in bytes; None where it does not.
     """
 
     name: str
@@ -73,6 +87,7 @@ class LaunchArgument:
     parameter: str | None = None
     expression: Symbol | None = None
     described: Described | None = None
+    in_workspace: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +100,8 @@ class Variant:
         arguments: of a launch, in order.
         source: what is compiled.
         work: what the backend compiles it from; equal where nothing differs.
+        programs: how many there are; None where there is one for each element of the grid.
+        workspace: what they share; None where they need nothing.
     """
 
     name: str
@@ -92,6 +109,8 @@ class Variant:
     arguments: tuple[LaunchArgument, ...]
     source: str
     work: Any = field(repr=False)
+    programs: Symbol | None = None
+    workspace: Workspace | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +144,7 @@ class Image:
         num_scratch_arguments: addresses that are taken after the arguments, and are null.
         tensor_maps: of the descriptors among the arguments, in order.
         is_persistent: whether there need be no more programs than the device holds at a time.
+        is_dependent: whether its programs wait for the kernel before, so that it may be launched early.
     """
 
     target: str
@@ -136,6 +156,7 @@ class Image:
     num_scratch_arguments: int
     tensor_maps: tuple[TensorMap, ...] = ()
     is_persistent: bool = False
+    is_dependent: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,5 +192,8 @@ class Edition:
     @property
     def interface(self) -> tuple[Any, ...]:
         """What a launch depends on, besides its binaries."""
-        variants = [(each.name, each.added, each.arguments) for each in self.variants]
+        variants = [
+            (each.name, each.added, each.arguments, each.programs, each.workspace)
+            for each in self.variants
+        ]
         return tuple(self.known.items()), tuple(variants)

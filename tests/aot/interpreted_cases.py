@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ninetoothed.aot import compiling
@@ -15,12 +16,15 @@ from ninetoothed.aot.unit import Unit
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.cache import write_source
 from ninetoothed.kernels.ahead import Edition
-from tests.aot.kernels import defined
+from tests.aot.kernels import DECLARED, defined, defined_of
 from tests.aot.making import tensor_map
 from tests.aot.reference import View as Numbers
 from tests.aot.reference import chosen as chosen_by
 from tests.aot.reference import environment
 from tests.aot.values import CASES, HOW, TOLERANCE, View, view
+
+# Nothing runs before.
+tl.extra.cuda.gdc_wait = lambda: None
 
 #: Sizes small enough for the interpreter: odd ones, and ones that tiles divide.
 SIZES: dict[str, list[tuple[int, ...]]] = {
@@ -34,12 +38,13 @@ SIZES: dict[str, list[tuple[int, ...]]] = {
     "conv2d": [(1, 5, 9, 11, 33)],
     "rope": [(1, 3)],
     "sdpa": [(1, 1, 2, 131), (1, 1, 1, 128)],
+    "convolution": [(1, 512, 6, 6, 32)],
 }
 
 
 @functools.cache
 def unit_of(name: str) -> tuple[Unit, Edition]:
-    kernel, fixed = defined(name)
+    kernel, fixed = defined_of(DECLARED[name], name) if name in DECLARED else defined(name)
     edition = compiling.backend().edition(kernel, fixed, "sm_90")
     return Unit(name, kernel, fixed, (edition,), ()), edition
 
@@ -54,7 +59,17 @@ def run(name: str, number: int, views: dict[str, Any]) -> None:
     function = load(variant.source, name, path, dict(variant.work.externs))
     arguments: dict[str, Any] = dict(variant.work.constants)
     for argument in variant.arguments:
-        if argument.described is not None:
+        if argument.in_workspace is not None:
+            assert variant.workspace is not None
+            # What is asked to be zeros, and what need not be.
+            if argument.in_workspace == 0:
+                arguments[argument.name] = torch.zeros(
+                    variant.workspace.zeros // 4, dtype=torch.int32
+                )
+            else:
+                rest = variant.workspace.size.evaluate(values) - argument.in_workspace
+                arguments[argument.name] = torch.full((rest // 4,), math.nan)
+        elif argument.described is not None:
             given = views[argument.parameter or ""]
             arguments[argument.name] = TensorDescriptor(
                 torch.from_numpy(given.storage[given.offset :]),
@@ -75,6 +90,8 @@ def run(name: str, number: int, views: dict[str, Any]) -> None:
                 torch.from_numpy(given.storage[given.offset :]) if is_view else given
             )
     programs = math.prod(unit.kernel.verified_grid(values))
+    if variant.programs is not None:
+        programs = variant.programs.evaluate(values)
     # As on a device that holds few at a time.
     function[(min(programs, 3) if variant.work.is_persistent else programs,)](**arguments)
 
@@ -127,5 +144,16 @@ def compare(output: View, expected: np.ndarray, where: str) -> None:
     assert (output.storage.view(np.uint16)[others] == 0x7E7E).all(), where
 
 
+def check_declared() -> None:
+    """A convolution of declared sizes, whose reduction is divided."""
+    _, edition = unit_of("convolution")
+    assert edition.variants[0].workspace is not None
+    check("convolution")
+
+
+case_convolution = check_declared
+
 for _name in SIZES:
+    if _name in DECLARED:
+        continue
     globals()[f"case_{_name}"] = functools.partial(check, _name)

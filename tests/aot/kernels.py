@@ -94,6 +94,19 @@ PREMAKES: dict[str, Callable[..., Premade]] = {
 }
 
 
+#: A kernel whose sizes are all declared, so few tiles that their reduction is divided.
+DECLARED: dict[str, Callable[..., Premade]] = {
+    "convolution": functools.partial(premake_conv2d, input_shape=(1, 512, 6, 6), filters=(32, 512))
+}
+
+
 def defined(name: str, **options: Any) -> tuple[Definition, Fixed]:
     """One of the ten as its declaration has it, and what is fixed of its calls."""
-    return fixed_of(specializations_of(*PREMAKES[name](), name, **options), {})
+    return defined_of(PREMAKES[name], name, **options)
+
+
+def defined_of(
+    premake: Callable[..., Premade], name: str, **options: Any
+) -> tuple[Definition, Fixed]:
+    """Any kernel as its declaration has it."""
+    return fixed_of(specializations_of(*premake(), name, **options), {})

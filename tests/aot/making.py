@@ -40,7 +40,7 @@ class _Labelling:
         data = label(target, variant)
         is_specific = target in ("sm_90", "sm_100", "sm_120")
         maps = tuple(tensor_map(a.type) for a in variant.arguments if a.described is not None)
-        further = maps, variant.work.is_persistent
+        further = maps, variant.work.is_persistent, variant.work.is_dependent
         made = [Image(target, data, variant.work.name, is_specific, 128, 50_000, 2, *further)]
         if with_text and not is_specific:
             ptx = target.replace("sm", "ptx")
@@ -74,9 +74,16 @@ def built(
     name: str, folder: Path, configs: Sequence[Any] = (((), {}, {"num_warps": 4}),), **options: Any
 ) -> Built:
     """A kernel of the ten, with labels for binaries."""
+    return built_of(PREMAKES[name], name, folder, configs, **options)
+
+
+def built_of(
+    premake: Any, name: str, folder: Path, configs: Sequence[Any] = (((), {}, {}),), **options: Any
+) -> Built:
+    """A kernel with labels for binaries."""
     options.setdefault("targets", ("sm_80", "sm_90"))
     with labelled():
-        return build(PREMAKES[name], configs, kernel_name=name, output_dir=folder, **options)
+        return build(premake, configs, kernel_name=name, output_dir=folder, **options)
 
 
 @functools.cache
@@ -156,7 +163,7 @@ class Recording(ctypes.Structure):
     _fields_ = (
         *(
             (name, ctypes.c_uint64)
-            for name in "launches grid block shared stream image context".split()
+            for name in "launches grid block shared stream image context early".split()
         ),
         ("arguments", (ctypes.c_uint8 * 128) * 64),
     )

@@ -17,7 +17,7 @@
 #define MOST_ARGUMENTS 64
 
 typedef struct {
-  uint64_t launches, grid, block, shared, stream, image, context;
+  uint64_t launches, grid, block, shared, stream, image, context, early;
   uint8_t arguments[MOST_ARGUMENTS][128];
 } recording;
 
@@ -27,7 +27,7 @@ _Thread_local void *recorded_context;
 
 atomic_int modules_loaded, launches, contexts_retained;
 atomic_int fake_major = 9, fake_minor = 0, fake_devices = 2, fake_failure = 0, fake_multiprocessors = 100;
-atomic_int descriptors_made;
+atomic_int descriptors_made, allocations, fills, given_back, fake_capturing;
 /* The image that alone can be loaded, by its first bytes; any where it is empty. */
 char fake_image[64] = "";
 
@@ -117,9 +117,59 @@ int NAME(cuLaunchKernel, hipModuleLaunchKernel)(
   recorded.stream = (uint64_t)(uintptr_t)stream;
   recorded.image = (uint64_t)(uintptr_t)function;
   recorded.context = (uint64_t)(uintptr_t)recorded_context;
+  recorded.early = 0;
   for (int i = 0; i < MOST_ARGUMENTS && recorded_sizes[i]; i++) {
     memset(recorded.arguments[i], 0, sizeof recorded.arguments[i]);
     memcpy(recorded.arguments[i], arguments[i], recorded_sizes[i]);
   }
+  return 0;
+}
+
+#ifndef HIP
+typedef struct {
+  int id, padding;
+  union {
+    char bytes[64];
+    int number;
+  } value;
+} attribute;
+typedef struct {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  const attribute *attributes;
+  unsigned count;
+} launch_config;
+
+int cuLaunchKernelEx(const launch_config *how, void *function, void **arguments, void **extra) {
+  if (how->count != 1 || how->attributes->id != 6) return 1;
+  const int result = cuLaunchKernel(function, how->grid[0], 1, 1, how->block[0], 1, 1, how->shared, how->stream, arguments, extra);
+  recorded.early = (uint64_t)how->attributes->value.number;
+  return result;
+}
+#endif
+
+/* Streams' memory: addresses one after the other, each 2^32 bytes from the next. */
+int NAME(cuStreamIsCapturing, hipStreamIsCapturing)(void *stream, int *status) {
+  (void)stream;
+  *status = fake_capturing;
+  return 0;
+}
+int NAME(cuStreamGetId, hipStreamGetId)(void *stream, uint64_t *number) {
+  *number = (uint64_t)(uintptr_t)stream;
+  return 0;
+}
+int NAME(cuMemAllocAsync, hipMallocAsync)(uint64_t *address, size_t bytes, void *stream) {
+  (void)bytes; (void)stream;
+  *address = (uint64_t)++allocations << 32;
+  return 0;
+}
+int NAME(cuMemFreeAsync, hipFreeAsync)(uint64_t address, void *stream) {
+  (void)address; (void)stream;
+  given_back++;
+  return 0;
+}
+int NAME(cuMemsetD8Async, hipMemsetD8Async)(uint64_t address, unsigned char value, size_t bytes, void *stream) {
+  (void)address; (void)value; (void)bytes; (void)stream;
+  fills++;
   return 0;
 }

@@ -152,9 +152,14 @@ def launch_of(unit: Unit, edition: Edition, arguments: Mapping[str, Any]) -> Lau
     for size in grid:
         programs *= size
     variant = edition.variants[chosen(edition, values, arguments)]
+    if programs and variant.programs is not None:
+        programs = variant.programs.evaluate(values)
     given: list[bytes] = []
     for argument in variant.arguments:
-        if argument.described is not None:
+        if argument.in_workspace is not None:
+            # The recording driver's first memory.
+            given.append(packed(argument.type, (1 << 32) + argument.in_workspace))
+        elif argument.described is not None:
             shape = [size.evaluate(values) for size in argument.described.shape]
             strides = [stride.evaluate(values) for stride in argument.described.strides]
             address = arguments[argument.parameter].address

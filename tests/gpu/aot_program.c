@@ -36,6 +36,15 @@ typedef struct {
 /* --- CUDA's driver, as far as it is used. --- */
 
 typedef void *handle;
+typedef struct {
+  int id, padding, number, rest[15];
+} attribute;
+typedef struct {
+  unsigned grid[3], block[3], shared;
+  handle stream;
+  const attribute *attributes;
+  unsigned count;
+} early_launch;
 #define DRIVER(X)                                                                                        \
   X(cuInit, (unsigned)) X(cuDeviceGetName, (char *, int, int)) X(cuDevicePrimaryCtxRetain, (handle *, int))  \
   X(cuCtxSetCurrent, (handle)) X(cuMemAlloc_v2, (uint64_t *, size_t)) X(cuMemFree_v2, (uint64_t))             \
@@ -44,7 +53,8 @@ typedef void *handle;
   X(cuStreamSynchronize, (handle)) X(cuStreamBeginCapture_v2, (handle, int)) X(cuStreamEndCapture, (handle, handle *)) \
   X(cuGraphInstantiateWithFlags, (handle *, handle, unsigned long long)) X(cuGraphLaunch, (handle, handle))   \
   X(cuGraphGetNodes, (handle, handle *, size_t *)) X(cuModuleLoad, (handle *, const char *))                  \
-  X(cuModuleGetFunction, (handle *, handle, const char *))                                                    \
+  X(cuModuleGetFunction, (handle *, handle, const char *)) X(cuCtxGetCurrent, (handle *))                      \
+  X(cuLaunchKernelEx, (const early_launch *, handle, void **, void **))                                       \
   X(cuLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **))
 
 #define DECLARE(name, arguments) static int(*name) arguments;
@@ -291,7 +301,10 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The cost of a launch of ours over the driver's own, both of the same binary, in the median. */
+enum { OURS, BARE, BARE_EARLY, CONTEXT, WAYS };
+
+/* The cost of a launch of ours over the driver's own, both of the same binary, in the median: of one that
+   may begin early as ours does, and of a plain one. */
 static void launch_cost(int add, const char *binary, unsigned threads, handle stream) {
   enum { ROUNDS = 400, EACH = 100 };
   handle module, function;
@@ -299,27 +312,34 @@ static void launch_cost(int add, const char *binary, unsigned threads, handle st
   uint64_t memory;
   DLTensor view;
   const DLTensor *given[3] = {&view, &view, &view};
-  double ours[ROUNDS], bare[ROUNDS];
+  static double times[WAYS][ROUNDS];
   need(cuMemAlloc_v2(&memory, 4096), "memory");
   view = (DLTensor){.data = (void *)(uintptr_t)memory, .device = {2, 0}, .ndim = 1, .dtype = {2, 16, 1}, .shape = &count};
   need(cuModuleLoad(&module, binary), "the binary");
   need(cuModuleGetFunction(&function, module, "add"), "the function");
   void *address = (void *)(uintptr_t)memory, *scratch = NULL;
   void *arguments[] = {&address, &address, &address, &scratch, &scratch, &scratch, &scratch};
-  for (int round = 0; round < ROUNDS; round++) {
-    double begin = now();
-    for (int i = 0; i < EACH; i++) kernels[add].launch(stream, given, NULL);
-    ours[round] = (now() - begin) / EACH;
-    need(cuStreamSynchronize(stream), "synchronizing");
-    begin = now();
-    for (int i = 0; i < EACH; i++) cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
-    bare[round] = (now() - begin) / EACH;
-    need(cuStreamSynchronize(stream), "synchronizing");
+  const attribute early = {.id = 6, .number = 1};
+  const early_launch how = {{1, 1, 1}, {threads, 1, 1}, 0, stream, &early, 1};
+  for (int round = 0; round < ROUNDS; round++)
+    for (int way = 0; way < WAYS; way++) {
+      const double begin = now();
+      for (int i = 0; i < EACH; i++) {
+        if (way == OURS) kernels[add].launch(stream, given, NULL);
+        if (way == BARE) cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
+        if (way == BARE_EARLY) cuLaunchKernelEx(&how, function, arguments, NULL);
+        if (way == CONTEXT) cuCtxGetCurrent(&module);
+      }
+      times[way][round] = (now() - begin) / EACH;
+      need(cuStreamSynchronize(stream), "synchronizing");
+    }
+  double median[WAYS];
+  for (int way = 0; way < WAYS; way++) {
+    qsort(times[way], ROUNDS, sizeof *times[way], ascending);
+    median[way] = times[way][ROUNDS / 2];
   }
-  qsort(ours, ROUNDS, sizeof *ours, ascending);
-  qsort(bare, ROUNDS, sizeof *bare, ascending);
-  printf("launch  %.0f ns, bare cuLaunchKernel %.0f ns: %.0f ns more (medians of %d rounds of %d)\n", ours[ROUNDS / 2],
-         bare[ROUNDS / 2], ours[ROUNDS / 2] - bare[ROUNDS / 2], ROUNDS, EACH);
+  printf("launch  %.0f ns, bare cuLaunchKernelEx %.0f ns: %.0f ns more; bare cuLaunchKernel %.0f ns; asking for the context %.0f ns (medians of %d rounds of %d)\n",
+         median[OURS], median[BARE_EARLY], median[OURS] - median[BARE_EARLY], median[BARE], median[CONTEXT], ROUNDS, EACH);
 }
 
 int main(int count, char **values) {

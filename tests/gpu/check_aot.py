@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 
 from ninetoothed.aot.build import Built, build  # noqa: E402
 from ninetoothed.aot.packaging import RUNTIME_SOURCES  # noqa: E402
-from tests.aot.kernels import PREMAKES  # noqa: E402
+from tests.aot.kernels import DECLARED, PREMAKES  # noqa: E402
 from tests.aot.values import CASES, HOW, TOLERANCE, View, view  # noqa: E402
 
 WIDTHS = {np.dtype(np.float16): 16, np.dtype(np.float32): 32}
@@ -126,7 +126,11 @@ def main(arguments: list[str]) -> int:
         begin = time.monotonic()
         out = folder / name
         built[name] = build(
-            PREMAKES[name], [((), {}, {})], kernel_name=name, output_dir=out, targets=(target,)
+            {**PREMAKES, **DECLARED}[name],
+            [((), {}, {})],
+            kernel_name=name,
+            output_dir=out,
+            targets=(target,),
         )
         sizes = [len(image.data) for b in built[name].units[0].binaries for image in b.images]
         seconds = time.monotonic() - begin

@@ -30,6 +30,7 @@ int nt_from_ninetoothed(const nt_kernel *kernel, int place, const NineToothedTen
   tensor->shape = (const int64_t *)given->shape;
   tensor->strides = given->strides;
   tensor->rank = tensor->dtype = tensor->device_type = tensor->device_id = NT_ANY;
+  tensor->head[0] = tensor->head[1] = ~(uint64_t)0;
   fill_strides(declared->rank, tensor);
   return 0;
 }
@@ -41,7 +42,8 @@ int nt_from_dlpack(const nt_kernel *kernel, int place, const DLTensor *given, nt
   if (given->ndim != declared->rank)
     return nt_refuse(NT_ERROR_RANK, "kernel `%s`: `%s` has %d dimensions; it was declared with %d", name, declared->name, (int)given->ndim, declared->rank);
   if (given->ndim && !given->shape) return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` has no shape", name, declared->name);
-  tensor->data = given->data ? (const char *)given->data + given->byte_offset : NULL;
+  tensor->data = nt_first(given);
+  nt_head(given, tensor->head);
   tensor->shape = given->shape;
   tensor->strides = given->strides;
   tensor->rank = given->ndim;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ninetoothed_driver.h"
 #include "ninetoothed_runtime.h"
 
 /* No size or stride is larger; so sums of a few of them do not overflow. */
@@ -36,6 +37,7 @@ typedef struct {
   unsigned threads, shared_memory;
   const nt_tensor_map *maps; /* of its descriptors, in order */
   int is_persistent; /* whether there need be no more programs than the device holds at a time */
+  int is_dependent;  /* whether its programs wait for the kernel before */
 } nt_image;
 
 typedef enum { NT_CUBIN, NT_PTX, NT_HSACO } nt_format;
@@ -68,8 +70,14 @@ typedef struct nt_loaded nt_loaded;
 
 /* How a call is launched. */
 typedef struct {
+  const nt_driver *driver;
   nt_loaded *loaded;
-  int64_t programs;
+  nt_handle context, function;
+  int edition; /* of the device's target */
+  const nt_image *image;
+  const char *name;
+  int64_t programs;  /* none where there is nothing to launch */
+  int64_t workspace; /* the bytes that they share */
   int variant;
 } nt_decision;
 
@@ -96,6 +104,7 @@ typedef struct {
   int rank; /* NT_ANY where the caller does not say */
   int dtype; /* likewise */
   int device_type, device_id; /* likewise */
+  uint64_t head[2]; /* device, rank and element type as DLPack has them; all ones where the caller does not say */
   int64_t own_strides[NT_MOST_RANK]; /* where the caller gives none */
 } nt_tensor;
 
@@ -107,8 +116,9 @@ int nt_check(const nt_kernel *kernel, const nt_tensor *const *tensors);
 int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor *given, void *value);
 
 /* The kernel in the current context, loaded by the first call there. */
-int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **found);
-int nt_edition(const nt_loaded *loaded);
+int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_decision *decided);
+/* That a variant is launched, of those of the device's target. */
+int nt_decide(nt_decision *decided, int variant, int64_t programs, int64_t workspace);
 /* Sizes and strides in elements; what was made of the same address for the same decision is kept. */
 int nt_describe(const nt_decision *decided, int place, const void *address, const int64_t *shape, const int64_t *strides, nt_descriptor *made);
 int nt_run(const nt_decision *decided, void *stream, void **arguments);
@@ -119,6 +129,17 @@ int nt_prepare(nt_kernel *kernel, int device);
 __attribute__((format(printf, 2, 3)))
 #endif
 int nt_refuse(int result, const char *format, ...);
+
+/* The workspace of a launch: the caller's, this thread's in nt_set_workspace, or else the stream's own. Its
+   first bytes, so many as `zeros`, are 0, and are left so. */
+typedef struct {
+  void *address;
+  int is_own; /* whether this launch has it to itself, and gives it back */
+} nt_workspace;
+
+int nt_borrow(const nt_decision *decided, void *stream, int64_t zeros, nt_workspace *borrowed);
+/* After the launch, whose result is given. */
+int nt_give_back(const nt_decision *decided, void *stream, const nt_workspace *borrowed, int result);
 
 /* --- Numbers. --- */
 
@@ -226,11 +247,60 @@ NT_INLINE int nt_is_within(nt_range a, int64_t low, int64_t high) {
 NT_INLINE int nt_is_narrow(int64_t a) { return a >= -INT32_MAX && a <= INT32_MAX; }
 NT_INLINE int nt_is_aligned(const void *address, uintptr_t bytes) { return ((uintptr_t)address & (bytes - 1)) == 0; }
 
-/* What is asked of a tensor besides its sizes and strides: never 0. */
-NT_INLINE int64_t nt_place(const nt_tensor *tensor) {
-  const uintptr_t address = (uintptr_t)tensor->data;
-  return (int64_t)1 << 62 | (int64_t)(tensor->device_type & 0xffff) << 40 | (int64_t)(tensor->device_id & 0xffff) << 16 |
-         (address == 0) << 8 | (int64_t)(address & (NT_MOST_ALIGNMENT - 1));
+/* --- The call before: what is like that need not be asked again. --- */
+
+/* What is kept of a tensor: its head, what is asked of its address, sizes, strides. */
+#define NT_SEEN(rank) (3 + 2 * (rank))
+
+NT_INLINE const void *nt_first(const DLTensor *tensor) {
+  return tensor->data ? (const char *)tensor->data + tensor->byte_offset : NULL;
+}
+
+NT_INLINE void nt_head(const DLTensor *tensor, uint64_t head[2]) {
+  memcpy(head, (const char *)tensor + offsetof(DLTensor, device), 2 * sizeof *head);
+}
+
+/* Of an address and of strides whether they are null, and how an address is aligned. */
+NT_INLINE uint64_t nt_places(const void *address, const int64_t *strides) {
+  return ((uintptr_t)address & (NT_MOST_ALIGNMENT - 1)) | (uint64_t)!address << 32 | (uint64_t)!strides << 33;
+}
+
+NT_INLINE int nt_is_seen(const void *address, const int64_t *shape, const int64_t *strides, const uint64_t *seen, int rank) {
+  if (nt_places(address, strides) != seen[2] || (rank && !shape)) return 0;
+  uint64_t differing = 0;
+  for (int dim = 0; dim < rank; dim++) differing |= (uint64_t)shape[dim] ^ seen[3 + dim];
+  if (strides)
+    for (int dim = 0; dim < rank; dim++) differing |= (uint64_t)strides[dim] ^ seen[3 + rank + dim];
+  return !differing;
+}
+
+NT_INLINE int nt_is_seen_dlpack(const DLTensor *tensor, const uint64_t *seen, int rank) {
+  uint64_t head[2];
+  if (!tensor) return 0;
+  nt_head(tensor, head);
+  return head[0] == seen[0] && head[1] == seen[1] && nt_is_seen(nt_first(tensor), tensor->shape, tensor->strides, seen, rank);
+}
+
+NT_INLINE int nt_is_seen_ninetoothed(const NineToothedTensor *tensor, const uint64_t *seen, int rank) {
+  return !~seen[0] && nt_is_seen(tensor->data, (const int64_t *)tensor->shape, tensor->strides, seen, rank);
+}
+
+static inline void nt_see(const nt_tensor *tensor, uint64_t *seen, int rank) {
+  memcpy(seen, tensor->head, sizeof tensor->head);
+  seen[2] = nt_places(tensor->data, tensor->strides == tensor->own_strides ? NULL : tensor->strides);
+  for (int dim = 0; dim < rank; dim++) {
+    seen[3 + dim] = (uint64_t)tensor->shape[dim];
+    seen[3 + rank + dim] = (uint64_t)tensor->strides[dim];
+  }
+}
+
+/* Whether what was decided is of the current context. */
+NT_INLINE int nt_is_current(const nt_decision *decided) {
+  nt_handle context = NULL;
+  if (!decided->context) return 0;
+  if (!decided->driver->is_hip) return !decided->driver->context_current(&context) && context == decided->context;
+  int ordinal = 0;
+  return !decided->driver->context_device(&ordinal) && (nt_handle)(intptr_t)(ordinal + 1) == decided->context;
 }
 
 /* --- Narrow floats. --- */

@@ -34,31 +34,13 @@ int nt_abi_version(void) { return NT_ABI_VERSION; }
 
 /* --- The driver. --- */
 
-typedef void *handle;
-
-/* CUDA's and HIP's functions differ in their names alone, as far as they are used here. */
-typedef struct {
-  int is_hip;
-  int (*init)(unsigned), (*device_count)(int *);
-  int (*error_string)(int, const char **);
-  int (*context_current)(handle *), (*context_set)(handle), (*context_device)(int *);
-  int (*primary_retain)(handle *, int), (*set_device)(int);
-  int (*device_attribute)(int *, int, int);
-  int (*pointer_attribute)(void *, int, uint64_t);
-  int (*module_load)(handle *, const void *);
-  int (*module_function)(handle *, handle, const char *);
-  int (*function_attribute)(handle, int, int);
-  int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
-  int (*resident)(int *, handle, int, size_t);
-  int (*describe)(void *, int, uint32_t, const void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int);
-} nt_driver;
-
 /* Of cuda.h. */
 enum { DEVICE_MULTIPROCESSORS = 16, DEVICE_CAPABILITY_MAJOR = 75, DEVICE_CAPABILITY_MINOR = 76, POINTER_DEVICE_ORDINAL = 9 };
 enum { TENSOR_MAP_NO_INTERLEAVE = 0, TENSOR_MAP_PROMOTE_128_BYTES = 2, TENSOR_MAP_FILL_ZERO = 0 };
+enum { LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
 enum { FUNCTION_MOST_SHARED_MEMORY = 8, STATIC_SHARED_MEMORY_LIMIT = 48 * 1024 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t nt_lock = PTHREAD_MUTEX_INITIALIZER;
 static nt_driver the_driver;
 static _Atomic(const nt_driver *) driver;
 
@@ -69,6 +51,7 @@ typedef struct {
 } nt_symbol;
 
 #define SYMBOL(name, member) {name, offsetof(nt_driver, member), 0}
+#define OPTIONAL(name, member) {name, offsetof(nt_driver, member), 1}
 
 static const nt_symbol cuda_symbols[] = {
     SYMBOL("cuInit", init), SYMBOL("cuDeviceGetCount", device_count), SYMBOL("cuGetErrorString", error_string),
@@ -78,21 +61,27 @@ static const nt_symbol cuda_symbols[] = {
     SYMBOL("cuModuleLoadData", module_load), SYMBOL("cuModuleGetFunction", module_function),
     SYMBOL("cuFuncSetAttribute", function_attribute), SYMBOL("cuLaunchKernel", launch),
     SYMBOL("cuOccupancyMaxActiveBlocksPerMultiprocessor", resident),
-    {"cuTensorMapEncodeTiled", offsetof(nt_driver, describe), 1}, {NULL, 0, 0},
+    OPTIONAL("cuTensorMapEncodeTiled", describe), OPTIONAL("cuLaunchKernelEx", launch_extended),
+    OPTIONAL("cuStreamIsCapturing", capturing), OPTIONAL("cuStreamGetId", stream_number),
+    OPTIONAL("cuMemAllocAsync", allocate), OPTIONAL("cuMemFreeAsync", give_back),
+    OPTIONAL("cuMemsetD8Async", fill), {NULL, 0, 0},
 };
 
 static const nt_symbol hip_symbols[] = {
     SYMBOL("hipInit", init), SYMBOL("hipGetDeviceCount", device_count), SYMBOL("hipDrvGetErrorString", error_string),
     SYMBOL("hipGetDevice", context_device), SYMBOL("hipSetDevice", set_device),
     SYMBOL("hipModuleLoadData", module_load), SYMBOL("hipModuleGetFunction", module_function),
-    SYMBOL("hipModuleLaunchKernel", launch), {NULL, 0, 0},
+    SYMBOL("hipModuleLaunchKernel", launch),
+    OPTIONAL("hipStreamIsCapturing", capturing), OPTIONAL("hipStreamGetId", stream_number),
+    OPTIONAL("hipMallocAsync", allocate), OPTIONAL("hipFreeAsync", give_back),
+    OPTIONAL("hipMemsetD8Async", fill), {NULL, 0, 0},
 };
 
 static int open_driver(const char *library, const nt_symbol *symbols, nt_driver *into) {
-  handle opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  nt_handle opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!opened) return NT_ERROR_NO_DRIVER;
   for (; symbols->name; symbols++) {
-    handle found = dlsym(opened, symbols->name);
+    nt_handle found = dlsym(opened, symbols->name);
     if (!found && symbols->is_optional) continue;
     if (!found) return nt_refuse(NT_ERROR_SYMBOL, "%s has no %s", library, symbols->name);
     memcpy((char *)into + symbols->place, &found, sizeof found);
@@ -125,9 +114,9 @@ static int load_driver(void) {
 static int get_driver(const nt_driver **found) {
   *found = atomic_load_explicit(&driver, memory_order_acquire);
   if (*found) return 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&nt_lock);
   const int result = atomic_load_explicit(&driver, memory_order_relaxed) ? 0 : load_driver();
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&nt_lock);
   *found = atomic_load_explicit(&driver, memory_order_acquire);
   return result;
 }
@@ -138,7 +127,7 @@ static const char *driver_string(const nt_driver *known, int result) {
   return "an error of the driver";
 }
 
-static int driver_failed(const nt_driver *known, int result, const char *kernel, const char *what) {
+int nt_driver_failed(const nt_driver *known, int result, const char *kernel, const char *what) {
   return nt_refuse(result, "kernel `%s`: %s: %s (the driver's code is %d)", kernel, what, driver_string(known, result), result);
 }
 
@@ -160,6 +149,7 @@ static const char *const texts[] = {
     [-NT_ERROR_MEMORY] = "the host's memory is exhausted",
     [-NT_ERROR_SYMBOL] = "the driver's library lacks a function",
     [-NT_ERROR_NUMBER] = "a number does not fit the type that it was declared with",
+    [-NT_ERROR_WORKSPACE] = "the workspace that was given is too small",
 };
 
 const char *nt_error_string(int result) {
@@ -172,25 +162,25 @@ const char *nt_error_string(int result) {
 
 struct nt_loaded {
   nt_kernel *kernel;
-  handle context;
+  nt_handle context;
   int ordinal;
   const nt_target *target;
   nt_loaded *next;
   struct {
-    _Atomic(handle) function; /* null until it is wanted */
+    _Atomic(nt_handle) function; /* null until it is wanted */
     int64_t most_programs; /* that are launched */
   } variants[];
 };
 
 /* The current context; where there is none, the primary one of the tensors' device becomes current. */
-static int current(const nt_driver *known, const char *name, const nt_tensor *const *tensors, int count, handle *context) {
+static int current(const nt_driver *known, const char *name, const nt_tensor *const *tensors, int count, nt_handle *context) {
   int result, ordinal = 0;
   if (known->is_hip) {
-    if ((result = known->context_device(&ordinal))) return driver_failed(known, result, name, "no current device");
-    *context = (handle)(intptr_t)(ordinal + 1);
+    if ((result = known->context_device(&ordinal))) return nt_driver_failed(known, result, name, "no current device");
+    *context = (nt_handle)(intptr_t)(ordinal + 1);
     return 0;
   }
-  if ((result = known->context_current(context))) return driver_failed(known, result, name, "no current context");
+  if ((result = known->context_current(context))) return nt_driver_failed(known, result, name, "no current context");
   if (*context) return 0;
   for (int i = 0; i < count; i++) {
     int of_tensor = tensors[i]->device_id;
@@ -199,8 +189,8 @@ static int current(const nt_driver *known, const char *name, const nt_tensor *co
     ordinal = of_tensor;
     break;
   }
-  if ((result = known->primary_retain(context, ordinal))) return driver_failed(known, result, name, "its device has no context");
-  if ((result = known->context_set(*context))) return driver_failed(known, result, name, "its device's context cannot be made current");
+  if ((result = known->primary_retain(context, ordinal))) return nt_driver_failed(known, result, name, "its device has no context");
+  if ((result = known->context_set(*context))) return nt_driver_failed(known, result, name, "its device's context cannot be made current");
   return 0;
 }
 
@@ -220,20 +210,20 @@ static const nt_target *target_for(const nt_kernel *kernel, int capability) {
 static int load_variant(const nt_driver *known, nt_loaded *loaded, int variant) {
   const nt_image *image = &loaded->target->images[variant];
   const char *name = loaded->kernel->name;
-  handle module, function;
+  nt_handle module, function;
   int result = known->module_load(&module, image->data);
-  if (result) return driver_failed(known, result, name, "it cannot be loaded");
-  if ((result = known->module_function(&function, module, loaded->kernel->function))) return driver_failed(known, result, name, "its binary lacks it");
+  if (result) return nt_driver_failed(known, result, name, "it cannot be loaded");
+  if ((result = known->module_function(&function, module, loaded->kernel->function))) return nt_driver_failed(known, result, name, "its binary lacks it");
   if (!known->is_hip && image->shared_memory > STATIC_SHARED_MEMORY_LIMIT) {
     result = known->function_attribute(function, FUNCTION_MOST_SHARED_MEMORY, (int)image->shared_memory);
-    if (result) return driver_failed(known, result, name, "its shared memory is more than the device has");
+    if (result) return nt_driver_failed(known, result, name, "its shared memory is more than the device has");
   }
   int64_t most_programs = NT_MOST_PROGRAMS;
   if (image->is_persistent) {
     int count = 0, each = 0;
     result = known->device_attribute(&count, DEVICE_MULTIPROCESSORS, loaded->ordinal);
     if (!result) result = known->resident(&each, function, (int)image->threads, image->shared_memory);
-    if (result) return driver_failed(known, result, name, "the device does not tell how many programs it holds");
+    if (result) return nt_driver_failed(known, result, name, "the device does not tell how many programs it holds");
     most_programs = nt_max((int64_t)count * each, 1);
   }
   loaded->variants[variant].most_programs = most_programs;
@@ -241,13 +231,13 @@ static int load_variant(const nt_driver *known, nt_loaded *loaded, int variant) 
   return 0;
 }
 
-static nt_loaded *look_up(nt_kernel *kernel, handle context) {
+static nt_loaded *look_up(nt_kernel *kernel, nt_handle context) {
   nt_loaded *loaded = atomic_load_explicit(&kernel->loaded, memory_order_acquire);
   while (loaded && loaded->context != context) loaded = loaded->next;
   return loaded;
 }
 
-static nt_loaded *new_loaded(nt_kernel *kernel, handle context, int ordinal, const nt_target *target) {
+static nt_loaded *new_loaded(nt_kernel *kernel, nt_handle context, int ordinal, const nt_target *target) {
   nt_loaded *made = calloc(1, sizeof *made + (size_t)target->count * sizeof made->variants[0]);
   if (!made) return NULL;
   made->kernel = kernel;
@@ -259,10 +249,10 @@ static nt_loaded *new_loaded(nt_kernel *kernel, handle context, int ordinal, con
 }
 
 /* With the lock held: what this context runs of the kernel. */
-static int choose_target(const nt_driver *known, nt_kernel *kernel, handle context, nt_loaded **found) {
+static int choose_target(const nt_driver *known, nt_kernel *kernel, nt_handle context, nt_loaded **found) {
   int ordinal = 0, major = 0, minor = 0;
   int result = known->context_device(&ordinal);
-  if (result) return driver_failed(known, result, kernel->name, "the context has no device");
+  if (result) return nt_driver_failed(known, result, kernel->name, "the context has no device");
   const nt_target *target = NULL;
   nt_loaded *made = NULL;
   if (known->is_hip) { /* Which binary a device runs, its driver knows best. */
@@ -281,7 +271,7 @@ static int choose_target(const nt_driver *known, nt_kernel *kernel, handle conte
   } else {
     result = known->device_attribute(&major, DEVICE_CAPABILITY_MAJOR, ordinal);
     if (!result) result = known->device_attribute(&minor, DEVICE_CAPABILITY_MINOR, ordinal);
-    if (result) return driver_failed(known, result, kernel->name, "the device does not tell its capability");
+    if (result) return nt_driver_failed(known, result, kernel->name, "the device does not tell its capability");
     target = target_for(kernel, 10 * major + minor);
     if (!target) return nt_refuse(NT_ERROR_NO_IMAGE, "kernel `%s` was not compiled for device %d, of compute capability %d.%d", kernel->name, ordinal, major, minor);
     made = new_loaded(kernel, context, ordinal, target);
@@ -292,47 +282,47 @@ static int choose_target(const nt_driver *known, nt_kernel *kernel, handle conte
   return 0;
 }
 
-static int find_in(const nt_driver *known, nt_kernel *kernel, handle context, nt_loaded **found) {
+static int find_in(const nt_driver *known, nt_kernel *kernel, nt_handle context, nt_loaded **found) {
   *found = look_up(kernel, context);
   if (*found) return 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&nt_lock);
   *found = look_up(kernel, context);
   const int result = *found ? 0 : choose_target(known, kernel, context, found);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&nt_lock);
   return result;
 }
 
-int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_loaded **found) {
+int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_decision *decided) {
   const nt_driver *known;
-  handle context = NULL;
+  nt_loaded *found = NULL;
+  nt_handle context = NULL;
   int result = get_driver(&known);
   if (!result) result = current(known, kernel->name, tensors, kernel->parameter_count, &context);
-  if (!result) result = find_in(known, kernel, context, found);
+  if (!result) result = find_in(known, kernel, context, &found);
   if (result) return result;
   const int device_id = tensors[0]->device_id;
-  if (device_id != NT_ANY && device_id != (*found)->ordinal)
-    return nt_refuse(NT_ERROR_DEVICE, "kernel `%s`: `%s` is on device %d, and device %d is the current one: make its device current", kernel->name, kernel->parameters[0].name, device_id, (*found)->ordinal);
+  if (device_id != NT_ANY && device_id != found->ordinal)
+    return nt_refuse(NT_ERROR_DEVICE, "kernel `%s`: `%s` is on device %d, and device %d is the current one: make its device current", kernel->name, kernel->parameters[0].name, device_id, found->ordinal);
+  *decided = (nt_decision){.driver = known, .loaded = found, .context = context, .edition = found->target->edition, .name = kernel->name};
   return 0;
 }
 
-int nt_edition(const nt_loaded *loaded) { return loaded->target->edition; }
-
-static int function_of(nt_loaded *loaded, int variant, const nt_driver *known, handle *function) {
+static int function_of(nt_loaded *loaded, int variant, const nt_driver *known, nt_handle *function) {
   *function = atomic_load_explicit(&loaded->variants[variant].function, memory_order_acquire);
   if (*function) return 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&nt_lock);
   *function = atomic_load_explicit(&loaded->variants[variant].function, memory_order_relaxed);
   const int result = *function ? 0 : load_variant(known, loaded, variant);
   *function = atomic_load_explicit(&loaded->variants[variant].function, memory_order_relaxed);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&nt_lock);
   return result;
 }
 
 int nt_describe(const nt_decision *decided, int place, const void *address, const int64_t *shape, const int64_t *strides, nt_descriptor *made) {
   if (made->address == address) return 0;
-  const nt_tensor_map *map = &decided->loaded->target->images[decided->variant].maps[place];
-  const nt_driver *known = atomic_load_explicit(&driver, memory_order_acquire);
-  const char *name = decided->loaded->kernel->name;
+  const nt_tensor_map *map = &decided->image->maps[place];
+  const nt_driver *known = decided->driver;
+  const char *name = decided->name;
   uint64_t sizes[NT_MOST_BOX], steps[NT_MOST_BOX];
   uint32_t extents[NT_MOST_BOX], each[NT_MOST_BOX];
   if (!known->describe) return nt_refuse(NT_ERROR_SYMBOL, "kernel `%s`: the driver has no cuTensorMapEncodeTiled: a newer one is needed", name);
@@ -344,28 +334,42 @@ int nt_describe(const nt_decision *decided, int place, const void *address, cons
     if (from) steps[i] = (uint64_t)strides[from - 1] * (uint64_t)map->itemsize;
   }
   const int result = known->describe(made->map, map->dtype, (uint32_t)map->rank, address, sizes, steps, extents, each, TENSOR_MAP_NO_INTERLEAVE, map->swizzle, TENSOR_MAP_PROMOTE_128_BYTES, TENSOR_MAP_FILL_ZERO);
-  if (result) return driver_failed(known, result, name, "a tensor descriptor cannot be made");
+  if (result) return nt_driver_failed(known, result, name, "a tensor descriptor cannot be made");
   made->address = address;
   return 0;
 }
 
+int nt_decide(nt_decision *decided, int variant, int64_t programs, int64_t workspace) {
+  nt_loaded *loaded = decided->loaded;
+  if (programs > NT_MOST_PROGRAMS)
+    return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", decided->name, (long long)programs, NT_MOST_PROGRAMS);
+  const int result = function_of(loaded, variant, decided->driver, &decided->function);
+  if (result) return result;
+  decided->variant = variant;
+  decided->image = &loaded->target->images[variant];
+  decided->programs = nt_min(programs, loaded->variants[variant].most_programs);
+  decided->workspace = workspace;
+  return 0;
+}
+
 int nt_run(const nt_decision *decided, void *stream, void **arguments) {
-  const nt_driver *known = atomic_load_explicit(&driver, memory_order_acquire);
-  const nt_image *image = &decided->loaded->target->images[decided->variant];
-  const char *name = decided->loaded->kernel->name;
-  handle function;
+  const nt_driver *known = decided->driver;
+  const nt_image *image = decided->image;
+  const unsigned programs = (unsigned)decided->programs;
   int result;
-  if (decided->programs > NT_MOST_PROGRAMS)
-    return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", name, (long long)decided->programs, NT_MOST_PROGRAMS);
-  if ((result = function_of(decided->loaded, decided->variant, known, &function))) return result;
-  const int64_t programs = nt_min(decided->programs, decided->loaded->variants[decided->variant].most_programs);
-  result = known->launch(function, (unsigned)programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
-  return result ? driver_failed(known, result, name, "it cannot be launched") : 0;
+  if (image->is_dependent && known->launch_extended) {
+    const nt_launch_attribute early = {.id = LAUNCH_PROGRAMMATIC_SERIALIZATION, .value.number = 1};
+    const nt_launch how = {{programs, 1, 1}, {image->threads, 1, 1}, image->shared_memory, stream, &early, 1};
+    result = known->launch_extended(&how, decided->function, arguments, NULL);
+  } else {
+    result = known->launch(decided->function, programs, 1, 1, image->threads, 1, 1, image->shared_memory, stream, arguments, NULL);
+  }
+  return result ? nt_driver_failed(known, result, decided->name, "it cannot be launched") : 0;
 }
 
 int nt_prepare(nt_kernel *kernel, int device) {
   const nt_driver *known;
-  handle before = NULL, context = NULL;
+  nt_handle before = NULL, context = NULL;
   int previous = 0;
   nt_loaded *loaded = NULL;
   int result = get_driver(&known);
@@ -373,16 +377,16 @@ int nt_prepare(nt_kernel *kernel, int device) {
   if (known->is_hip) {
     result = known->context_device(&previous);
     if (!result) result = known->set_device(device);
-    context = (handle)(intptr_t)(device + 1);
+    context = (nt_handle)(intptr_t)(device + 1);
   } else {
     result = known->context_current(&before);
     if (!result) result = known->primary_retain(&context, device);
     if (!result) result = known->context_set(context);
   }
-  if (result) return driver_failed(known, result, kernel->name, "its device cannot be made current");
+  if (result) return nt_driver_failed(known, result, kernel->name, "its device cannot be made current");
   result = find_in(known, kernel, context, &loaded);
   for (int i = 0; !result && i < loaded->target->count; i++) {
-    handle function;
+    nt_handle function;
     result = function_of(loaded, i, known, &function);
   }
   if (known->is_hip) known->set_device(previous);

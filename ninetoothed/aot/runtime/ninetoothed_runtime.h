@@ -37,7 +37,8 @@ enum {
   NT_ERROR_ALIGNMENT = -13,  /* an address is no multiple of the element's size */
   NT_ERROR_MEMORY = -14,     /* the host's memory is exhausted */
   NT_ERROR_SYMBOL = -15,     /* the driver's library lacks a function */
-  NT_ERROR_NUMBER = -16      /* a number does not fit the type that it was declared with */
+  NT_ERROR_NUMBER = -16,     /* a number does not fit the type that it was declared with */
+  NT_ERROR_WORKSPACE = -17   /* the workspace that was given is too small */
 };
 
 /* Element types, as configuration arguments have them. */
@@ -101,6 +102,11 @@ int nt_abi_version(void);
 
 /* What a result means, in a few words; valid as long as the process lives. */
 const char *nt_error_string(int result);
+
+/* Memory of the current device that this thread's launches share what they need in, until another is given;
+   null: launches have memory of their own, in the stream's order. It must be zeros when it is first
+   given, and be used in one stream at a time. `<kernel>_workspace_size` says how many bytes a call needs. */
+void nt_set_workspace(void *address, int64_t bytes);
 
 /* What was wrong with this thread's last call that failed: which argument, what it is, what it must be. */
 const char *nt_error_message(void);

@@ -6,6 +6,7 @@ launch: each fact has a condition that implies it. The levels are a chain, the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -257,7 +258,23 @@ class Assumptions:
             for node in access.offset.walk():
                 if node.op in ("//", "%") and set(access.coordinates) & set(node.leaves()):
                     numbers += [n for n in node.leaves() if n.leaf.role == "size"]
+            steps = self._steps(parameter)
             for number in numbers:
                 if number not in units and number not in self._known:
-                    found[number] = max(found.get(number, 1), step)
+                    by = math.gcd(step, steps.get(number, 0))
+                    found[number] = max(found.get(number, 1), by)
         return {number: by for number, by in found.items() if by > 1}
+
+    def _steps(self, parameter: Parameter) -> dict[Symbol, int]:
+        """The strides of a contiguous tensor, as far as declared sizes tell them."""
+        found: dict[Symbol, int] = {}
+        step = 1
+        for size, stride in zip(
+            reversed(parameter.source.shape), reversed(parameter.source.strides)
+        ):
+            found[as_symbol(stride)] = step
+            known = self._expression(size)
+            if known.op != "const":
+                break
+            step *= known.operands[0]
+        return found

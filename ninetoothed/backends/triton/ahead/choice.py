@@ -7,7 +7,6 @@ whose sizes depend on each other may, each meta symbol gets a value in the middl
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.planning import space
@@ -32,8 +31,9 @@ _MIDDLE = 64
 
 _NUM_STAGES = 3
 
-#: The options that a call's conditions can answer for.
+#: The options that a call's conditions can answer for, whatever its sizes.
 _SERVED = {
+    "dependent_launch",
     "descriptors",
     "eviction_policy",
     "loop_splitting",
@@ -42,11 +42,10 @@ _SERVED = {
     "swizzle",
     "tma_pipeline",
 }
-#: The options that a call's conditions can answer for where all its sizes are declared.
-_SERVED_OF_SIZES = {"register_prefetch"}
 
-#: The options that are left out without harm.
-_LEFT_OUT = {"dependent_launch"}
+
+#: Where a device has it, and conditions have nothing to do with it.
+_ALWAYS_ON = {("dependent_launch", 1)}
 
 
 def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Config, float]:
@@ -56,16 +55,22 @@ def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Conf
         estimator = Estimator(kernel, call, limits)
         (plain, *_), _ = space.plainly_ranked(kernel, call, estimator)
         costs = space.space_of(kernel, call, limits).costs
-        served = _SERVED | (_SERVED_OF_SIZES if has_declared_sizes(kernel) else set())
-        possible = [c for c in costs if {name for name, _ in c.options} <= served | _LEFT_OUT]
-        best = min(possible, key=costs.__getitem__, default=plain)
-        options = tuple((n, v) for n, v in best.options if n in served)
-        return replace(best, options=options), estimator.seconds(best)
+        possible = [config for config in costs if is_served(kernel, config)]
+        # Of equals the one with what is always worth it: the estimate sees nothing of that.
+        best = min(
+            possible, key=lambda c: (costs[c], not {*c.options} >= _ALWAYS_ON), default=plain
+        )
+        return best, estimator.seconds(best)
     except (ArrangementError, ArgumentError):
         chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
         warps = _first(kernel.num_warps) or space.usual_warps(kernel, call, chosen)
         stages = _first(kernel.num_stages) or _NUM_STAGES
         return Config(tuple(chosen.items()), warps, stages), math.inf
+
+
+def is_served(kernel: Definition, config: Config) -> bool:
+    """Whether conditions can answer for a configuration's options."""
+    return has_declared_sizes(kernel) or {name for name, _ in config.options} <= _SERVED
 
 
 def has_declared_sizes(kernel: Definition) -> bool:

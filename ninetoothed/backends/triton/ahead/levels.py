@@ -48,28 +48,10 @@ def with_descriptors(
     return [*weaker, aligned, described, replace(full, options=_options(case, config, full))]
 
 
-def with_options(levels: list[Assumption], case: Case, config: Config) -> list[Assumption]:
-    """The levels of a kernel whose sizes are all declared, with a configuration's options from the one
-    of aligned rows on. How large a dividend is, the sizes say.
-    """
-    *weaker, aligned, full = levels
-    return [
-        *weaker,
-        *(
-            replace(
-                level,
-                options=config.options,
-                facts=replace(level.facts, bounds=case.facts.bounds),
-            )
-            for level in (aligned, full)
-        ),
-    ]
-
-
-def lowered(kernel: Definition, level: Assumption, case: Case | None) -> Lowered:
-    """The kernel under a level's assumptions, with its options."""
+def lowered(kernel: Definition, level: Assumption, case: Case, **options: int) -> Lowered:
+    """The kernel under a level's assumptions, with its options and others."""
     # Tiles that take turns are put together by what is known of strides alone.
-    options = {"interleaved_pairs": 1, **dict(level.options)}
+    options = {"interleaved_pairs": 1, **options, **dict(level.options)}
     result = generic(kernel, level.facts, case, **options)
     # Multiplications in place of divisions are exact for some grids.
     return replace(result, by_inverses=False)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions
 from ninetoothed.backends.triton.ahead.choice import choose, has_declared_sizes, large_call
 from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
-from ninetoothed.backends.triton.ahead.levels import lowered, with_descriptors, with_options
+from ninetoothed.backends.triton.ahead.exact import exact_call
+from ninetoothed.backends.triton.ahead.levels import lowered, with_descriptors
 from ninetoothed.backends.triton.analysis import boxes
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
+from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
 from ninetoothed.backends.triton.printers.triton import emit
@@ -31,6 +34,7 @@ from ninetoothed.kernels.ahead import (
     LaunchArgument,
     TensorMap,
     Variant,
+    Workspace,
 )
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -45,6 +49,11 @@ _FIRST_SPECIFIC = 90
 
 _FORMATS = {"cuda": "cubin", "hip": "hsaco"}
 
+_COUNTER_BYTES = 4 * MOST_COUNTERS
+
+#: Where in the workspace addresses point, by the parameter's kind.
+_IN_WORKSPACE = {"arrivals": 0, "partials": _COUNTER_BYTES}
+
 
 @dataclass(frozen=True)
 class Work:
@@ -58,6 +67,7 @@ class Work:
         externs: functions that the source uses and does not define.
         most_registers: that a thread may have; None where the compiler decides.
         is_persistent: whether there need be no more programs than the device holds at a time.
+        is_dependent: whether its programs wait for the kernel before.
     """
 
     name: str
@@ -70,6 +80,7 @@ class Work:
     externs: tuple[tuple[str, Any], ...]
     most_registers: int | None = None
     is_persistent: bool = False
+    is_dependent: bool = False
 
 
 def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
@@ -101,16 +112,22 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
     }
     found: list[Variant] = []
     added: tuple[Condition, ...] = ()
-    levels, case = Assumptions(kernel, known, tensors).chain(), None
-    if config.options:
-        call = large_call(kernel, fixed)
-        case = Case(kernel, call, environment_of(kernel, call, config), limits)
-        if "descriptors" in dict(config.options):
-            levels = with_descriptors(levels, case, config, known)
-        elif has_declared_sizes(kernel):
-            levels = with_options(levels, case, config)
-    for assumption in levels:
-        variant = _variant(kernel, fixed, known, assumption, case, config)
+    levels = Assumptions(kernel, known, tensors).chain()
+    call = large_call(kernel, fixed)
+    case = Case(kernel, call, environment_of(kernel, call, config), limits)
+    exact = None
+    if has_declared_sizes(kernel):
+        asked = [condition for level in levels[:-1] for condition in level.added]
+        exact = exact_call(kernel, call, config, asked)
+    elif "descriptors" in dict(config.options):
+        levels = with_descriptors(levels, case, config, known)
+    variants = [
+        _variant(kernel, fixed, known, level, case, config)
+        for level in (levels if exact is None else levels[:-1])
+    ]
+    if exact is not None:
+        variants.append(_exact_variant(kernel, fixed, known, *exact, config))
+    for variant in variants:
         added += variant.added
         if found and found[-1].work == variant.work:
             # What is assumed besides changes nothing; a stronger variant asks for it too.
@@ -139,13 +156,15 @@ def _variant(
     fixed: Fixed,
     known: Mapping[Symbol, int],
     assumption: Assumption,
-    case: Case | None,
+    case: Case,
     config: Config,
 ) -> Variant:
     facts = assumption.facts
     if not assumption.options and not facts.wide and is_worth_it(kernel, facts):
         assumption = replace(assumption, options=(("loop_splitting", 1),))
-    result = lowered(kernel, assumption, case)
+    # Whether programs wait for the kernel before has nothing to do with what a call is.
+    waits = dict(config.options).get("dependent_launch", 0)
+    result = lowered(kernel, assumption, case, dependent_launch=waits)
     emitted = emit(result)
     signature: list[tuple[str, str]] = []
     constants: list[tuple[str, Any]] = []
@@ -158,7 +177,6 @@ def _variant(
             constants.append((name, _value(fixed, known, parameter)))
             continue
         if parameter.kind == "descriptor":
-            assert case is not None
             of_descriptor = _descriptor(parameter, case, result)
             signature.append((name, of_descriptor[0].type))
             arguments += of_descriptor
@@ -187,8 +205,61 @@ def _variant(
         tuple(sorted(emitted.externs.items())),
         most_registers_of(emitted, kernel, known),
         result.is_persistent,
+        emitted.waits,
     )
     return Variant(assumption.name, assumption.added, tuple(arguments), emitted.text, work)
+
+
+def _exact_variant(
+    kernel: Definition,
+    fixed: Fixed,
+    known: Mapping[Symbol, int],
+    specialized: Specialized,
+    added: tuple[Condition, ...],
+    config: Config,
+) -> Variant:
+    """The variant of the call whose every number is known."""
+    emitted = specialized.emitted
+    arguments: list[LaunchArgument] = []
+    for parameter in specialized.run_time_parameters:
+        name, type_ = parameter.name, specialized.signature[parameter.name]
+        if parameter.kind == "descriptor":
+            numbers = specialized.described[name]
+            described = Described(
+                tuple(map(as_symbol, numbers.shape)), tuple(map(as_symbol, numbers.strides))
+            )
+            arguments += _of_descriptor(parameter, type_, described)
+        elif parameter.kind in _IN_WORKSPACE:
+            at = _IN_WORKSPACE[parameter.kind]
+            arguments.append(LaunchArgument(name, type_, in_workspace=at))
+        else:
+            argument = _argument(parameter, fixed, known, False)
+            arguments.append(replace(argument, type=type_))
+    work = Work(
+        kernel.name,
+        emitted.text,
+        tuple(specialized.signature.items()),
+        tuple(specialized.constants.items()),
+        tuple(specialized.divisors.items()),
+        config.num_warps,
+        config.num_stages,
+        tuple(sorted(emitted.externs.items())),
+        specialized.most_registers,
+        specialized.is_persistent,
+        emitted.waits,
+    )
+    workspace = None
+    if specialized.workspace:
+        workspace = Workspace(as_symbol(_COUNTER_BYTES + specialized.workspace), _COUNTER_BYTES)
+    return Variant(
+        "exact",
+        added,
+        tuple(arguments),
+        emitted.text,
+        work,
+        as_symbol(specialized.num_programs),
+        workspace,
+    )
 
 
 def _argument(
@@ -219,6 +290,13 @@ def _descriptor(
         tuple(as_symbol(tensor.source.shape[dim]) for dim in box.dims),
         tuple(as_symbol(tensor.source.strides[dim]) for dim in box.dims),
     )
+    return _of_descriptor(parameter, type_, described)
+
+
+def _of_descriptor(
+    parameter: KernelParameter, type_: str, described: Described
+) -> tuple[LaunchArgument, ...]:
+    of = parameter.parameter or ""
     return (
         LaunchArgument(parameter.name, type_, of, described=described),
         *(LaunchArgument(f"{of}_size", "i32", None, size) for size in described.shape),
@@ -243,7 +321,11 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
         DeviceError: it needs more than devices of the target have.
     """
     limits, wanted = limits_of(target), target_of(target)
-    further = {} if work.most_registers is None else {"maxnreg": work.most_registers}
+    further: dict[str, Any] = {}
+    if work.most_registers is not None:
+        further["maxnreg"] = work.most_registers
+    if work.is_dependent:
+        further["launch_pdl"] = True
     compiled = compile_source(
         work.source,
         work.name,
@@ -282,6 +364,7 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
             versions.SCRATCH_PARAMETERS,
             tuple(TensorMap(*each) for each in versions.tensor_maps(metadata)),
             work.is_persistent,
+            work.is_dependent,
         )
 
     found = [image(target, compiled.asm[_FORMATS[wanted.backend]])]
