@@ -6,13 +6,23 @@ new array by itself costs more than that, as is told below the table, JAX is jud
 more kernel costs in a jitted program.
 
 python -m benchmarks.launch [--rounds 15] [--path paddle=FOLDER:FOLDER] [--output FOLDER]
+
+Without a device, ``--stub`` measures the launch function alone, before a plan that does nothing, on
+PyTorch's tensors on the CPU. ``--beside`` has another commit, or a folder with another checkout, take
+turns with this one, in processes of their own.
+
+python -m benchmarks.launch --stub [--beside COMMIT] [--rounds 15]
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import io
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +34,75 @@ from benchmarks.common.spread import Spread, ratios
 
 _CALLS = 500
 _SIZE = 1024
+
+#: The nanoseconds of a call, a turn each, of the checkout in a folder. What it uses of the package has not
+#: changed since there are kernels to compare with.
+_STUB = """
+import json, sys, time
+sys.path.insert(0, sys.argv[1])
+import torch
+from examples import add
+from ninetoothed import plugins
+from ninetoothed.backends.base import Plan
+
+def run_nothing(*arguments):
+    pass
+
+plugins.backend_for("cpu").plan = lambda *arguments: Plan(run_nothing)
+kernel = add.kernel
+x, y = (torch.ones(1024, dtype=torch.float16) for _ in range(2))
+output = torch.empty_like(x)
+times = []
+for _ in range(300):
+    start = time.perf_counter_ns()
+    for _ in range(500):
+        kernel(x, y, output, BLOCK_SIZE=1024)
+    times.append((time.perf_counter_ns() - start) / 500)
+print(json.dumps(times[10:]))
+"""
+
+
+def stub_times(beside: str | None, rounds: int) -> dict[str, list[float]]:
+    """The nanoseconds of a call before a plan that does nothing: the least of each process.
+
+    Args:
+        beside: a commit or a folder that takes turns with this checkout.
+        rounds: processes of each.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        places = {"this": str(fresh.ROOT)}
+        if beside is not None:
+            places[beside] = beside if Path(beside).is_dir() else _checked_out(beside, folder)
+        times: dict[str, list[float]] = {name: [] for name in places}
+        for turn in range(rounds):
+            for name in sorted(places, reverse=bool(turn % 2)):
+                times[name].append(min(fresh.figures(_STUB, places[name])))
+    return times
+
+
+def _checked_out(commit: str, folder: str) -> str:
+    """A folder with what a call needs of a commit."""
+    archive = subprocess.run(
+        ["git", "archive", commit, "ninetoothed", "examples"],
+        cwd=fresh.ROOT,
+        check=True,
+        capture_output=True,
+    )
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+def stub(beside: str | None, rounds: int) -> None:
+    """Measures and prints what a launch function costs."""
+    times = stub_times(beside, rounds)
+    rows = []
+    for name, values in times.items():
+        spread, ratio = Spread.of(values), ratios(times, "this", name)
+        rows.append((name, f"{spread.median:.0f}", f"{spread.least:.0f}", f"{ratio.median:.3f}"))
+    print(describe(fresh.environment()))
+    print("Nanoseconds of a launch with nothing behind it, each process's least.\n")
+    print(table(("commit", "median", "least", "this over it"), rows))
 
 
 def microseconds(function: Callable[[], object]) -> float:
@@ -77,7 +156,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--path", action="append", default=[], metavar="FRONTEND=FOLDERS")
     parser.add_argument("--output", type=Path, default=RESULTS / "launch")
+    parser.add_argument("--stub", action="store_true", help="the launch function alone")
+    parser.add_argument("--beside", metavar="COMMIT", help="with --stub: what takes turns with it")
     options = parser.parse_args()
+
+    if options.stub:
+        stub(options.beside, options.rounds)
+        return 0
 
     paths = frontends.paths_of(options.path)
     here, kind, times = fresh.environment(), "cpu", {}

@@ -68,7 +68,7 @@ def test_plans_that_were_forgotten_are_made_again(monkeypatch):
         kernel(x, out)
         torch.testing.assert_close(out, x * 2)
 
-    assert len(kernel.__call__.__globals__["plans_"]) == 5
+    assert len(kernel.func.__globals__["plans_"]) == 5
 
 
 def test_answers_about_calls_are_forgotten_and_those_about_the_kernel_are_not(monkeypatch):

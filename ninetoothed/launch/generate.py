@@ -42,10 +42,6 @@ _OWN_NAMES = (
 )
 
 
-#: What stands for the last call before there was one.
-_NO_PLAN = [None] * 6
-
-
 def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     """The launch function of a kernel for the tensors of a frontend.
 
@@ -53,8 +49,11 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     """
     if frontend.launch is not None:
         return _taken_over(kernel, frontend, frontend.launch(kernel))
-    slow = SlowPath(kernel, frontend, _is_guarded(kernel, frontend))
     reading = _reading_of(kernel, _apart_from_variables(frontend, kernel))
+    is_guarded = _is_guarded(kernel, frontend)
+    # What no call is like: an address's alignment is among what is compared.
+    unguarded = [None, (None,) * len(reading.others)] if is_guarded else []
+    slow = SlowPath(kernel, frontend, unguarded)
     text = _text(kernel, frontend, reading)
     own = _own_names(kernel)
     namespace = {
@@ -62,7 +61,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         **_globals(kernel),
         own["plans_"]: slow.plans,
         own["slow_path_"]: slow,
-        own["last_"]: [_NO_PLAN],
+        own["last_"]: [[None] * 4 + unguarded],
         own["guard_"]: _guard(kernel, frontend),
         own["plain_"]: PLAIN,
         own["exact_"]: exact,
@@ -250,11 +249,16 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         compared += [_pointer_of(name, kernel.declaration.call_names) for name in compared]
     tensors = ", ".join(compared)
     others = "".join(f"{part}, " for part in reading.others)
+    # One by one: a tuple to compare with would be made at each call.
+    differs = "".join(
+        f"{own['others']}[{place}] {'is not' if part.endswith('.__class__') else '!='} ({part}) or "
+        for place, part in enumerate(reading.others)
+    )
     # What guards a plan is made when it serves two calls in turn.
     return (
         f"        {own['last']} = {own['last_']}[0]\n"
         f"        {plan} = {own['last']}\n"
-        f"        if {own['others']} != ({others}) or {unguarded}not {own['alike']}({tensors}):\n"
+        f"        if {differs}{unguarded}not {own['alike']}({tensors}):\n"
         f"            {key} = {_tuple(reading.key, 12)}\n"
         f"            {own['plan']} = {own['plans_']}[{key}]\n"
         f"            if {own['plan']} is {own['last']}:\n"
@@ -347,7 +351,8 @@ def _read(
         reading.depends_on(
             frontend.dtype.format(x=source), frontend.device.format(x=source), guarded=True
         )
-    reading.depends_on(f"{pointer} & {ALIGNMENT - 1} if {pointer} else -1")
+    # A remainder of one digit costs less than a mask, which has as many digits as the address.
+    reading.depends_on(f"{pointer} % {ALIGNMENT} if {pointer} else -1")
     reading.values.append(pointer)
     reading.tensors.append(source)
     if source != name:

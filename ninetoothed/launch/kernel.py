@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     from ninetoothed.visualization import Page
 
 
-class Kernel:
+class Kernel(functools.partial[Any]):
     """A kernel, called with tensors; see `make`.
+
+    It is a partial of nothing: a call reaches the launch function, `func`, with no step of ours between,
+    and from Python 3.12 on with the arguments as they lie, where an object with a ``__call__`` would
+    make a tuple and a dictionary of them first.
 
     A call takes tensors and scalars in order, then constexpr symbols. It writes in place and returns
     None, except where the arguments' framework cannot be written to: then its frontend says what
@@ -45,9 +49,8 @@ class Kernel:
         specializations: the definitions by the constants' values.
     """
 
-    # A slot, so that a call reaches the launch function with no step of ours between.
-    __slots__ = ("__call__", "__dict__", "__weakref__")
-    __call__: Callable[..., Any]
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Kernel:
+        return super().__new__(cls, cls.dispatch)
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class Kernel:
         self._plan_lock = threads.reentrant_lock()
         self._launchers: dict[Any, Callable[..., Any]] = {}
         self._launchers_by_type: dict[type, Callable[..., Any]] = {}
-        self.__call__ = self.dispatch
+        self._call_by(self.dispatch)
         functools.update_wrapper(
             self, self.declaration.application, assigned=("__module__", "__doc__"), updated=()
         )
@@ -93,6 +96,10 @@ class Kernel:
     def names(self) -> Mapping[Symbol, str]:
         """How each symbol, size and stride is called in generated code."""
         return self.declaration.names
+
+    def __get__(self, instance: object, owner: type | None = None) -> Kernel:
+        """The kernel itself, also where it is an attribute of a class."""
+        return self
 
     def __copy__(self) -> Kernel:
         return self
@@ -184,8 +191,11 @@ class Kernel:
             for type_ in {type(bound[p.name]) for p in self.declaration.tensor_parameters}:
                 if plugins.find_frontend(type_) is frontend:
                     self._launchers_by_type[type_] = launch
-            self.__call__ = launch if len(self._launchers) == 1 else self._launch_by_type
+            self._call_by(launch if len(self._launchers) == 1 else self._launch_by_type)
         return launch(**bound)
+
+    # PyTorch's compiler traces what a partial calls, unless it is told not to.
+    dispatch._torchdynamo_disable = True  # type: ignore[attr-defined]
 
     def forget_launches(self) -> None:
         """Frontends are asked for again, and each key of arguments is planned anew.
@@ -195,7 +205,11 @@ class Kernel:
         # Without the lock: whoever changes plugins holds theirs, and `dispatch` asks for both.
         self._launchers = {}
         self._launchers_by_type = {}
-        self.__call__ = self.dispatch
+        self._call_by(self.dispatch)
+
+    def _call_by(self, function: Callable[..., Any]) -> None:
+        """From now on a call is a call of this function."""
+        self.__setstate__((function, (), {}, self.__dict__))  # type: ignore[attr-defined]
 
     def _launch_by_type(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the launch function of the first tensor, where several frameworks call."""
@@ -205,6 +219,8 @@ class Kernel:
                 if value.__class__ in known:
                     return known[value.__class__](*arguments, **keywords)
         return self.dispatch(*arguments, **keywords)
+
+    _launch_by_type._torchdynamo_disable = True  # type: ignore[attr-defined]
 
     def launch_function(self, frontend: Any) -> Callable[..., Any]:
         """The launch function for tensors of a frontend, generated once."""

@@ -53,11 +53,11 @@ class SlowPath:
     key_of: Callable[..., Any]
     launch: Callable[..., Any]
 
-    def __init__(self, kernel: Kernel, frontend: Frontend, is_guarded: bool) -> None:
+    def __init__(self, kernel: Kernel, frontend: Frontend, unguarded: list[Any]) -> None:
         self._kernel = kernel
         self._frontend = frontend
-        # What guards a plan is put in by the launch function.
-        self._unguarded = [None, None] if is_guarded else []
+        # What guards a plan is put in its place by the launch function.
+        self._unguarded = unguarded
         self.plans: dict[Any, Any] = {}
         self._planning = threads.lock()
         self._has_warned = False

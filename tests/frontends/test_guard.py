@@ -33,7 +33,7 @@ def kernel():
 
 def guarded(kernel):
     """The launch function's record of its last plan."""
-    return kernel.__call__.__globals__["last_"][0]
+    return kernel.func.__globals__["last_"][0]
 
 
 def check(kernel, x, **options):
@@ -43,7 +43,7 @@ def check(kernel, x, **options):
 
 
 def test_a_call_like_the_last_makes_no_key(kernel):
-    launch = kernel.__call__
+    launch = kernel.func
     plans = launch.__globals__["plans_"]
     launch.__globals__["plans_"] = {}
     try:

@@ -1,0 +1,41 @@
+"""A kernel as an object that is called."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ninetoothed import plugins
+from ninetoothed.launch.kernel import Kernel
+from tests.launch.arrays import Array, Plugin, called, make
+
+#: `Py_TPFLAGS_HAVE_VECTORCALL`.
+_TAKES_ARGUMENTS_AS_THEY_LIE = 1 << 11
+
+
+@pytest.fixture(autouse=True)
+def arrays():
+    plugins.register(Plugin)
+    yield
+    plugins.unregister(Plugin)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs Python 3.12, where it is inherited")
+def test_arguments_are_handed_on_as_they_lie():
+    assert Kernel.__flags__ & _TAKES_ARGUMENTS_AS_THEY_LIE
+
+
+def test_an_attribute_of_a_class_is_the_kernel_itself():
+    class Layer:
+        kernel = make()
+
+    assert Layer().kernel is Layer.kernel is vars(Layer)["kernel"]
+
+
+def test_a_call_reaches_the_launch_function_and_nothing_else():
+    kernel = make()
+    called(kernel)
+    launch = kernel.func
+
+    assert launch is kernel.launch_function(plugins.find_frontend(Array))
