@@ -1,6 +1,6 @@
 """Values by the tiles that they are made of: for the walk that finds where tiles meet.
 
-The key of a mark is a `Use`, and its layout says which of the tile's dimensions the value's follow.
+The key of a mask is a `Use`, and its layout says which of the tile's dimensions the value's follow.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from typing import Any
 
 from ninetoothed.kernels.limits import Loop, Use
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, joined, met, with_rank
 from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.validity import UNKNOWN, Known, TileMask, joined, met, with_rank
 from ninetoothed.symbols.expr import Symbol
 
 
-def _joined(arguments: Arguments, operation: Operation) -> Marked:
+def _joined(arguments: Arguments, operation: Operation) -> Known:
     """Side by side: each dimension there was has the elements of both."""
-    marks = [mark for place in (0, 1) for mark in with_rank(arguments.known(place)).marks]
-    return _moved(arguments, marks, lambda layout: (*layout, None))
+    validity = [mask for place in (0, 1) for mask in with_rank(arguments.known(place)).validity]
+    return _moved(arguments, validity, lambda layout: (*layout, None))
 
 
-def _interleaved(arguments: Arguments, operation: Operation) -> Marked:
+def _interleaved(arguments: Arguments, operation: Operation) -> Known:
     """In turns, along the last dimension."""
-    marks = [mark for place in (0, 1) for mark in with_rank(arguments.known(place)).marks]
-    return _moved(arguments, marks, lambda layout: (*layout[:-1], None))
+    validity = [mask for place in (0, 1) for mask in with_rank(arguments.known(place)).validity]
+    return _moved(arguments, validity, lambda layout: (*layout[:-1], None))
 
 
-def _split(arguments: Arguments, operation: Operation) -> Marked:
-    halves = _moved(arguments, with_rank(arguments.known(0)).marks, lambda layout: layout[:-1])
-    return Marked(items=(replace(halves, shape=None),) * 2)
+def _split(arguments: Arguments, operation: Operation) -> Known:
+    halves = _moved(arguments, with_rank(arguments.known(0)).validity, lambda layout: layout[:-1])
+    return Known(items=(replace(halves, shape=None),) * 2)
 
 
-def _gathered(arguments: Arguments, operation: Operation) -> Marked:
+def _gathered(arguments: Arguments, operation: Operation) -> Known:
     """Of what is gathered from, all dimensions but one stay; the index says what there is."""
     source, chosen = with_rank(arguments.known(0)), arguments.node_of("index", 1)
     axis = arguments.constant("axis", 2)
@@ -41,25 +41,25 @@ def _gathered(arguments: Arguments, operation: Operation) -> Marked:
     if chosen is None or not isinstance(axis, int) or source.shape is None:
         return UNKNOWN
     axis %= len(source.shape) or 1
-    marks = tuple(
-        replace(mark, layout=(*mark.layout[:axis], None, *mark.layout[axis + 1 :]))
-        for mark in source.marks
+    validity = tuple(
+        replace(mask, layout=(*mask.layout[:axis], None, *mask.layout[axis + 1 :]))
+        for mask in source.validity
     )
-    return joined([Marked(None, marks), index])
+    return joined([Known(None, validity), index])
 
 
 def _moved(
     arguments: Arguments,
-    marks: Sequence[Mark],
+    validity: Sequence[TileMask],
     layout: Callable[[tuple[Any, ...]], tuple[Any, ...]],
-) -> Marked:
+) -> Known:
     """A value whose dimensions follow others than its argument's do."""
     shape = arguments.type.shape
-    return Marked(shape, tuple(replace(m, layout=layout(m.layout)) for m in marks if m.layout))
+    return Known(shape, tuple(replace(m, layout=layout(m.layout)) for m in validity if m.layout))
 
 
 #: Of what moves elements, by the rule for the operation's shape: dimensions that keep their elements.
-MOVES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+MOVES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "joined": _joined,
     "interleaved": _interleaved,
     "halved": _split,
@@ -67,26 +67,26 @@ MOVES: dict[str, Callable[[Arguments, Operation], Marked]] = {
 }
 
 
-def of_loads(value: Marked) -> Marked:
-    """A value with the marks alone that loads left, and not what was made or moved."""
+def of_loads(value: Known) -> Known:
+    """A value with the masks alone that loads left, and not what was made or moved."""
     items = None if value.items is None else tuple(map(of_loads, value.items))
-    marks = tuple(mark for mark in value.marks if isinstance(mark.key, Use))
-    return replace(value, marks=marks, items=items)
+    validity = tuple(mask for mask in value.validity if isinstance(mask.key, Use))
+    return replace(value, validity=validity, items=items)
 
 
-def uses_of(value: Marked) -> set[Use]:
-    return {mark.key for mark in value.marks}.union(*map(uses_of, value.items or ()))
+def uses_of(value: Known) -> set[Use]:
+    return {mask.key for mask in value.validity}.union(*map(uses_of, value.items or ()))
 
 
-def _with_uses(value: Marked, changed: Callable[[Use], Use]) -> Marked:
+def _with_uses(value: Known, changed: Callable[[Use], Use]) -> Known:
     items = None
     if value.items is not None:
         items = tuple(_with_uses(item, changed) for item in value.items)
-    marks = tuple(replace(mark, key=changed(mark.key)) for mark in value.marks)
-    return replace(value, marks=marks, items=items)
+    validity = tuple(replace(mask, key=changed(mask.key)) for mask in value.validity)
+    return replace(value, validity=validity, items=items)
 
 
-def after(value: Marked, loop: Loop) -> Marked:
+def after(value: Known, loop: Loop) -> Known:
     """What is known after a loop, if it has a round: which round a tile was of is not."""
 
     def left(use: Use) -> Use:
@@ -98,7 +98,7 @@ def after(value: Marked, loop: Loop) -> Marked:
     return _with_uses(value, left)
 
 
-def given_by(value: Marked, loop: Loop, again: Loop, round: Symbol) -> Marked:
+def given_by(value: Known, loop: Loop, again: Loop, round: Symbol) -> Known:
     """What a round of a loop is given by the one before it, in the loop that has them all but the first.
 
     Args:
@@ -115,14 +115,14 @@ def given_by(value: Marked, loop: Loop, again: Loop, round: Symbol) -> Marked:
     return _with_uses(value, given)
 
 
-def within(value: Marked, loop: Loop) -> Marked:
+def within(value: Known, loop: Loop) -> Known:
     """A value that there is in a loop alone."""
     return _with_uses(
         value, lambda use: replace(use, loops=tuple(dict.fromkeys((*use.loops, loop))))
     )
 
 
-def either(one: Marked, other: Marked) -> Marked:
+def either(one: Known, other: Known) -> Known:
     """A value that is one or the other, as the loops of their tiles say."""
     known = met(one, other, lambda a, b: True)
     if known.items is not None and one.items is not None and other.items is not None:
@@ -130,4 +130,4 @@ def either(one: Marked, other: Marked) -> Marked:
         return replace(known, items=items)
     if known.shape is None:
         return known
-    return replace(known, marks=(*with_rank(one).marks, *with_rank(other).marks))
+    return replace(known, validity=(*with_rank(one).validity, *with_rank(other).validity))

@@ -1,6 +1,6 @@
 """Where loaded tiles meet in an application: element by element, in a product, or as they are stored.
 
-The program is walked knowing which loads each value is made of; `marks` says how their dimensions
+The program is walked knowing which loads each value is made of; `validity` says how their dimensions
 follow it. An ``if`` that sizes decide is a loop of at most one round. What stands under a condition that
 data decide may never happen: told of is what meets in both of its branches. Pure data:
 `ninetoothed.kernels.agreement` compares the sizes.
@@ -36,20 +36,20 @@ from ninetoothed.kernels.size_expressions import (
 )
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions, remove_dead
-from ninetoothed.passes.marks import (
-    SCALAR,
-    UNKNOWN,
-    Mark,
-    Marked,
-    Origin,
-    joined,
-    met,
-    with_rank,
-)
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
+from ninetoothed.passes.validity import (
+    SCALAR,
+    UNKNOWN,
+    Known,
+    Origin,
+    TileMask,
+    joined,
+    met,
+    with_rank,
+)
 from ninetoothed.program.effects import names_assigned, operation_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -113,7 +113,7 @@ def meetings(kernel: Definition) -> tuple[Meeting, ...]:
 
 
 class _Walk(Values):
-    """Follows the loads through a program, statement by statement; the key of a mark is its `Use`.
+    """Follows the loads through a program, statement by statement; the key of a mask is its `Use`.
 
     Attributes:
         found: by the two that meet.
@@ -134,23 +134,23 @@ class _Walk(Values):
 
     # What is met.
 
-    def meet(self, node: ast.AST, values: Sequence[Marked]) -> None:
+    def meet(self, node: ast.AST, values: Sequence[Known]) -> None:
         """Values whose lanes are combined one by one."""
         for place, one in enumerate(values):
             for other in values[place + 1 :]:
                 self.pairs(node, one, other)
 
-    def pairs(self, node: ast.AST, one: Marked, other: Marked, is_store: bool = False) -> None:
-        for a in with_rank(one).marks:
-            for b in with_rank(other).marks:
+    def pairs(self, node: ast.AST, one: Known, other: Known, is_store: bool = False) -> None:
+        for a in with_rank(one).validity:
+            for b in with_rank(other).validity:
                 dims = zip(reversed(a.layout), reversed(b.layout))
                 self.pair(node, a, b, [(None, None), *dims], is_store)
 
     def pair(
         self,
         node: ast.AST,
-        one: Mark,
-        other: Mark,
+        one: TileMask,
+        other: TileMask,
         dims: Sequence[tuple[int | None, int | None]],
         is_store: bool = False,
     ) -> None:
@@ -169,9 +169,9 @@ class _Walk(Values):
                 loops = tuple(dict.fromkeys((*self.loops, *uses[0].loops, *uses[1].loops)))
                 self.found[a, b] = Meeting((a, b), is_store, loops, location(node))
 
-    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Marked:
+    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
         """Positions that a program selects may lie beyond on purpose: they are told nothing of."""
-        return Marked(super().elements(node).shape)
+        return Known(super().elements(node).shape)
 
     def side(self, use: Use, dim: int | None) -> Side:
         found = self.sides.get((use, dim))
@@ -218,7 +218,7 @@ class _Walk(Values):
         elif isinstance(statement, ast.AnnAssign):
             self.assign(statement.target, known, self.integer(value))
 
-    def assign(self, target: ast.expr, value: Marked, number: Symbol | None) -> None:
+    def assign(self, target: ast.expr, value: Known, number: Symbol | None) -> None:
         if isinstance(target, ast.Tuple):
             items = value.items or (UNKNOWN,) * len(target.elts)
             for element, item in zip(target.elts, items):
@@ -343,27 +343,27 @@ class _Walk(Values):
 
     # Expressions.
 
-    def value(self, node: ast.expr) -> Marked:
+    def value(self, node: ast.expr) -> Known:
         return self.visit(node)[1]
 
-    def visited(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+    def visited(self, node: ast.expr) -> tuple[ast.expr, Known]:
         method = _VISITS.get(type(node))
         return super().visited(node) if method is None else (node, method(self, node))
 
-    def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
+    def loaded(self, tile: TileRef, is_zero: bool) -> Known:
         parameter = self.tensors[tile.parameter]
         shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
-            return Marked(shape)
+            return Known(shape)
         use = Use(tile.parameter, tuple(map(self.integer, tile.indices)), self.loops)
         layout = tuple(None if size == 1 else dim for dim, size in enumerate(shape))
-        return Marked(shape, (Mark(use, Origin(tile, self.statement), layout),))
+        return Known(shape, (TileMask(use, Origin(tile, self.statement), layout),))
 
-    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
+    def masks(self, value: Known, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
         """None: nothing is put into the program."""
         return []
 
-    def visit_together(self, node: ast.BinOp | ast.BoolOp | ast.Compare) -> Marked:
+    def visit_together(self, node: ast.BinOp | ast.BoolOp | ast.Compare) -> Known:
         if isinstance(node, ast.BoolOp):
             parts = node.values
         else:
@@ -372,12 +372,12 @@ class _Walk(Values):
         self.meet(node, operands)
         return joined(operands)
 
-    def visit_gathered(self, node: SourceLoad) -> Marked:
+    def visit_gathered(self, node: SourceLoad) -> Known:
         operands = self.addressed(node)
         self.meet(node, operands)
         return joined(operands)
 
-    def visit_chosen(self, node: ast.IfExp) -> Marked:
+    def visit_chosen(self, node: ast.IfExp) -> Known:
         self.value(node.test)
         holds = condition(node.test, self.integers)
         if holds is None:
@@ -395,7 +395,7 @@ class _Walk(Values):
         self.loops = outer
         return either(*results)
 
-    def visit_function(self, node: ast.Call) -> Marked:
+    def visit_function(self, node: ast.Call) -> Known:
         operation, arguments = operation_of(node), Arguments(self, node)
         if operation is None or operation.shape == "counted":
             return UNKNOWN
@@ -408,39 +408,39 @@ class _Walk(Values):
         rule = MOVES.get(operation.shape) or RULES.get(operation.shape)
         return UNKNOWN if rule is None else of_loads(rule(arguments, operation))
 
-    def product(self, node: ast.Call, arguments: Arguments, operation: Operation) -> Marked:
+    def product(self, node: ast.Call, arguments: Arguments, operation: Operation) -> Known:
         """The last dimension of one meets the last but one of the other, and both are gone."""
         one, other = with_rank(arguments.known(0)), with_rank(arguments.known(1))
-        for a in one.marks:
-            for b in other.marks:
+        for a in one.validity:
+            for b in other.validity:
                 if len(a.layout) >= 2 and len(b.layout) >= 2:
                     batch = zip(a.layout[:-2], b.layout[:-2])
                     self.pair(node, a, b, [(None, None), (a.layout[-1], b.layout[-2]), *batch])
         shape = RULES["product"](arguments, operation).shape
-        marks = [replace(a, layout=(*a.layout[:-1], None)) for a in one.marks if a.layout]
-        marks += [
+        validity = [replace(a, layout=(*a.layout[:-1], None)) for a in one.validity if a.layout]
+        validity += [
             replace(b, layout=(*b.layout[:-2], None, b.layout[-1]))
-            for b in other.marks
+            for b in other.validity
             if len(b.layout) >= 2
         ]
-        result = Marked(shape, tuple(marks))
+        result = Known(shape, tuple(validity))
         added = arguments.named.get("acc", arguments.known(2))
         self.meet(node, [result, added])
         return joined([result, added])
 
-    def combined(self, arguments: Arguments, operation: Operation) -> Marked:
+    def combined(self, arguments: Arguments, operation: Operation) -> Known:
         """What a function of the user's combines: the elements of several values meet."""
         value = arguments.known(0)
         values = (value,) if value.items is None else value.items
         self.meet(arguments.node, values)
         results = custom_reductions.results(arguments, operation, values)
-        return of_loads(results[0] if value.items is None else Marked(items=results))
+        return of_loads(results[0] if value.items is None else Known(items=results))
 
     def integer(self, node: ast.expr | None) -> Symbol | None:
         return integer(node, self.integers)
 
 
-_VISITS: dict[type, Callable[[_Walk, Any], Marked]] = {
+_VISITS: dict[type, Callable[[_Walk, Any], Known]] = {
     ast.BinOp: _Walk.visit_together,
     ast.Compare: _Walk.visit_together,
     ast.BoolOp: _Walk.visit_together,

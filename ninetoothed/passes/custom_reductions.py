@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.marks import UNKNOWN, Mark, Marked, reduced
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
+from ninetoothed.passes.validity import UNKNOWN, Known, TileMask, reduced
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -39,14 +39,14 @@ _OPERATORS: dict[type[ast.operator], str] = {
 
 def call(
     analysis: Knowledge, node: ast.Call, arguments: Arguments, operation: Operation
-) -> tuple[ast.expr, Marked]:
+) -> tuple[ast.expr, Known]:
     """The call with padding masked, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
     made = results(arguments, operation, values)
-    result = made[0] if value.items is None else Marked(items=made)
-    marks = list({mark.place: mark for item in values for mark in item.marks}.values())
-    if not marks:
+    result = made[0] if value.items is None else Known(items=made)
+    validity = list({mask.place: mask for item in values for mask in item.validity}.values())
+    if not validity:
         return node, result
     function = arguments.node_of("combine_fn", 2)
     if not isinstance(function, ExternRef):
@@ -59,12 +59,12 @@ def call(
     if identity is not None and value.items is None:
         arguments.mask(0, identity)
         return node, result
-    return _accompanied(analysis, node, arguments, marks, function, values), result
+    return _accompanied(analysis, node, arguments, validity, function, values), result
 
 
 def results(
-    arguments: Arguments, operation: Operation, values: tuple[Marked, ...]
-) -> tuple[Marked, ...]:
+    arguments: Arguments, operation: Operation, values: tuple[Known, ...]
+) -> tuple[Known, ...]:
     """What is known of what comes out, by what is known of the values."""
     axis = arguments.constant("axis", 1)
     if axis is not None and not isinstance(axis, int):
@@ -102,16 +102,16 @@ def _accompanied(
     analysis: Knowledge,
     node: ast.Call,
     arguments: Arguments,
-    marks: list[Mark],
+    validity: list[TileMask],
     function: ExternRef,
-    values: tuple[Marked, ...],
+    values: tuple[Known, ...],
 ) -> ast.expr:
     """The call on the values and on whether each element is real."""
     given = arguments.get(0)
     assert given is not None
     is_tuple = isinstance(given, ast.Tuple)
     elements = given.elts if isinstance(given, ast.Tuple) else [given]
-    real = is_real(analysis, clone(elements[0]), marks, node)
+    real = is_real(analysis, clone(elements[0]), validity, node)
     name = _real_helper(analysis, function, len(elements))
     arguments.put_named("combine_fn", 2, at(ExternRef(name=name), node))
     whole = at(ast.Tuple(elts=[*elements, real], ctx=ast.Load()), node)
@@ -137,14 +137,14 @@ def _accompanied(
 
 
 def is_real(
-    analysis: Knowledge, value: ast.expr, marks: Sequence[Mark], origin: ast.AST
+    analysis: Knowledge, value: ast.expr, validity: Sequence[TileMask], origin: ast.AST
 ) -> ast.expr:
     """1 where an element of ``value`` is real, else 0."""
     integer = at(DTypeRef(dtype=dtypes.int32), origin)
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
     one = at(ast.Constant(value=1), origin)
     ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
-    masks = analysis.masks(Marked(marks=tuple(marks)), origin, but_zero=False)
+    masks = analysis.masks(Known(validity=tuple(validity)), origin, but_zero=False)
     return at(Masked(value=ones, masks=masks, identity="zero"), origin)
 
 

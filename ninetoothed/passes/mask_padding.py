@@ -1,14 +1,14 @@
 """Padding is left out of reductions: the identity stands in its place.
 
 A lane that was loaded from outside of its source (where the tensor has no ``other``) reads as 0 and
-is padding; so is an element-wise result of it. `marks` follows that through the program. Where such
+is padding; so is an element-wise result of it. `validity` follows that through the program. Where such
 a value is reduced, it becomes ``Masked(value, masks, identity)``, unless it is known to hold the
 identity there anyway, as the sum of loaded values does. Where such a value is an index into a source,
 it names no element of it: nothing is stored there, and what is loaded is padding again.
 
-After an ``if`` a variable has the marks that it has at the end of both branches, unless each goes on by
+After an ``if`` a variable has the masks that it has at the end of both branches, unless each goes on by
 itself; in a loop and after it those that it has before it and at the end of each round (a sum over
-tiles has none: it holds what was accumulated). What is not followed loses its marks: elements moved
+tiles has none: it holds what was accumulated). What is not followed loses its masks: elements moved
 across dimensions, and results of functions unknown.
 
 Afterwards no ``Forwarded`` is left: it is the stored value, rounded and in the tile's shape. And where
@@ -23,17 +23,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.passes.marks import (
-    OPERATORS,
-    SCALAR,
-    UNKNOWN,
-    Mark,
-    Marked,
-    accumulated,
-    joined,
-    met,
-    with_rank,
-)
 from ninetoothed.passes.padding_rounds import (
     Carried,
     is_named,
@@ -50,6 +39,17 @@ from ninetoothed.passes.rewriting import (
     own_expressions,
     place_of,
     read,
+)
+from ninetoothed.passes.validity import (
+    OPERATORS,
+    SCALAR,
+    UNKNOWN,
+    Known,
+    TileMask,
+    accumulated,
+    joined,
+    met,
+    with_rank,
 )
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
@@ -85,7 +85,7 @@ def run(program: Program) -> Program:
 
 
 class _Analysis(Carried):
-    """Walks the statements in order, knowing the marks of each variable."""
+    """Walks the statements in order, knowing the masks of each variable."""
 
     #: Whether the statements within loops are to be changed; else only what is known after them is asked.
     rewrites = True
@@ -116,16 +116,16 @@ class _Analysis(Carried):
                 self.simple(statement)
 
     def differs(self, statement: ast.stmt) -> bool:
-        """Whether a value that is chosen has marks that depend on the choice."""
+        """Whether a value that is chosen has masks that depend on the choice."""
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.IfExp):
             return False
         choice = statement.value
         rehearsal = _Rehearsal(self)
         one, other = (rehearsal.visit(clone(node))[1] for node in (choice.body, choice.orelse))
-        return {mark.place for mark in one.marks} != {mark.place for mark in other.marks}
+        return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
 
     def choice_within(self, statement: ast.stmt) -> ast.stmt | None:
-        """A value that is chosen within a statement as one of its own, where marks depend on it."""
+        """A value that is chosen within a statement as one of its own, where masks depend on it."""
         if isinstance(statement, ast.If | ast.For | ast.While):
             return None
         for owner, _ in own_expressions(statement):
@@ -172,8 +172,8 @@ class _Analysis(Carried):
             return
         if isinstance(statement, Store):
             value = self.fields(statement)
-            marks = with_rank(value).marks
-            self.want(m for m in marks if not stays_out(m) or self.is_stored_over(m, statement))
+            validity = with_rank(value).validity
+            self.want(m for m in validity if not stays_out(m) or self.is_stored_over(m, statement))
             return
         if isinstance(statement, ElementStore):
             self.elements(statement)
@@ -212,21 +212,21 @@ class _Analysis(Carried):
             )
         )
 
-    def want(self, marks: Iterable[Mark]) -> None:
+    def want(self, validity: Iterable[TileMask]) -> None:
         """Masks are needed that can only be had when something is done for them."""
-        self.wanted |= {mark.wanted for mark in marks if mark.wanted is not None}
+        self.wanted |= {mask.wanted for mask in validity if mask.wanted is not None}
 
     def meet(
-        self, names: set[str], one: Mapping[str, Marked], other: Mapping[str, Marked]
-    ) -> dict[str, Marked]:
+        self, names: set[str], one: Mapping[str, Known], other: Mapping[str, Known]
+    ) -> dict[str, Known]:
         """What holds of the variables, which are assigned in between, in both cases."""
 
-        def is_same(mark: Mark, again: Mark) -> bool:
-            if mark.origin is again.origin:
+        def is_same(mask: TileMask, again: TileMask) -> bool:
+            if mask.origin is again.origin:
                 return True
-            tile = mark.origin.tile
+            tile = mask.origin.tile
             if isinstance(tile, Within | Held | ast.Constant):
-                return not mark.origin.names & names
+                return not mask.origin.names & names
             return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
 
         return {
@@ -235,13 +235,13 @@ class _Analysis(Carried):
             if name in one and name in other
         }
 
-    def learn(self, names: set[str], known: Mapping[str, Marked]) -> None:
+    def learn(self, names: set[str], known: Mapping[str, Known]) -> None:
         """From now on this is known of the variables, and nothing of the rest of them."""
         for name in names:
             self.known.pop(name, None)
         self.known.update(known)
 
-    def lasting(self, statement: ast.For | ast.While, assigned: set[str]) -> dict[str, Marked]:
+    def lasting(self, statement: ast.For | ast.While, assigned: set[str]) -> dict[str, Known]:
         """What is known of a loop's variables before each round and after the last."""
         known = {name: self.known[name] for name in assigned if name in self.known}
         for _ in range(_MOST_REHEARSALS):
@@ -295,8 +295,8 @@ class _Analysis(Carried):
     def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
         """An ``if``; whether the statements after it went into its branches.
 
-        Where the branches leave different marks and it matters, each goes on with its own copy of the
-        rest; else the marks that both leave are left.
+        Where the branches leave different masks and it matters, each goes on with its own copy of the
+        rest; else the masks that both leave are left.
         """
         constant = is_constant(statement.test, self.constants)
         statement.test, _ = self.visit(statement.test)
@@ -352,9 +352,9 @@ class _Analysis(Carried):
             )
 
     def matters(
-        self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Marked]
+        self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Known]
     ) -> bool:
-        """Whether the rest becomes another with the marks of one of the outcomes."""
+        """Whether the rest becomes another with the masks of one of the outcomes."""
         found = set()
         for known in outcomes:
             rehearsal = _Rehearsal(self)
@@ -387,10 +387,10 @@ class _Rehearsal(_Analysis):
         self.wanted = set()
         self.carried = dict(analysis.carried)
 
-    def mask(self, mark: Mark, origin: ast.AST) -> ast.expr:
-        if isinstance(mark.origin.tile, Within | Held):
-            return super().mask(mark, origin)
-        return at(Mask(tile=clone(mark.origin.tile), layout=mark.layout), origin)
+    def mask(self, mask: TileMask, origin: ast.AST) -> ast.expr:
+        if isinstance(mask.origin.tile, Within | Held):
+            return super().mask(mask, origin)
+        return at(Mask(tile=clone(mask.origin.tile), layout=mask.layout), origin)
 
 
 #: What is known of a loop's variables settles long before; after so many tries nothing is known.
@@ -408,6 +408,6 @@ def _as_branches(statement: ast.stmt) -> ast.If:
     return at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
 
 
-def _loses(met: Marked, *outcomes: Marked) -> bool:
-    """Whether one of the outcomes has marks that are not left of them."""
-    return any(len(known.marks) > len(met.marks) for known in outcomes)
+def _loses(met: Known, *outcomes: Known) -> bool:
+    """Whether one of the outcomes has masks that are not left of them."""
+    return any(len(known.validity) > len(met.validity) for known in outcomes)

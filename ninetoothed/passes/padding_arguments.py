@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ninetoothed.passes.marks import UNKNOWN, Marked, aligned, follows, with_rank
 from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.validity import UNKNOWN, Known, aligned, follows, with_rank
 from ninetoothed.program.arguments import FIRST, Given
 from ninetoothed.program.nodes import Masked, at
 
@@ -18,13 +18,13 @@ class Arguments(Given):
         self.analysis = analysis
         #: What stands in the call's place.
         self.result: ast.expr = node
-        self.values: dict[int, Marked] = {}
+        self.values: dict[int, Known] = {}
         if isinstance(node.func, ast.Attribute):
             node.func.value, self.values[0] = analysis.visit(node.func.value)
         first = len(self.values)
         for index, item in enumerate(node.args):
             node.args[index], self.values[index + first] = analysis.visit(item)
-        self.named: dict[str, Marked] = {}
+        self.named: dict[str, Known] = {}
         for keyword in node.keywords:
             keyword.value, known = analysis.visit(keyword.value)
             if keyword.arg is not None:
@@ -41,7 +41,7 @@ class Arguments(Given):
         """Puts another expression in the place of the call."""
         self.result = at(node, self.node)
 
-    def known(self, index: int) -> Marked:
+    def known(self, index: int) -> Known:
         return self.values.get(index, UNKNOWN)
 
     def put(self, index: int, value: ast.expr) -> None:
@@ -63,16 +63,16 @@ class Arguments(Given):
         self.put(index, value)
 
     def mask(self, index: int, identity: str, axis: int | None = None) -> None:
-        """Put the identity into the padding of an argument; of marks that depend on ``axis`` alone."""
+        """Put the identity into the padding of an argument; of masks that depend on ``axis`` alone."""
         node, value = self.get(index), with_rank(self.known(index))
         if axis is not None:
-            # Where the rank is not known, that of the marks is taken, as `reduced` does.
-            depth = max((len(mark.layout) for mark in value.marks), default=0)
+            # Where the rank is not known, that of the masks is taken, as `reduced` does.
+            depth = max((len(mask.layout) for mask in value.validity), default=0)
             value = aligned(value, depth)
-            marks = tuple(m for m in value.marks if follows(m, axis))
-            value = replace(value, marks=marks)
+            validity = tuple(m for m in value.validity if follows(m, axis))
+            value = replace(value, validity=validity)
         if identity == "lowest":
-            value = replace(value, marks=tuple(m for m in value.marks if not m.is_lowest))
+            value = replace(value, validity=tuple(m for m in value.validity if not m.is_lowest))
         masks = self.analysis.masks(value, self.node, identity == "zero")
         if node is not None and masks:
             masked = Masked(value=node, masks=masks, identity=identity)

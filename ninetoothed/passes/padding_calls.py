@@ -1,4 +1,4 @@
-"""What calls of the language do to marks, by the rules of `ninetoothed.language.operations`."""
+"""What calls of the language do to masks, by the rules of `ninetoothed.language.operations`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions, padding_moves
-from ninetoothed.passes.marks import (
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.padding_moves import captured
+from ninetoothed.passes.rewriting import key_of
+from ninetoothed.passes.validity import (
     SCALAR,
     UNKNOWN,
-    Mark,
-    Marked,
+    Known,
     Origin,
+    TileMask,
     accumulated,
     joined,
     keep_zero,
@@ -24,10 +28,6 @@ from ninetoothed.passes.marks import (
     trailing,
     with_rank,
 )
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.padding_moves import captured
-from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
     ElementPlace,
@@ -42,7 +42,7 @@ from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
 
 
-def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
+def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
     operation = operation_of(node)
     if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
         return node, analysis.atomic(node)
@@ -56,7 +56,7 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Marked]:
     return arguments.result, known
 
 
-def _elementwise(arguments: Arguments, operation: Operation) -> Marked:
+def _elementwise(arguments: Arguments, operation: Operation) -> Known:
     operands = [arguments.known(index) for index in arguments.values]
     if operation.zero == "choice":
         result = _chosen(operands) if len(operands) == 3 else joined(operands)
@@ -64,39 +64,39 @@ def _elementwise(arguments: Arguments, operation: Operation) -> Marked:
         result = joined(operands, operation.zero)
     if operation.name in ("exp", "exp2") and len(operands) == 1:
         # Of minus infinity it is 0.
-        lowest = {mark.place for mark in operands[0].marks if mark.is_lowest}
-        marks = tuple(replace(m, is_zero=m.place in lowest) for m in result.marks)
-        result = replace(result, marks=marks)
-    return result if operation.results == 1 else Marked(items=(result,) * operation.results)
+        lowest = {mask.place for mask in operands[0].validity if mask.is_lowest}
+        validity = tuple(replace(m, is_zero=m.place in lowest) for m in result.validity)
+        result = replace(result, validity=validity)
+    return result if operation.results == 1 else Known(items=(result,) * operation.results)
 
 
-def _chosen(operands: list[Marked]) -> Marked:
+def _chosen(operands: list[Known]) -> Known:
     """One or the other, as a condition says."""
     chosen = joined(operands[1:], "all")
     condition = operands[0].changed()
-    zeros = {mark.place for mark in chosen.marks if mark.is_zero}
+    zeros = {mask.place for mask in chosen.validity if mask.is_zero}
     result = joined([condition, chosen])
     beyond = operands[0].false_at
     is_zero, is_lowest = operands[2].is_zero, operands[2].is_lowest
-    return Marked(
+    return Known(
         result.shape,
         tuple(
             replace(
-                mark,
-                is_zero=mark.place in zeros or (is_zero and trailing(mark.place) in beyond),
-                is_lowest=is_lowest and trailing(mark.place) in beyond,
+                mask,
+                is_zero=mask.place in zeros or (is_zero and trailing(mask.place) in beyond),
+                is_lowest=is_lowest and trailing(mask.place) in beyond,
             )
-            for mark in result.marks
+            for mask in result.validity
         ),
     )
 
 
-def _of_first(arguments: Arguments, operation: Operation) -> Marked:
+def _of_first(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     return value.changed() if arguments.has("bitcast") else value
 
 
-def _reduced(arguments: Arguments, operation: Operation) -> Marked:
+def _reduced(arguments: Arguments, operation: Operation) -> Known:
     places, value = operation.places, arguments.known(0)
     axis = arguments.constant("axis", places["axis"])
     arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)
@@ -105,11 +105,11 @@ def _reduced(arguments: Arguments, operation: Operation) -> Marked:
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
     result = reduced(value, axis, keep_dims)
     if "return_indices" in places and arguments.constant("return_indices", 2):
-        return Marked(items=(result, result))
+        return Known(items=(result, result))
     return result
 
 
-def _scanned(arguments: Arguments, operation: Operation) -> Marked:
+def _scanned(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     arguments.mask(0, identity(operation))
     return value.changed()
@@ -121,7 +121,7 @@ def identity(operation: Operation) -> str:
     return operation.identity
 
 
-def _dot(arguments: Arguments, operation: Operation) -> Marked:
+def _dot(arguments: Arguments, operation: Operation) -> Known:
     """A product exists where a row and a column do; 0 stands where one does not."""
     arguments.mask(0, identity(operation), -1)
     arguments.mask(1, identity(operation), -2)
@@ -130,11 +130,11 @@ def _dot(arguments: Arguments, operation: Operation) -> Marked:
     if left.shape is None or shape is None:
         return UNKNOWN
     rank = len(left.shape)
-    marks = [
+    validity = [
         *_outer(left, [*range(rank - 1), None], rank - 1, shape),
         *_outer(right, [*range(rank - 2), None, rank - 1], rank - 2, shape),
     ]
-    product = Marked(shape, tuple(marks))
+    product = Known(shape, tuple(validity))
     added = arguments.node_of("acc", 2)
     if added is None:
         return product
@@ -142,21 +142,21 @@ def _dot(arguments: Arguments, operation: Operation) -> Marked:
     return accumulated(known, product)
 
 
-def _checked(arguments: Arguments, operation: Operation) -> Marked:
+def _checked(arguments: Arguments, operation: Operation) -> Known:
     """What must hold holds in the padding."""
     if operation.identity is not None:
         arguments.mask(0, operation.identity)
     return UNKNOWN
 
 
-def _histogram(arguments: Arguments, operation: Operation) -> Marked:
+def _histogram(arguments: Arguments, operation: Operation) -> Known:
     """Padding is not counted."""
     node, counted = arguments.node, arguments.get(0)
-    marks = with_rank(arguments.known(0)).marks
-    if counted is None or not marks:
+    validity = with_rank(arguments.known(0)).validity
+    if counted is None or not validity:
         return UNKNOWN
     zero = at(ast.Constant(value=0), node)
-    real = custom_reductions.is_real(arguments.analysis, clone(counted), marks, node)
+    real = custom_reductions.is_real(arguments.analysis, clone(counted), validity, node)
     mask: ast.expr = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
     given = arguments.node_of("mask", 2)
     if given is not None:
@@ -167,7 +167,7 @@ def _histogram(arguments: Arguments, operation: Operation) -> Marked:
     return UNKNOWN
 
 
-def _sorted(arguments: Arguments, operation: Operation) -> Marked:
+def _sorted(arguments: Arguments, operation: Operation) -> Known:
     """Padding comes last. What is reduced after that is no longer told from the padding."""
     # Of the greatest ones there is one order only.
     is_shortened = "descending" not in operation.places
@@ -179,21 +179,21 @@ def _sorted(arguments: Arguments, operation: Operation) -> Marked:
         # Elements come first in a tile, and do so after it was sorted.
         return value.changed()
     shape = None if value.shape is None else (*value.shape[:-1], None)
-    if all(mark.layout and mark.layout[-1] is None for mark in value.marks):
-        return Marked(shape, value.marks).changed()
-    return captured(arguments, Marked(shape), [0]).changed()
+    if all(mask.layout and mask.layout[-1] is None for mask in value.validity):
+        return Known(shape, value.validity).changed()
+    return captured(arguments, Known(shape), [0]).changed()
 
 
 def _outer(
-    operand: Marked, places: list[int | None], contracted: int, shape: tuple[Any, ...]
-) -> list[Mark]:
-    """The marks of a product's rows or columns: 0 was put where they depend on what is contracted."""
-    masked = {m.key for m in operand.marks if m.layout[contracted] is not None or m.is_zero}
-    marks = rearranged(operand, places, shape).marks
+    operand: Known, places: list[int | None], contracted: int, shape: tuple[Any, ...]
+) -> list[TileMask]:
+    """The masks of a product's rows or columns: 0 was put where they depend on what is contracted."""
+    masked = {m.key for m in operand.validity if m.layout[contracted] is not None or m.is_zero}
+    validity = rearranged(operand, places, shape).validity
     return [
-        replace(mark, is_zero=mark.key in masked, is_lowest=False, is_kept=False)
-        for mark in marks
-        if any_dim(mark.layout)
+        replace(mask, is_zero=mask.key in masked, is_lowest=False, is_kept=False)
+        for mask in validity
+        if any_dim(mask.layout)
     ]
 
 
@@ -202,7 +202,7 @@ def any_dim(layout: tuple[int | None, ...]) -> bool:
     return any(dim is not None for dim in layout)
 
 
-def _trans(arguments: Arguments, operation: Operation) -> Marked:
+def _trans(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     if value.shape is None:
         return UNKNOWN
@@ -215,7 +215,7 @@ def _trans(arguments: Arguments, operation: Operation) -> Marked:
     return keep_zero(value, rearranged(value, dims))
 
 
-def _expand_dims(arguments: Arguments, operation: Operation) -> Marked:
+def _expand_dims(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     axes = arguments.numbers("axis", 1)
     if value.shape is None or not axes:
@@ -227,53 +227,53 @@ def _expand_dims(arguments: Arguments, operation: Operation) -> Marked:
     return keep_zero(value, rearranged(value, places))
 
 
-def _broadcast_to(arguments: Arguments, operation: Operation) -> Marked:
+def _broadcast_to(arguments: Arguments, operation: Operation) -> Known:
     value, shape = arguments.known(0), arguments.type.shape
     if shape is None:
         return UNKNOWN
-    result = keep_zero(value, with_rank(Marked(shape, value.marks)))
+    result = keep_zero(value, with_rank(Known(shape, value.validity)))
     if value.shape is None:
         return result
     old = value.shape if value.shape else (1,) * len(shape)
     made = _within(arguments, arguments.listed("shape", 1), value.is_zero)
     repeated = tuple(m for m in made if is_one(old[_dim_of(m)])) if len(old) == len(shape) else ()
-    return replace(result, marks=(*result.marks, *repeated))
+    return replace(result, validity=(*result.validity, *repeated))
 
 
-def _dim_of(mark: Mark) -> int:
+def _dim_of(mask: TileMask) -> int:
     """The one dimension that the mask of what was made depends on."""
-    return mark.layout.index(0)
+    return mask.layout.index(0)
 
 
-def _reshape(arguments: Arguments, operation: Operation) -> Marked:
+def _reshape(arguments: Arguments, operation: Operation) -> Known:
     value, shape = arguments.known(0), arguments.type.shape
     result = keep_zero(value, reshaped(value, shape))
-    if len(result.marks) == len(value.marks):
+    if len(result.validity) == len(value.validity):
         return result
-    return captured(arguments, Marked(shape), [0])
+    return captured(arguments, Known(shape), [0])
 
 
-def _created(arguments: Arguments, operation: Operation) -> Marked:
+def _created(arguments: Arguments, operation: Operation) -> Known:
     """What is made exists in the sizes that were asked for."""
     node = arguments.keywords.get("shape") or arguments.get(0)
     if not isinstance(node, ast.Tuple):
-        return UNKNOWN if node is None else Marked(None, _within(arguments, [node], False))
+        return UNKNOWN if node is None else Known(None, _within(arguments, [node], False))
     value = arguments.named["value"] if "value" in arguments.named else arguments.known(1)
     is_zero = operation.name == "zeros" or value.is_zero
-    return Marked(arguments.type.shape, _within(arguments, node.elts, is_zero))
+    return Known(arguments.type.shape, _within(arguments, node.elts, is_zero))
 
 
-def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple[Mark, ...]:
-    """Marks of dimensions that are held in more than the size that was asked for."""
-    marks = []
+def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple[TileMask, ...]:
+    """Masks of dimensions that are held in more than the size that was asked for."""
+    validity = []
     for dim, node in enumerate(sizes):
         if not isinstance(node, Padded) or _is_power_of_two(node.value):
             continue
         layout = tuple(0 if other == dim else None for other in range(len(sizes)))
         asked = at(Within(size=clone(node.value), layout=layout), node)
         origin = Origin(asked, arguments.analysis.statement)
-        marks.append(Mark(("within", key_of(node.value)), origin, layout, is_zero))
-    return tuple(marks)
+        validity.append(TileMask(("within", key_of(node.value)), origin, layout, is_zero))
+    return tuple(validity)
 
 
 def _is_power_of_two(node: ast.expr) -> bool:
@@ -283,23 +283,23 @@ def _is_power_of_two(node: ast.expr) -> bool:
     return isinstance(number, int) and is_power_of_two(number)
 
 
-def _like(arguments: Arguments, operation: Operation) -> Marked:
+def _like(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
-    return replace(value, marks=tuple(replace(mark, is_zero=True) for mark in value.marks))
+    return replace(value, validity=tuple(replace(mask, is_zero=True) for mask in value.validity))
 
 
-def _arange(arguments: Arguments, operation: Operation) -> Marked:
+def _arange(arguments: Arguments, operation: Operation) -> Known:
     """As many elements as are asked for, from 0 on where they are held in more."""
     node = arguments.get(1)
-    return Marked(arguments.type.shape, () if node is None else _within(arguments, [node], False))
+    return Known(arguments.type.shape, () if node is None else _within(arguments, [node], False))
 
 
-def _number(arguments: Arguments, operation: Operation) -> Marked:
+def _number(arguments: Arguments, operation: Operation) -> Known:
     return SCALAR
 
 
 #: What is known of a result, by the operation's rule for shapes.
-RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "broadcast": _elementwise,
     "first": _of_first,
     "like": _like,
@@ -326,7 +326,7 @@ def is_elementwise(call: ast.Call) -> bool:
     return operation is not None and (operation.is_elementwise or operation.kind == "hint")
 
 
-def _float(node: ast.Call) -> Marked:
+def _float(node: ast.Call) -> Known:
     given = node.args[0] if node.args else None
     text = str(given.value).strip() if isinstance(given, ast.Constant) else ""
     return replace(SCALAR, is_lowest=text in ("-inf", "-infinity"))

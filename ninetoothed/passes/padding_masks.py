@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ninetoothed.passes.marks import SCALAR, Mark, Marked, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
+from ninetoothed.passes.validity import SCALAR, Known, TileMask, with_rank
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.nodes import (
     Held,
@@ -41,7 +41,7 @@ class Knowledge:
         self.carried: dict[str, tuple[Any, str | None]] = {}
         self.rounds: set[str] = set()
         self.helpers = dict(draft.program.helpers)
-        self.known: dict[str, Marked] = {}
+        self.known: dict[str, Known] = {}
         self.statement: ast.stmt = ast.Pass()
         self.tensors: dict[str, Any] = {}
         self.types = OfParts({each.name: each for each in draft.program.parameters})
@@ -54,37 +54,37 @@ class Knowledge:
                 if parameter.kind == "constexpr":
                     self.constants.add(parameter.name)
 
-    def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+    def visit(self, node: ast.expr) -> tuple[ast.expr, Known]:
         """The expression as it is to be, and what is known of it."""
         raise NotImplementedError
 
-    def atomic(self, node: ast.Call) -> Marked:
+    def atomic(self, node: ast.Call) -> Known:
         """Visits an atomic operation on an access; what is known of its result."""
         raise NotImplementedError
 
-    def masks(self, value: Marked, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
+    def masks(self, value: Known, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
         """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
         found = []
-        for mark in with_rank(value).marks:
-            if mark.wanted is not None:
-                self.wanted.add(mark.wanted)
-            elif not (but_zero and mark.is_zero):
-                found.append(self.mask(mark, origin))
+        for mask in with_rank(value).validity:
+            if mask.wanted is not None:
+                self.wanted.add(mask.wanted)
+            elif not (but_zero and mask.is_zero):
+                found.append(self.mask(mask, origin))
         return found
 
-    def mask(self, mark: Mark, origin: ast.AST) -> ast.expr:
-        """The node for a mark; indices that may have changed since the load are kept from there."""
-        loaded = mark.origin
+    def mask(self, mask: TileMask, origin: ast.AST) -> ast.expr:
+        """The node for a mask; indices that may have changed since the load are kept from there."""
+        loaded = mask.origin
         if isinstance(loaded.tile, Within | Held):
             node = clone(loaded.tile)
-            node.layout = mark.layout
+            node.layout = mask.layout
             return at(node, origin)
         for index, node in enumerate(loaded.tile.indices):
             if not self.is_stable(node):
                 name = self.draft.fresh(f"{loaded.tile.parameter}_index")
                 self.draft.insert_before(loaded.statement, assign(name, node, node))
                 loaded.tile.indices[index] = read(name, node)
-        return at(Mask(tile=clone(loaded.tile), layout=mark.layout), origin)
+        return at(Mask(tile=clone(loaded.tile), layout=mask.layout), origin)
 
     def is_stable(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):

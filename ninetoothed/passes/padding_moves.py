@@ -1,6 +1,6 @@
-"""What functions that move elements do to marks: what says whether one exists is moved as it is.
+"""What functions that move elements do to masks: what says whether one exists is moved as it is.
 
-That costs, so it is only done where it is needed: till then there is a mark that says what is wanted.
+That costs, so it is only done where it is needed: till then there is a mask that says what is wanted.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.marks import (
+from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
+from ninetoothed.passes.validity import (
     NOWHERE,
     UNKNOWN,
-    Mark,
-    Marked,
+    Known,
     Origin,
+    TileMask,
     joined,
     keep_zero,
     with_rank,
 )
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
 from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
 from ninetoothed.program.types import common_shape
 
 
-def _flipped(arguments: Arguments, operation: Operation) -> Marked:
+def _flipped(arguments: Arguments, operation: Operation) -> Known:
     """Elements come first in a tile, and those are reversed."""
     value = with_rank(arguments.known(0))
     dim = arguments.constant("dim", 1)
@@ -36,12 +36,12 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
         dim = len(value.shape) - 1 if value.shape else -1
         arguments.node.args.append(at(ast.Constant(value=dim), arguments.node))
     if dim is ...:
-        return captured(arguments, Marked(value.shape), [0])
+        return captured(arguments, Known(value.shape), [0])
     if not value.shape:
-        return _flipped_whole(arguments, Marked(value.shape), dim)
+        return _flipped_whole(arguments, Known(value.shape), dim)
     dim %= len(value.shape)
     masks = arguments.analysis.masks(
-        replace(value, marks=tuple(m for m in value.marks if m.layout[dim] is not None)),
+        replace(value, validity=tuple(m for m in value.validity if m.layout[dim] is not None)),
         arguments.node,
         but_zero=False,
     )
@@ -53,7 +53,7 @@ def _flipped(arguments: Arguments, operation: Operation) -> Marked:
     return value
 
 
-def _flipped_whole(arguments: Arguments, result: Marked, dim: int) -> Marked:
+def _flipped_whole(arguments: Arguments, result: Known, dim: int) -> Known:
     """A value whose shape is not known: it may be one element, or a number."""
 
     def flipped(call: ast.Call) -> ast.expr:
@@ -70,63 +70,63 @@ def _is_above_one(size: object) -> bool:
     return isinstance(size, int) and size > 1
 
 
-def _broadcast_both(arguments: Arguments, operation: Operation) -> Marked:
+def _broadcast_both(arguments: Arguments, operation: Operation) -> Known:
     both = arguments.known(0), arguments.known(1)
     shape = common_shape([value.shape for value in both])
     if shape is None:
         return UNKNOWN
-    return Marked(items=tuple(keep_zero(v, with_rank(Marked(shape, v.marks))) for v in both))
+    return Known(items=tuple(keep_zero(v, with_rank(Known(shape, v.validity))) for v in both))
 
 
-def _joined(arguments: Arguments, operation: Operation) -> Marked:
+def _joined(arguments: Arguments, operation: Operation) -> Known:
     """Two tiles side by side: where both exist alike a new dimension changes nothing."""
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
     shape = arguments.type.shape
-    if {mark.place for mark in left.marks} == {mark.place for mark in right.marks}:
-        marks = joined([left, right], "all").marks
-        return Marked(shape, tuple(replace(m, layout=(*m.layout, None)) for m in marks))
-    return captured(arguments, Marked(shape), [0, 1])
+    if {mask.place for mask in left.validity} == {mask.place for mask in right.validity}:
+        validity = joined([left, right], "all").validity
+        return Known(shape, tuple(replace(m, layout=(*m.layout, None)) for m in validity))
+    return captured(arguments, Known(shape), [0, 1])
 
 
-def _interleaved(arguments: Arguments, operation: Operation) -> Marked:
-    return captured(arguments, Marked(arguments.type.shape), [0, 1])
+def _interleaved(arguments: Arguments, operation: Operation) -> Known:
+    return captured(arguments, Known(arguments.type.shape), [0, 1])
 
 
-def _concatenated(arguments: Arguments, operation: Operation) -> Marked:
+def _concatenated(arguments: Arguments, operation: Operation) -> Known:
     """The function may reorder elements; what says whether they exist would be reordered otherwise."""
-    result = Marked(arguments.type.shape)
+    result = Known(arguments.type.shape)
 
     def in_order(call: ast.Call) -> ast.expr:
         beside = language("join", call.args[:2], call)
         order = [at(ast.Constant(value=dim), call) for dim in (1, 0)]
         turned = language("permute", [beside, *order], call)
-        return _as_vector(turned, Marked((2, *(arguments.known(0).shape or (None,)))), call)
+        return _as_vector(turned, Known((2, *(arguments.known(0).shape or (None,)))), call)
 
     return captured(arguments, result, [0, 1], in_order)
 
 
-def _split(arguments: Arguments, operation: Operation) -> Marked:
+def _split(arguments: Arguments, operation: Operation) -> Known:
     value = with_rank(arguments.known(0))
     if value.shape is None or not value.shape:
         return UNKNOWN
-    half = Marked(value.shape[:-1])
-    if all(mark.layout[-1] is None for mark in value.marks):
-        marks = tuple(replace(mark, layout=mark.layout[:-1]) for mark in value.marks)
-        half = replace(half, marks=marks)
-        return Marked(items=(half, half))
-    return captured(arguments, Marked(items=(half, half)), [0])
+    half = Known(value.shape[:-1])
+    if all(mask.layout[-1] is None for mask in value.validity):
+        validity = tuple(replace(mask, layout=mask.layout[:-1]) for mask in value.validity)
+        half = replace(half, validity=validity)
+        return Known(items=(half, half))
+    return captured(arguments, Known(items=(half, half)), [0])
 
 
-def _gathered(arguments: Arguments, operation: Operation) -> Marked:
+def _gathered(arguments: Arguments, operation: Operation) -> Known:
     index = arguments.named["index"] if "index" in arguments.named else arguments.known(1)
     # It has as many dimensions as what is gathered from, where more is not known.
     own = with_rank(arguments.known(0)).shape
     shape = index.shape if index.shape is not None or own is None else (None,) * len(own)
-    result = captured(arguments, Marked(shape), [0])
-    return joined([result, index]).changed() if index.marks else result
+    result = captured(arguments, Known(shape), [0])
+    return joined([result, index]).changed() if index.validity else result
 
 
-def _atomic(arguments: Arguments, operation: Operation) -> Marked:
+def _atomic(arguments: Arguments, operation: Operation) -> Known:
     """What does not exist changes nothing, and nowhere."""
     named, node = arguments.named, arguments.node
     value = named["val"] if "val" in named else arguments.known(1)
@@ -143,7 +143,7 @@ def _atomic(arguments: Arguments, operation: Operation) -> Marked:
     return UNKNOWN
 
 
-def _raveled(arguments: Arguments, operation: Operation) -> Marked:
+def _raveled(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     if value.shape is not None and len(value.shape) == 1:
         return value
@@ -152,10 +152,10 @@ def _raveled(arguments: Arguments, operation: Operation) -> Marked:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
         return _as_vector(own, value, call)
 
-    return captured(arguments, Marked(arguments.type.shape), [0], in_order)
+    return captured(arguments, Known(arguments.type.shape), [0], in_order)
 
 
-def _as_vector(node: ast.expr, like: Marked, origin: ast.AST) -> ast.expr:
+def _as_vector(node: ast.expr, like: Known, origin: ast.AST) -> ast.expr:
     """A tile of as many elements as another in one dimension, none of them out of its order."""
     sizes = [size_node(size, origin) for size in like.shape or ()]
     if not sizes or any(size is None for size in like.shape or ()):
@@ -168,10 +168,10 @@ def _as_vector(node: ast.expr, like: Marked, origin: ast.AST) -> ast.expr:
 
 def captured(
     arguments: Arguments,
-    result: Marked,
+    result: Known,
     moved: list[int],
     in_order: Callable[[ast.Call], ast.expr] | None = None,
-) -> Marked:
+) -> Known:
     """What is known of elements that moved: what says whether they exist is moved alike, on demand.
 
     Args:
@@ -179,14 +179,14 @@ def captured(
         moved: the arguments whose elements are moved.
         in_order: the call as one that leaves elements in their order, where it may reorder them.
     """
-    if not any(arguments.known(index).marks for index in moved):
+    if not any(arguments.known(index).validity for index in moved):
         return result
     analysis, node = arguments.analysis, arguments.node
     wish = ("moved", place_of(node))
     rank = None if result.shape is None else len(result.shape)
     if wish not in analysis.needed or isinstance(analysis.statement, ast.While):
-        mark = Mark((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
-        return _with_mark(result, mark)
+        mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
+        return _with_mask(result, mask)
     for index in range(len(node.args) + arguments.first):
         operand = arguments.get(index)
         if operand is not None and not isinstance(operand, ast.Constant | ast.Tuple | ast.Name):
@@ -214,29 +214,29 @@ def captured(
         made = at(ast.Assign(targets=[target], value=alike), node)
         analysis.draft.insert_before(analysis.statement, made)
         halves = zip(result.items, names)
-        return Marked(items=tuple(_with_held(item, each, analysis) for item, each in halves))
+        return Known(items=tuple(_with_held(item, each, analysis) for item, each in halves))
     name = analysis.draft.fresh("exists")
     analysis.draft.insert_before(analysis.statement, assign(name, also, node))
     return _with_held(result, name, analysis)
 
 
-def _with_held(result: Marked, name: str, analysis: Knowledge) -> Marked:
+def _with_held(result: Known, name: str, analysis: Knowledge) -> Known:
     if result.shape is None:
         return result
     rank = len(result.shape)
     held = Held(name=name, rank=rank, layout=tuple(range(rank)))
     origin = Origin(at(held, analysis.statement), analysis.statement)
-    return _with_mark(result, Mark(("held", name), origin, tuple(range(rank))))
+    return _with_mask(result, TileMask(("held", name), origin, tuple(range(rank))))
 
 
-def _with_mark(result: Marked, mark: Mark) -> Marked:
+def _with_mask(result: Known, mask: TileMask) -> Known:
     if result.items is not None:
-        return Marked(items=tuple(_with_mark(item, mark) for item in result.items))
-    return replace(result, marks=(*result.marks, mark))
+        return Known(items=tuple(_with_mask(item, mask) for item in result.items))
+    return replace(result, validity=(*result.validity, mask))
 
 
 #: By the rule for an operation's shape.
-RULES: dict[str, Callable[[Arguments, Operation], Marked]] = {
+RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "broadcast both": _broadcast_both,
     "flipped": _flipped,
     "joined": _joined,

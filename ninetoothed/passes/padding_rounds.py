@@ -1,4 +1,4 @@
-"""What the rounds of a loop do to the marks of its variables: for ``mask_padding``."""
+"""What the rounds of a loop do to the masks of its variables: for ``mask_padding``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.marks import NOWHERE, Mark, Marked, with_rank
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
+from ninetoothed.passes.validity import NOWHERE, Known, TileMask, with_rank
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
 from ninetoothed.program.nodes import Kept, Store, TileRef, at
 
@@ -23,34 +23,34 @@ class Carried(Values):
 
     is_certain = True
 
-    def after_round(self, name: str, before: Marked, after: Marked, assigned: set[str]) -> Marked:
+    def after_round(self, name: str, before: Known, after: Known, assigned: set[str]) -> Known:
         """What is known of a variable after a round: where that had no element it keeps what it had.
 
         It does so by itself where nothing but 0 was added. Elsewhere that is done on demand.
         """
         loop, _ = self.carried[name]
-        new = new_marks(before, after)
-        rest = tuple(mark for mark in after.marks if mark not in new)
+        new = new_masks(before, after)
+        rest = tuple(mask for mask in after.validity if mask not in new)
         if new and (loop, name) not in self.needed:
-            wanted = any(not stays_out(mark) or mark.origin.names & assigned for mark in new)
+            wanted = any(not stays_out(mask) or mask.origin.names & assigned for mask in new)
             rest += (on_demand((loop, name), new, is_lasting=not wanted),)
-        return replace(after, marks=rest)
+        return replace(after, validity=rest)
 
-    def keep(self, name: str, before: Marked, after: Marked, body: list[ast.stmt]) -> None:
+    def keep(self, name: str, before: Known, after: Known, body: list[ast.stmt]) -> None:
         """Has a variable keep what it held before a round, where its value has no element."""
         _, held = self.carried[name]
-        new = new_marks(before, after)
+        new = new_masks(before, after)
         if not new or held is None:
             return
         origin = body[-1]
-        masks = self.masks(replace(after, marks=new), origin, but_zero=False)
+        masks = self.masks(replace(after, validity=new), origin, but_zero=False)
         kept = at(Kept(value=read(name, origin), before=read(held, origin), masks=masks), origin)
         body.append(assign(name, kept, origin))
 
     def kept(
         self,
         body: list[ast.stmt],
-        lasting: Mapping[str, Marked],
+        lasting: Mapping[str, Known],
         before: Mapping[str, str],
         test: ast.expr | None,
     ) -> None:
@@ -68,32 +68,32 @@ class Carried(Values):
         body[:0] = copies
 
     def after_way(
-        self, name: str, before: Marked, after: Marked, beside: Marked, block: list[ast.stmt]
-    ) -> Marked:
+        self, name: str, before: Known, after: Known, beside: Known, block: list[ast.stmt]
+    ) -> Known:
         """What is known after one way of an ``if`` in a loop, of a variable that the loop carries.
 
         Masks that the other way does not have would be lost: there it keeps what it had.
         """
         loop, held = self.carried[name]
-        others = {mark.place for mark in beside.marks}
-        lost = tuple(mark for mark in new_marks(before, after) if mark.place not in others)
+        others = {mask.place for mask in beside.validity}
+        lost = tuple(mask for mask in new_masks(before, after) if mask.place not in others)
         if not lost or loop is None:
             return after
-        rest = tuple(mark for mark in after.marks if mark not in lost)
+        rest = tuple(mask for mask in after.validity if mask not in lost)
         if held is not None and block:
-            self.keep(name, before, replace(after, marks=(*lost, *before.marks)), block)
-            return replace(after, marks=rest)
+            self.keep(name, before, replace(after, validity=(*lost, *before.validity)), block)
+            return replace(after, validity=rest)
         is_lasting = all(map(stays_out, lost)) and not self.loops_over(lost)
-        return replace(after, marks=(*rest, on_demand((loop, name), lost, is_lasting)))
+        return replace(after, validity=(*rest, on_demand((loop, name), lost, is_lasting)))
 
-    def is_stored_over(self, mark: Mark, statement: Store) -> bool:
-        """Whether lanes that a mark leaves out in each round may exist where a value is stored.
+    def is_stored_over(self, mask: TileMask, statement: Store) -> bool:
+        """Whether lanes that a mask leaves out in each round may exist where a value is stored.
 
         Of another tensor's tile the call's checks say that they do not, where the store is certain.
         """
         indices = statement.tile.indices
 
-        def is_elsewhere(own: Mark) -> bool:
+        def is_elsewhere(own: TileMask) -> bool:
             tile = own.origin.tile
             if not isinstance(tile, TileRef):
                 return not self.is_certain
@@ -101,13 +101,13 @@ class Carried(Values):
             if sources[0] is not sources[1]:
                 return not self.is_certain
             is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
-            return not (is_same and own.is_in_place and mark.is_in_place)
+            return not (is_same and own.is_in_place and mask.is_in_place)
 
-        return any(map(is_elsewhere, mark.stands_for))
+        return any(map(is_elsewhere, mask.stands_for))
 
-    def loops_over(self, marks: Iterable[Mark]) -> bool:
+    def loops_over(self, validity: Iterable[TileMask]) -> bool:
         """Whether masks may differ from round to round."""
-        return any(mark.origin.names & {*self.carried, *self.rounds} for mark in marks)
+        return any(mask.origin.names & {*self.carried, *self.rounds} for mask in validity)
 
 
 def target_names(statement: ast.For | ast.While) -> Iterator[str]:
@@ -115,46 +115,46 @@ def target_names(statement: ast.For | ast.While) -> Iterator[str]:
     return (target.id for target in targets_of(statement))
 
 
-def new_marks(before: Marked, after: Marked) -> tuple[Mark, ...]:
-    """The marks that a variable got, but where it holds what it had."""
-    old = {mark.place for mark in with_rank(before).marks}
+def new_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
+    """The masks that a variable got, but where it holds what it had."""
+    old = {mask.place for mask in with_rank(before).validity}
     return tuple(
-        mark
-        for mark in with_rank(after).marks
-        if mark.place not in old and not mark.is_kept and mark.wanted is None
+        mask
+        for mask in with_rank(after).validity
+        if mask.place not in old and not mask.is_kept and mask.wanted is None
     )
 
 
-def on_demand(wish: Any, marks: tuple[Mark, ...], is_lasting: bool) -> Mark:
-    """One for marks of lanes that hold anything till it is wanted that they keep what they had."""
-    followed = zip(*(mark.layout for mark in marks))
+def on_demand(wish: Any, validity: tuple[TileMask, ...], is_lasting: bool) -> TileMask:
+    """One for masks of lanes that hold anything till it is wanted that they keep what they had."""
+    followed = zip(*(mask.layout for mask in validity))
     layout = tuple(
         place if any(dim is not None for dim in dims) else None
         for place, dims in enumerate(followed)
     )
-    return Mark((wish, is_lasting), NOWHERE, layout, wanted=wish, stands_for=marks)
+    return TileMask((wish, is_lasting), NOWHERE, layout, wanted=wish, stands_for=validity)
 
 
-def of_either(value: Marked, one: Marked, other: Marked) -> Marked:
+def of_either(value: Known, one: Known, other: Known) -> Known:
     """A value of one of two ways: where only one leaves lanes out, in the other they exist."""
-    both = {mark.place for mark in one.marks} & {mark.place for mark in other.marks}
-    marks = (
-        replace(mark, key=(mark.wanted, False))
-        if mark.stands_for and mark.place not in both
-        else mark
-        for mark in value.marks
+    both = {mask.place for mask in one.validity} & {mask.place for mask in other.validity}
+    validity = (
+        replace(mask, key=(mask.wanted, False))
+        if mask.stands_for and mask.place not in both
+        else mask
+        for mask in value.validity
     )
-    return replace(value, marks=tuple(marks))
+    return replace(value, validity=tuple(validity))
 
 
-def stays_out(mark: Mark) -> bool:
-    """Whether lanes that a mark leaves out are left out in every round of a loop."""
-    return mark.wanted is None or mark.key == (mark.wanted, True)
+def stays_out(mask: TileMask) -> bool:
+    """Whether lanes that a mask leaves out are left out in every round of a loop."""
+    return mask.wanted is None or mask.key == (mask.wanted, True)
 
 
-def without_kept(value: Marked) -> Marked:
+def without_kept(value: Known) -> Known:
     """A value as it is known in a variable that did not hold what it was added to."""
-    return replace(value, marks=tuple(replace(mark, is_kept=False) for mark in value.marks))
+    return replace(value, validity=tuple(replace(mask, is_kept=False) for mask in value.validity))
 
 
 def is_named(node: ast.expr, target: ast.expr) -> bool:

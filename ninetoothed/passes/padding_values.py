@@ -7,13 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.marks import (
+from ninetoothed.passes.padding_calls import visit_call
+from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.rewriting import key_of, language, size_node
+from ninetoothed.passes.validity import (
     OPERATORS,
     SCALAR,
     UNKNOWN,
-    Mark,
-    Marked,
+    Known,
     Origin,
+    TileMask,
     joined,
     keep_zero,
     number,
@@ -22,9 +25,6 @@ from ninetoothed.passes.marks import (
     type_of_known,
     with_rank,
 )
-from ninetoothed.passes.padding_calls import visit_call
-from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.rewriting import key_of, language, size_node
 from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
@@ -50,7 +50,7 @@ from ninetoothed.symbols.expr import as_symbol
 class Values(Knowledge):
     """Visits expressions: each becomes what it is to be, and tells what is known of it."""
 
-    def fields(self, node: Any) -> Marked:
+    def fields(self, node: Any) -> Known:
         """Visit what a node is made of; what is known of its ``value``."""
         result = UNKNOWN
         for name in node._fields:
@@ -66,7 +66,7 @@ class Values(Knowledge):
                     result = known
         return result
 
-    def visit(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+    def visit(self, node: ast.expr) -> tuple[ast.expr, Known]:
         """The expression as it is to be, which is typed, and what is known of it."""
         new, known = self.visited(node)
         if isinstance(node, ast.Name):
@@ -81,23 +81,23 @@ class Values(Knowledge):
         node.__dict__["type"] = new.__dict__["type"] = found
         return new, shaped(known, found)
 
-    def visited(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+    def visited(self, node: ast.expr) -> tuple[ast.expr, Known]:
         method = _VISITS.get(type(node))
         if method is not None:
             return method(self, node)
         self.fields(node)
         return node, UNKNOWN
 
-    def visit_name(self, node: ast.Name) -> tuple[ast.expr, Marked]:
+    def visit_name(self, node: ast.Name) -> tuple[ast.expr, Known]:
         return node, self.known.get(node.id, UNKNOWN)
 
-    def visit_constant(self, node: ast.Constant) -> tuple[ast.expr, Marked]:
+    def visit_constant(self, node: ast.Constant) -> tuple[ast.expr, Known]:
         return node, number(node.value)
 
-    def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Marked]:
+    def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Known]:
         return node, SCALAR
 
-    def visit_tile(self, node: TileRef) -> tuple[ast.expr, Marked]:
+    def visit_tile(self, node: TileRef) -> tuple[ast.expr, Known]:
         """A tile as an index is its one element: an address is a number, not a tile."""
         node.indices = [self.number(item) for item in node.indices]
         return node, UNKNOWN
@@ -110,20 +110,20 @@ class Values(Knowledge):
         method = at(ast.Attribute(value=node, attr="item", ctx=ast.Load()), node)
         return at(ast.Call(func=method, args=[], keywords=[]), node)
 
-    def visit_load(self, node: Load) -> tuple[ast.expr, Marked]:
+    def visit_load(self, node: Load) -> tuple[ast.expr, Known]:
         self.visit_tile(node.tile)
         return node, self.loaded(node.tile, is_zero=True)
 
-    def loaded(self, tile: TileRef, is_zero: bool) -> Marked:
+    def loaded(self, tile: TileRef, is_zero: bool) -> Known:
         parameter = self.tensors[tile.parameter]
         shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
-            return Marked(shape)
+            return Known(shape)
         layout = tuple(range(len(shape)))
-        mark = Mark(key_of(tile), Origin(tile, self.statement), layout, is_zero)
-        return Marked(shape, (mark,))
+        mask = TileMask(key_of(tile), Origin(tile, self.statement), layout, is_zero)
+        return Known(shape, (mask,))
 
-    def visit_forwarded(self, node: Forwarded) -> tuple[ast.expr, Marked]:
+    def visit_forwarded(self, node: Forwarded) -> tuple[ast.expr, Known]:
         """The stored value as memory would give it back."""
         node.value, value = self.visit(node.value)
         parameter = self.tensors[node.tile.parameter]
@@ -142,21 +142,21 @@ class Values(Knowledge):
         # The type comes last: 0 where nothing is may make an integer of a truth value.
         return language("cast", [masked, element], node), known
 
-    def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Marked]:
+    def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Known]:
         self.visit_tile(node.tile)
         parameter = self.tensors[node.tile.parameter]
         if node.dim is not None:
             # It has the dimensions that it depends on, which only the access knows.
             return node, _position(parameter, node)
-        return node, Marked(held_shape(parameter.tile_shape))
+        return node, Known(held_shape(parameter.tile_shape))
 
-    def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Marked]:
+    def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Known]:
         # It reads where its indices are real.
         return node, joined(self.addressed(node))
 
     def addressed(
         self, node: SourceLoad | SourceStore | SourcePlace | ElementPlace, first: int = 0
-    ) -> list[Marked]:
+    ) -> list[Known]:
         """Visits the indices, which name no element where they are padding; what is known of each.
 
         Args:
@@ -172,10 +172,10 @@ class Values(Knowledge):
             known.append(value)
         return known
 
-    def visit_element_load(self, node: ElementLoad) -> tuple[ast.expr, Marked]:
+    def visit_element_load(self, node: ElementLoad) -> tuple[ast.expr, Known]:
         return node, self.elements(node)
 
-    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Marked:
+    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
         """Visits what selects elements of a tile; what is known of them where they are loaded."""
         view, count = node.view, len(node.indices) - node.view.chosen
         node.indices[:count] = [self.number(item) for item in node.indices[:count]]
@@ -184,15 +184,15 @@ class Values(Knowledge):
         if shape is None:
             return UNKNOWN
         if self.tensors[node.parameter].source.other is not None:
-            return Marked(shape)
+            return Known(shape)
         reference = ElementRef(
             parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
         )
         origin = Origin(at(reference, node), self.statement)
-        mark = Mark(key_of(reference), origin, tuple(range(len(shape))), True)
-        return Marked(shape, (mark,))
+        mask = TileMask(key_of(reference), origin, tuple(range(len(shape))), True)
+        return Known(shape, (mask,))
 
-    def atomic(self, node: ast.Call) -> Marked:
+    def atomic(self, node: ast.Call) -> Known:
         place, *values = node.args
         if isinstance(place, ElementPlace):
             known = self.elements(place)
@@ -211,7 +211,7 @@ class Values(Knowledge):
         masks = self.masks(known, node, but_zero=False)
         return at(Masked(value=node, masks=masks, identity="nowhere"), node) if masks else node
 
-    def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Marked]:
+    def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Known]:
         node.left, left = self.visit(node.left)
         node.right, right = self.visit(node.right)
         result = joined([left, right], OPERATORS.get(type(node.op), "none"))
@@ -219,13 +219,13 @@ class Values(Knowledge):
             result = replace(result, false_at=left.false_at | right.false_at)
         return node, result
 
-    def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Marked]:
+    def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Known]:
         node.operand, value = self.visit(node.operand)
         if isinstance(node.op, ast.USub | ast.UAdd):
             return node, value
         return node, value.changed()
 
-    def visit_compare(self, node: ast.Compare) -> tuple[ast.expr, Marked]:
+    def visit_compare(self, node: ast.Compare) -> tuple[ast.expr, Known]:
         node.left, left = self.visit(node.left)
         comparator = node.comparators[0]
         node.comparators[0], right = self.visit(comparator)
@@ -236,32 +236,32 @@ class Values(Knowledge):
             result = replace(result, false_at=false_at)
         return node, result
 
-    def visit_bool(self, node: ast.BoolOp) -> tuple[ast.expr, Marked]:
+    def visit_bool(self, node: ast.BoolOp) -> tuple[ast.expr, Known]:
         known = []
         for index, item in enumerate(node.values):
             node.values[index], value = self.visit(item)
             known.append(value)
         return node, joined(known)
 
-    def visit_choice(self, node: ast.IfExp) -> tuple[ast.expr, Marked]:
+    def visit_choice(self, node: ast.IfExp) -> tuple[ast.expr, Known]:
         node.test = self.number(node.test)
         node.body, one = self.visit(node.body)
         node.orelse, other = self.visit(node.orelse)
-        same = {mark.place for mark in one.marks} == {mark.place for mark in other.marks}
+        same = {mask.place for mask in one.validity} == {mask.place for mask in other.validity}
         if same:
             return node, joined([one, other], "all")
         # Where one is chosen, lanes may exist that the other leaves out.
-        marks = (m for value in (one, other) for m in with_rank(value).marks if m.stands_for)
-        return node, Marked(one.shape, tuple(replace(m, key=(m.wanted, False)) for m in marks))
+        validity = (m for value in (one, other) for m in with_rank(value).validity if m.stands_for)
+        return node, Known(one.shape, tuple(replace(m, key=(m.wanted, False)) for m in validity))
 
-    def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Marked]:
+    def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Known]:
         known = []
         for index, item in enumerate(node.elts):
             node.elts[index], value = self.visit(item)
             known.append(value)
-        return node, Marked(items=tuple(known))
+        return node, Known(items=tuple(known))
 
-    def visit_subscript(self, node: ast.Subscript) -> tuple[ast.expr, Marked]:
+    def visit_subscript(self, node: ast.Subscript) -> tuple[ast.expr, Known]:
         node.value, value = self.visit(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if value.items is not None:
@@ -278,7 +278,7 @@ class Values(Knowledge):
             return node, UNKNOWN
         rank = kept if value.shape is None else len(value.shape)
         if value.shape is None:
-            value = with_rank(Marked((None,) * rank, value.marks))
+            value = with_rank(Known((None,) * rank, value.validity))
         places: list[int | None] = []
         for part in parts:
             is_slice = isinstance(part, ast.Slice)
@@ -286,18 +286,18 @@ class Values(Knowledge):
         places += range(kept, rank)
         return node, keep_zero(value, rearranged(value, places))
 
-    def visit_attribute(self, node: ast.Attribute) -> tuple[ast.expr, Marked]:
+    def visit_attribute(self, node: ast.Attribute) -> tuple[ast.expr, Known]:
         node.value, value = self.visit(node.value)
         if node.attr == "T" and value.shape is not None and len(value.shape) >= 2:
             places = [*range(len(value.shape) - 2), len(value.shape) - 1, len(value.shape) - 2]
             return node, keep_zero(value, rearranged(value, places))
         return node, UNKNOWN
 
-    def visit_call(self, node: ast.Call) -> tuple[ast.expr, Marked]:
+    def visit_call(self, node: ast.Call) -> tuple[ast.expr, Known]:
         return visit_call(self, node)
 
 
-_VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
+_VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Known]]] = {
     ast.Name: Values.visit_name,
     ast.Constant: Values.visit_constant,
     SymbolValue: Values.visit_scalar,
@@ -320,14 +320,14 @@ _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Marked]]] = {
 }
 
 
-def _position(parameter: Any, node: Offsets) -> Marked:
+def _position(parameter: Any, node: Offsets) -> Known:
     """An index along a source dimension; where a comparison with that one's size says who exists."""
     assert node.dim is not None
     access = parameter.access
     reached, size = as_symbol(access.indices[node.dim]), parameter.source.shape[node.dim]
     leaves = set(reached.leaves())
     lanes = [dim for dim, leaf in enumerate(access.coordinates) if leaf in leaves]
-    known = Marked(held_shape(parameter.tile_shape[dim] for dim in lanes))
+    known = Known(held_shape(parameter.tile_shape[dim] for dim in lanes))
     conditions = [c for c in access.conditions if set(c.leaves()) & set(access.coordinates)]
     own = [c for c in conditions if set(c.leaves()) & set(access.coordinates) <= leaves]
     if len(lanes) != 1 or own != [reached < size]:
@@ -336,7 +336,7 @@ def _position(parameter: Any, node: Offsets) -> Marked:
     return replace(known, below=frozenset({(place, size)}))
 
 
-def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
+def _has_shape(value: Known, shape: tuple[Any, ...]) -> bool:
     return (
         value.shape is not None
         and len(value.shape) == len(shape)
@@ -344,5 +344,5 @@ def _has_shape(value: Marked, shape: tuple[Any, ...]) -> bool:
     )
 
 
-def _fits(index: ast.Constant, items: tuple[Marked, ...]) -> bool:
+def _fits(index: ast.Constant, items: tuple[Known, ...]) -> bool:
     return isinstance(index.value, int) and -len(items) <= index.value < len(items)

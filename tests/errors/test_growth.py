@@ -34,24 +34,24 @@ def _tiled(*tensors):
     return tuple(t.tile((64,)) if t.ndim else t for t in tensors)
 
 
-def test_marks_that_meet_themselves_in_a_loop_stay_few():
+def test_masks_that_meet_themselves_in_a_loop_stay_few():
     x = Tile(np.zeros(8, np.float32), dtypes.float32, (np.arange(8) < 5,))
 
     for _ in range(30):
         x = add(x, where(greater(x, 0), x, add(x, x)))
 
-    assert len(x.marks) <= 4
-    assert all((mark == (np.arange(8) < 5)).all() for mark in x.marks)
+    assert len(x.validity) <= 4
+    assert all((mask == (np.arange(8) < 5)).all() for mask in x.validity)
 
 
-def test_marks_of_another_rank_are_added_once():
+def test_masks_of_another_rank_are_added_once():
     row = Tile(np.zeros(8, np.float32), dtypes.float32, (np.arange(8) < 5,))
     both = Tile(np.zeros((4, 8), np.float32), dtypes.float32)
 
     for _ in range(30):
         both = add(both, row)
 
-    assert len(both.marks) <= 5
+    assert len(both.validity) <= 5
 
 
 @pytest.mark.parametrize("depth", [4, 16])

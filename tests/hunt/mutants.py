@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 _CALLS = "ninetoothed/passes/padding_calls.py"
 _MOVES = "ninetoothed/passes/padding_moves.py"
-_MARKS = "ninetoothed/passes/marks.py"
+_MARKS = "ninetoothed/passes/validity.py"
 _ROUNDS = "ninetoothed/passes/padding_rounds.py"
 _VALUES = "ninetoothed/passes/padding_values.py"
 _PYTHON = "ninetoothed/passes/python_operators.py"
@@ -58,7 +58,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
         "ops=[ast.NotEq()], comparators=[zero]",
         "ops=[ast.GtE()], comparators=[zero]",
     ),
-    "what is made exists beyond the size": (_CALLS, "marks.append(Mark((", "(Mark(("),
+    "what is made exists beyond the size": (_CALLS, "validity.append(TileMask((", "(TileMask(("),
     "a transposed value's padding stays": (
         _CALLS,
         "return keep_zero(value, rearranged(value, dims))",
@@ -83,8 +83,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "a loaded tile exists everywhere": (
         _VALUES,
-        "        return Marked(shape, (mark,))\n\n    def visit_forwarded",
-        "        return Marked(shape)\n\n    def visit_forwarded",
+        "        return Known(shape, (mask,))\n\n    def visit_forwarded",
+        "        return Known(shape)\n\n    def visit_forwarded",
     ),
     "what negates is as before": (
         _VALUES,

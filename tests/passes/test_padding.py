@@ -163,7 +163,7 @@ def test_two_tiles_that_exist_alike_need_no_more_side_by_side():
     )
 
 
-def test_marks_of_two_tiles_are_joined():
+def test_masks_of_two_tiles_are_joined():
     def application(x, y, z):
         z = ntl.max(x + y)
 
@@ -186,7 +186,7 @@ def test_a_tensor_with_other_has_no_marks():
     assert masked(application) == "store y = ntl.max(padless)"
 
 
-def test_marks_follow_variables():
+def test_masks_follow_variables():
     def application(x, y):
         row = ntl.exp(x)
         a, b = row, row + 1

@@ -103,7 +103,7 @@ class _Watch:
             is_same &= len(known.shape) == len(value.shape) and all(
                 self.fits(a, b) for a, b in zip(known.shape, value.shape)
             )
-        if known.is_natural and value.data.size and not value.marks:
+        if known.is_natural and value.data.size and not value.validity:
             is_same &= not (value.data < 0).any()
         if not is_same:
             self.held.differing.add(f"{where}: {known}, but holds {value.dtype}{list(value.shape)}")

@@ -68,7 +68,7 @@ def test_other_fills_lanes_without_a_mark():
 
     run(application, floats(3), other=9.0)
     assert seen[0].data.tolist() == [1, 2, 3, 9]
-    assert seen[0].marks == ()
+    assert seen[0].validity == ()
 
 
 def test_an_unset_other_marks_the_lanes():
@@ -78,7 +78,7 @@ def test_an_unset_other_marks_the_lanes():
         seen.append(x + 1)
 
     run(application, floats(3))
-    assert [mark.tolist() for mark in seen[0].marks] == [[True, True, True, False]]
+    assert [mask.tolist() for mask in seen[0].validity] == [[True, True, True, False]]
 
 
 def test_middle_levels_are_selected_with_subscripts():

@@ -110,12 +110,12 @@ def test_early_return_in_a_helper():
     np.testing.assert_array_equal(out, floats(4))
 
 
-def mark(x, out):
+def mask(x, out):
     out = x * 0 + 7
 
 
 def marking(x, out):
-    mark(x, out)
+    mask(x, out)
     return ntl.sum(x) > 0
 
 

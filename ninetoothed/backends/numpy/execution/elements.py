@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ninetoothed.backends.numpy.execution.addressing import Shape
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, joined_marks
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity
 from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -24,12 +24,12 @@ class Positions(NamedTuple):
     Attributes:
         along: for each dimension of the tile, arrays that broadcast to the shape.
         shape: of all together.
-        marks: where they exist, each with as many dimensions.
+        validity: where they exist, each with as many dimensions.
     """
 
     along: tuple[Any, ...]
     shape: Shape
-    marks: Marks
+    validity: Validity
 
 
 def is_reshaped_only(keys: Sequence[Any]) -> bool:
@@ -64,7 +64,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
     rank = num_runs + len(together)
     behind = (1,) * (num_runs - runs_before)
     along: list[Any] = []
-    marks: list[Any] = []
+    validity: list[Any] = []
     run = 0
     for key, size in zip(keys, tile, strict=True):
         if isinstance(key, slice):
@@ -74,7 +74,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
             shape[dim] = found.size
             along.append(found.reshape(shape))
             if not exists.all():
-                marks.append(exists.reshape(shape))
+                validity.append(exists.reshape(shape))
             run += 1
             continue
         if not isinstance(key, Tile):
@@ -86,14 +86,16 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
         along.append(data.reshape(data.shape + behind) if data.ndim else data)
     if chosen:
         behind_first = (1,) * rank
-        marks += [_ranked(m.reshape(m.shape + behind), behind_first) for m in joined_marks(*chosen)]
-    marks += [
+        validity += [
+            _ranked(m.reshape(m.shape + behind), behind_first) for m in joined_validity(*chosen)
+        ]
+    validity += [
         _ranked(inside, (1,) * rank)
         for position, size in zip(along, tile, strict=True)
         if not (inside := (position >= 0) & (position < size)).all()
     ]
     return Positions(
-        tuple(along), np.broadcast_shapes((1,) * rank, *(a.shape for a in along)), tuple(marks)
+        tuple(along), np.broadcast_shapes((1,) * rank, *(a.shape for a in along)), tuple(validity)
     )
 
 

@@ -230,7 +230,7 @@ def _atomic(name: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
     given = inspect.signature(function).bind(target.pointer, *arguments, **keywords).arguments
     shape = target.pointer.shape
     values = [as_tile(given[key]) for key in ("val", "cmp", "mask") if key in given]
-    taking_part = [mark for value in values for mark in value.marks]
+    taking_part = [mask for value in values for mask in value.validity]
     if "mask" in given:
         taking_part.append(as_tile(given["mask"]).data)
     if target.report is not None:

@@ -7,7 +7,7 @@ assigned to. So in the tree of the user's function
 - an assignment to a parameter becomes ``x = __assign__(x, value)``,
 - a call of a user's function becomes ``__invoke__(f)(x, …)``, which is handed the tiles
   themselves, and gives back what the function assigned to the parameters,
-- the names that a loop or a run-time ``if`` assigns lose the marks of their padding.
+- the names that a loop or a run-time ``if`` assigns lose the masks of their padding.
 
 What these hooks do is in `ninetoothed.backends.numpy.execution.hooks`. Everything else stays as it is.
 """

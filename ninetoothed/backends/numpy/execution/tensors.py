@@ -16,7 +16,7 @@ from ninetoothed.backends.numpy.execution.elements import positions
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile, joined_marks
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile, joined_validity
 from ninetoothed.errors import ApplicationError, OutOfBoundsError, caller_location
 from ninetoothed.language.dtypes import DType, int32, int64
 
@@ -76,7 +76,7 @@ class Place(NamedTuple):
 
     pointer: PointerTile
     masks: tuple[Any, ...]
-    report: Callable[[Marks], Any] | None = None
+    report: Callable[[Validity], Any] | None = None
 
 
 class Tensor:
@@ -147,14 +147,14 @@ class Tensor:
     def store_positions(self, selection: Shape, keys: Sequence[Any], value: Any) -> None:
         """``x[keys] = value``: what of the value does not exist is left out."""
         offsets, masks, shape = self._positions(selection, keys)
-        data, marks = self._cast(value), as_tile(value).marks
+        data, validity = self._cast(value), as_tile(value).validity
         if not _broadcasts(data.shape, shape):
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to elements of `{self.name}` of shape "
                 f"{shape}.",
                 caller_location(),
             )
-        self._scatter(np.broadcast_to(offsets, shape), (*masks, *marks), data)
+        self._scatter(np.broadcast_to(offsets, shape), (*masks, *validity), data)
 
     def place(self, selection: Shape, keys: Sequence[Any]) -> Place:
         """Where ``x[keys]`` is, for an atomic operation; with no keys the whole tile."""
@@ -179,7 +179,7 @@ class Tensor:
         where = (self.sequences, self._running.program, selection, found.along)
         addressing = self.plan.addressing
         masks = addressing.masks(*where, rank=len(found.shape))
-        return self._offsets(addressing.indices(*where)), (*found.marks, *masks), found.shape
+        return self._offsets(addressing.indices(*where)), (*found.validity, *masks), found.shape
 
     def linear_offsets(self, selection: Shape) -> Tile:
         """The linear offset in the source of each element of a tile."""
@@ -211,16 +211,16 @@ class Tensor:
 
     def load_elements(self, keys: Sequence[Any]) -> Tile:
         """``x.source[keys]``: the elements at these indices, one a dimension."""
-        indices, masks, marks = self._elements(keys, "read")
+        indices, masks, validity = self._elements(keys, "read")
         loaded = self._gather(
             self._offsets(indices), masks, np.broadcast_shapes(*(i.shape for i in indices))
         )
-        return Tile(loaded.data, loaded.dtype, marks)
+        return Tile(loaded.data, loaded.dtype, validity)
 
     def store_elements(self, keys: Sequence[Any], value: Any) -> None:
         """``x.source[keys] = value``: what of the value does not exist is left out."""
-        marks = as_tile(value).marks
-        indices, masks, _ = self._elements(keys, "written", marks)
+        validity = as_tile(value).validity
+        indices, masks, _ = self._elements(keys, "written", validity)
         data = self._cast(value)
         shape = np.broadcast_shapes(*(index.shape for index in indices))
         if not _broadcasts(data.shape, shape):
@@ -232,14 +232,14 @@ class Tensor:
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
 
     def _elements(
-        self, keys: Sequence[Any], access: str | None = None, taking_part: Marks = ()
-    ) -> tuple[list[Any], tuple[Any, ...], Marks]:
-        """Indices, the masks of those that exist, and the marks of the indices themselves.
+        self, keys: Sequence[Any], access: str | None = None, taking_part: Validity = ()
+    ) -> tuple[list[Any], tuple[Any, ...], Validity]:
+        """Indices, the masks of those that exist, and the masks of the indices themselves.
 
         Args:
             keys: one a dimension.
             access: how the elements are used, where one that lies outside is to be reported.
-            taking_part: the marks of what is stored there.
+            taking_part: the masks of what is stored there.
         """
         tiles = [as_tile(key) for key in keys]
         for dim, tile in enumerate(tiles):
@@ -249,7 +249,7 @@ class Tensor:
                     f"{tile.dtype}.",
                     caller_location(),
                 )
-        marks = (*joined_marks(*tiles), *taking_part)
+        validity = (*joined_validity(*tiles), *taking_part)
         indices = [np.asarray(tile.data).astype(np.int64) for tile in tiles]
         masks = []
         for dim, index in enumerate(indices):
@@ -260,11 +260,13 @@ class Tensor:
             if not is_inside.all():
                 masks.append(is_inside)
                 if self.is_checked and access is not None:
-                    self._check_inside(is_inside, marks, indices, access)
-        return indices, (*masks, *marks), marks
+                    self._check_inside(is_inside, validity, indices, access)
+        return indices, (*masks, *validity), validity
 
-    def _check_inside(self, is_inside: Any, marks: Marks, indices: list[Any], access: str) -> None:
-        is_outside = functools.reduce(operator.and_, marks, ~is_inside)
+    def _check_inside(
+        self, is_inside: Any, validity: Validity, indices: list[Any], access: str
+    ) -> None:
+        is_outside = functools.reduce(operator.and_, validity, ~is_inside)
         if access == "read":
             for exists in self._running.positions:
                 is_outside = _at_elements(is_outside, exists)
@@ -310,16 +312,16 @@ class Tensor:
         offsets = np.broadcast_to(offsets, shape)
         other = self.plan.other
         fill = self.plan.fill
-        marks = masks if other is None else ()
+        validity = masks if other is None else ()
         mask = _conjunction(masks)
         if mask is None:
             return Tile(self.memory.array[self.memory.locate(offsets, None, "load")], self.dtype)
         mask = np.broadcast_to(mask, shape)
         if not mask.any():
-            return Tile(np.full(shape, fill, dtype=self.dtype.numpy)[()], self.dtype, marks)
+            return Tile(np.full(shape, fill, dtype=self.dtype.numpy)[()], self.dtype, validity)
         located = self.memory.locate(offsets, mask, "load")
         data = self.memory.array[np.where(mask, located, 0)]
-        return Tile(np.where(mask, data, fill)[()], self.dtype, marks)
+        return Tile(np.where(mask, data, fill)[()], self.dtype, validity)
 
     def _scatter(self, offsets: np.ndarray, masks: tuple[Any, ...], data: Any) -> None:
         mask = _conjunction(masks)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.callbacks import adapted
-from ninetoothed.backends.numpy.language.identities import all_of, marks_after_reduction
+from ninetoothed.backends.numpy.language.identities import all_of, validity_after_reduction
 from ninetoothed.backends.numpy.language.math import maximum, minimum, where
 from ninetoothed.backends.numpy.language.shape import broadcast, wrapped_axis
 from ninetoothed.backends.numpy.values.operators import (
@@ -105,14 +105,14 @@ def _operands(name: str, input: Any) -> Tiles:
 
 
 def _with_reality(tiles: Tiles, function: Any) -> tuple[Tiles, Combine, tuple[Any, ...]]:
-    """The tiles, what combines them, and their marks; with "this lane is real" where marked."""
+    """The tiles, what combines them, and their masks; with "this lane is real" where marked."""
     combine = _combination(function, [tile.dtype for tile in tiles])
-    marks = tuple({id(mark): mark for tile in tiles for mark in tile.marks}.values())
+    validity = tuple({id(mask): mask for tile in tiles for mask in tile.validity}.values())
     plain = tuple(Tile(tile.data, tile.dtype) for tile in tiles)
-    if not marks:
+    if not validity:
         return plain, combine, ()
-    is_real = Tile(np.broadcast_to(all_of(marks), tiles[0].shape), dtypes.bool)
-    return (*plain, is_real), _choosing_real(combine), marks
+    is_real = Tile(np.broadcast_to(all_of(validity), tiles[0].shape), dtypes.bool)
+    return (*plain, is_real), _choosing_real(combine), validity
 
 
 def _slices(tiles: Tiles, key: Any) -> Tiles:
@@ -135,7 +135,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
     tiles = _operands("reduce", input)
     ndim = tiles[0].ndim
     place = None if axis is None else wrapped_axis(axis, ndim)
-    values, combine, marks = _with_reality(tiles, combine_fn)
+    values, combine, validity = _with_reality(tiles, combine_fn)
     if place is None:
         values = tuple(Tile(tile.data.reshape(-1), tile.dtype) for tile in values)
     along = place or 0
@@ -151,7 +151,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
                 for c, r in zip(combined, rest, strict=True)
             )
         values = combined
-    kept = marks_after_reduction(marks, place, keep_dims)
+    kept = validity_after_reduction(validity, place, keep_dims)
     shape: Any = values[0].shape if keep_dims else values[0].data.squeeze(along).shape
     if place is None and keep_dims:
         shape = (1,) * ndim
@@ -188,7 +188,7 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: bool = Fal
     if reverse:
         values = tuple(Tile(np.flip(tile.data, place), tile.dtype) for tile in values)
     results = tuple(
-        Tile(value.data, value.dtype, tile.marks)
+        Tile(value.data, value.dtype, tile.validity)
         for value, tile in zip(values, tiles, strict=False)
     )
     return results[0] if isinstance(input, Tile) else results

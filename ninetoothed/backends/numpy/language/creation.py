@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, number
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import checked_dtype, refuse
@@ -57,19 +57,19 @@ def arange(start: Any, end: Any) -> Tile:
     if not -(2**31) <= first < last <= 2**31:
         raise refuse(f"arange must fit in int32, but got {first} and {last}.")
     values = np.arange(first, first + padded(size), dtype=np.int32)
-    return Tile(values, dtypes.int32, marks_of_shape(size))
+    return Tile(values, dtypes.int32, validity_of_shape(size))
 
 
-def marks_of_shape(shape: Any) -> Marks:
+def validity_of_shape(shape: Any) -> Validity:
     """Where the elements of a tile made of this shape exist: in the sizes that were asked for."""
     sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    marks = []
+    validity = []
     for dim, size in enumerate(sizes):
         asked, held = integer(size, "A tile's size"), padded(size)
         if asked < held:
             beside = [-1 if other == dim else 1 for other in range(len(sizes))]
-            marks.append((np.arange(held) < asked).reshape(beside))
-    return tuple(marks)
+            validity.append((np.arange(held) < asked).reshape(beside))
+    return tuple(validity)
 
 
 def full(shape: Any, value: Any, dtype: DType) -> Tile:
@@ -83,18 +83,18 @@ def full(shape: Any, value: Any, dtype: DType) -> Tile:
         element = Tile.of(number(value), dtype).data
     data = np.empty(tile_shape(shape), dtype.numpy)
     data.fill(element)
-    return Tile(data, dtype, marks_of_shape(shape))
+    return Tile(data, dtype, validity_of_shape(shape))
 
 
 def zeros(shape: Any, dtype: DType) -> Tile:
     """A tile of ``shape`` with zeros."""
     dtype = checked_dtype(dtype)
-    return Tile(np.zeros(tile_shape(shape), dtype.numpy), dtype, marks_of_shape(shape))
+    return Tile(np.zeros(tile_shape(shape), dtype.numpy), dtype, validity_of_shape(shape))
 
 
 def zeros_like(input: Tile) -> Tile:
     """Zeros in the shape and the type of ``input``, where it has elements."""
-    return Tile(np.zeros(input.shape, input.dtype.numpy), input.dtype, input.marks)
+    return Tile(np.zeros(input.shape, input.dtype.numpy), input.dtype, input.validity)
 
 
 def program_id(axis: Any) -> Tile:

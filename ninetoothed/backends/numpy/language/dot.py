@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.identities import marks_after_reduction, without_padding
+from ninetoothed.backends.numpy.language.identities import validity_after_reduction, without_padding
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, joined_marks
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
@@ -109,12 +109,16 @@ def dot(
     _check_depth(input.shape[-1])
     a, b = (without_padding(tile, identity_of("dot")) for tile in (input, other))
     product = _product(a, b, input.dtype)
-    rows = (np.expand_dims(mark, -1) for mark in marks_after_reduction(input.marks, -1, False))
-    columns = (np.expand_dims(mark, -2) for mark in marks_after_reduction(other.marks, -2, False))
+    rows = (
+        np.expand_dims(mask, -1) for mask in validity_after_reduction(input.validity, -1, False)
+    )
+    columns = (
+        np.expand_dims(mask, -2) for mask in validity_after_reduction(other.validity, -2, False)
+    )
     return _accumulated(product, acc, dtype, (*rows, *columns))
 
 
-def _accumulated(product: Array, acc: Any, dtype: DType, marks: Marks) -> Tile:
+def _accumulated(product: Array, acc: Any, dtype: DType, validity: Validity) -> Tile:
     """The product's elements, which exist where a row meets a column, and what is added to them."""
     if acc is not None:
         if not isinstance(acc, Tile) or acc.shape != product.shape or acc.dtype is not dtype:
@@ -124,8 +128,8 @@ def _accumulated(product: Array, acc: Any, dtype: DType, marks: Marks) -> Tile:
                 f"{found}."
             )
         product = product + acc.data.astype(product.dtype, copy=False)
-        marks = joined_marks(acc, Tile(product, dtype, marks))
-    return Tile(product.astype(dtype.numpy, copy=False), dtype, marks)
+        validity = joined_validity(acc, Tile(product, dtype, validity))
+    return Tile(product.astype(dtype.numpy, copy=False), dtype, validity)
 
 
 _FORMATS = {

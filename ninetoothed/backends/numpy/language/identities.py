@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array
-from ninetoothed.backends.numpy.values.tile import Marks, Tile
+from ninetoothed.backends.numpy.values.tile import Tile, Validity
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
 
@@ -28,36 +28,36 @@ def identity_value(identity: str, dtype: DType) -> Any:
     return dtype.numpy.type(np.inf if is_highest else -np.inf)
 
 
-def all_of(marks: Marks) -> Array:
-    """The lanes where every mark holds; ``marks`` must not be empty."""
-    condition = marks[0]
-    for mark in marks[1:]:
-        condition = condition & mark
+def all_of(validity: Validity) -> Array:
+    """The lanes where every mask holds; ``validity`` must not be empty."""
+    condition = validity[0]
+    for mask in validity[1:]:
+        condition = condition & mask
     return condition
 
 
 def without_padding(tile: Tile, identity: str) -> Array:
     """The tile's elements, with ``identity`` in the lanes that are not real."""
-    if not tile.marks:
+    if not tile.validity:
         return tile.data
     value = identity_value(identity, tile.dtype)
-    return np.where(all_of(tile.marks), tile.data, value)
+    return np.where(all_of(tile.validity), tile.data, value)
 
 
-def marks_after_reduction(marks: Marks, axis: int | None, keep_dims: bool) -> Marks:
-    """What remains of ``marks``: an element exists where one that it was made of does.
+def validity_after_reduction(validity: Validity, axis: int | None, keep_dims: bool) -> Validity:
+    """What remains of ``validity``: an element exists where one that it was made of does.
 
     Those that depend on ``axis`` alone (None: all) leave nothing.
     """
     if axis is None:
         return ()
-    kept = [mark for mark in marks if mark.shape[axis] == 1]
-    for mark in marks:
-        if mark.shape[axis] != 1 and mark.size > mark.shape[axis]:
-            kept.append(mark.any(axis=axis, keepdims=True))
-    return tuple(kept) if keep_dims else tuple(mark.squeeze(axis) for mark in kept)
+    kept = [mask for mask in validity if mask.shape[axis] == 1]
+    for mask in validity:
+        if mask.shape[axis] != 1 and mask.size > mask.shape[axis]:
+            kept.append(mask.any(axis=axis, keepdims=True))
+    return tuple(kept) if keep_dims else tuple(mask.squeeze(axis) for mask in kept)
 
 
 def exists(tile: Tile) -> Array:
     """Where a tile's elements exist, in its whole shape."""
-    return np.broadcast_to(all_of(tile.marks) if tile.marks else np.True_, tile.shape)
+    return np.broadcast_to(all_of(tile.validity) if tile.validity else np.True_, tile.shape)

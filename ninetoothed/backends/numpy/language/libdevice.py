@@ -23,7 +23,7 @@ from ninetoothed.backends.numpy.language.libdevice_rounding import (
     narrowed,
 )
 from ninetoothed.backends.numpy.language.math import each, in_double
-from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_marks
+from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_validity
 from ninetoothed.language import dtypes
 from ninetoothed.language.promotion import refuse
 
@@ -62,7 +62,7 @@ def _wrapped(name: str, types: str, function: Callable[..., Any]) -> Callable[..
         except ValueError as error:
             shapes = ", ".join(str(tile.shape) for tile in tiles)
             raise refuse(f"ntl.libdevice.{name} needs shapes that match: {shapes}.") from error
-        return Tile(np.asarray(data).astype(dtype.numpy)[()], dtype, joined_marks(*tiles))
+        return Tile(np.asarray(data).astype(dtype.numpy)[()], dtype, joined_validity(*tiles))
 
     call.__name__ = call.__qualname__ = name
     return call

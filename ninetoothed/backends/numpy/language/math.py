@@ -23,7 +23,7 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_remainder,
     unyielding,
 )
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile, joined_marks, number
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile, joined_validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import common_dtype, refuse
@@ -44,12 +44,16 @@ def checked(name: str, tile: Tile, allowed: tuple[DType, ...]) -> Tile:
     return tile
 
 
-def in_one_type(*tiles: Tile) -> tuple[list[Array], DType, Marks]:
-    """The elements of several tiles in their common type, that type, and the result's marks."""
+def in_one_type(*tiles: Tile) -> tuple[list[Array], DType, Validity]:
+    """The elements of several tiles in their common type, that type, and the result's masks."""
     dtype = tiles[0].dtype
     for tile in tiles[1:]:
         dtype = dtype if tile.dtype is dtype else common_dtype(dtype, tile.dtype)
-    return [cast_array(tile.data, tile.dtype, dtype) for tile in tiles], dtype, joined_marks(*tiles)
+    return (
+        [cast_array(tile.data, tile.dtype, dtype) for tile in tiles],
+        dtype,
+        joined_validity(*tiles),
+    )
 
 
 def _unary(
@@ -57,7 +61,7 @@ def _unary(
 ) -> Callable[[Any], Tile]:
     def operate(x: Any) -> Tile:
         tile = checked(name, as_tile(x), allowed)
-        return Tile(function(tile.data), tile.dtype, tile.marks)
+        return Tile(function(tile.data), tile.dtype, tile.validity)
 
     operate.__name__ = operate.__qualname__ = name
     return operate
@@ -67,9 +71,9 @@ def elementwise_of(name: str, function: Callable[..., Array]) -> Callable[..., T
     """A function of arrays of one type as one of tiles, whose result has that type."""
 
     def operate(*values: Any) -> Tile:
-        arrays, dtype, marks = in_one_type(*map(as_tile, values))
+        arrays, dtype, validity = in_one_type(*map(as_tile, values))
         data = elementwise(function, f"ntl.{name}", *arrays)
-        return Tile(np.asarray(data).astype(dtype.numpy, copy=False)[()], dtype, marks)
+        return Tile(np.asarray(data).astype(dtype.numpy, copy=False)[()], dtype, validity)
 
     operate.__name__ = operate.__qualname__ = name
     return operate
@@ -108,7 +112,7 @@ def abs(x: Any) -> Tile:
     tile = as_tile(x)
     if tile.dtype.kind in ("bool", "uint"):
         return tile
-    return Tile(np.abs(tile.data), tile.dtype, tile.marks)
+    return Tile(np.abs(tile.data), tile.dtype, tile.validity)
 
 
 def fdiv(x: Any, y: Any, ieee_rounding: bool = False) -> Tile:
@@ -116,8 +120,8 @@ def fdiv(x: Any, y: Any, ieee_rounding: bool = False) -> Tile:
     left, right = as_tile(x), as_tile(y)
     if left.dtype.kind != "float" or right.dtype.kind != "float":
         raise refuse(f"ntl.fdiv needs floats, but got {left.dtype} and {right.dtype}.")
-    (a, b), dtype, marks = in_one_type(left, right)
-    return Tile(elementwise(np.true_divide, "ntl.fdiv", a, b), dtype, marks)
+    (a, b), dtype, validity = in_one_type(left, right)
+    return Tile(elementwise(np.true_divide, "ntl.fdiv", a, b), dtype, validity)
 
 
 def div_rn(x: Any, y: Any) -> Tile:
@@ -130,10 +134,10 @@ def umulhi(x: Any, y: Any) -> Tile:
     """The upper half of the bits of the product, taken as unsigned."""
     left = checked("umulhi", as_tile(x), _WIDE_INTEGERS)
     right = checked("umulhi", as_tile(y), _WIDE_INTEGERS)
-    (a, b), dtype, marks = in_one_type(left, right)
+    (a, b), dtype, validity = in_one_type(left, right)
     unsigned = np.dtype(f"uint{dtype.bits}")
     high = elementwise(HIGH_HALF[dtype.bits], "ntl.umulhi", a.view(unsigned), b.view(unsigned))
-    return Tile(high.view(dtype.numpy), dtype, marks)
+    return Tile(high.view(dtype.numpy), dtype, validity)
 
 
 def _high_half_32(a: Array, b: Array) -> Array:
@@ -155,14 +159,14 @@ HIGH_HALF = {32: _high_half_32, 64: _high_half_64}
 
 def fma(x: Any, y: Any, z: Any) -> Tile:
     """``x * y + z``, rounded once for the types up to float32."""
-    (a, b, c), dtype, marks = in_one_type(as_tile(x), as_tile(y), as_tile(z))
+    (a, b, c), dtype, validity = in_one_type(as_tile(x), as_tile(y), as_tile(z))
     is_narrow_float = dtype.kind == "float" and dtype is not dtypes.float64
     if is_narrow_float:
         a, b, c = a.astype(np.float64), b.astype(np.float64), c.astype(np.float64)
     data = elementwise(np.add, "ntl.fma", elementwise(np.multiply, "ntl.fma", a, b), c)
     if is_narrow_float:
         data = cast_array(data, dtypes.float64, dtype)
-    return Tile(data, dtype, marks)
+    return Tile(data, dtype, validity)
 
 
 def promoted(x: Any) -> Tile:
@@ -171,7 +175,7 @@ def promoted(x: Any) -> Tile:
     return tile.to(dtypes.float32) if tile.dtype is dtypes.bfloat16 else tile
 
 
-def _compared(x: Any, y: Any) -> tuple[Array, Array, DType, Marks]:
+def _compared(x: Any, y: Any) -> tuple[Array, Array, DType, Validity]:
     """The operands of a maximum or a minimum; a number counts as a 0-d tile."""
     left = promoted(x) if isinstance(x, Tile) else x
     right = promoted(y) if isinstance(y, Tile) else y
@@ -195,20 +199,20 @@ def _propagates(propagate_nan: Any) -> bool:
 def maximum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """The greater element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
     function = np.maximum if _propagates(propagate_nan) else np.fmax
-    a, b, dtype, marks = _compared(x, y)
-    return Tile(elementwise(function, "ntl.maximum", a, b), dtype, marks)
+    a, b, dtype, validity = _compared(x, y)
+    return Tile(elementwise(function, "ntl.maximum", a, b), dtype, validity)
 
 
 def minimum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """The lesser element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
     function = np.minimum if _propagates(propagate_nan) else np.fmin
-    a, b, dtype, marks = _compared(x, y)
-    return Tile(elementwise(function, "ntl.minimum", a, b), dtype, marks)
+    a, b, dtype, validity = _compared(x, y)
+    return Tile(elementwise(function, "ntl.minimum", a, b), dtype, validity)
 
 
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """``x``, no less than ``min`` and no greater than ``max``; floats only."""
-    (a, low, high), dtype, marks = in_one_type(promoted(x), promoted(min), promoted(max))
+    (a, low, high), dtype, validity = in_one_type(promoted(x), promoted(min), promoted(max))
     if dtype.kind != "float":
         raise refuse(f"ntl.clamp takes floats, but the operands meet in {dtype}.")
     if _propagates(propagate_nan):
@@ -217,7 +221,7 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = language.PropagateNan
         )
     else:
         data = elementwise(np.fmin, "ntl.clamp", elementwise(np.fmax, "ntl.clamp", a, low), high)
-    return Tile(data, dtype, marks)
+    return Tile(data, dtype, validity)
 
 
 def builtin_max(*values: Any) -> Any:
@@ -242,30 +246,32 @@ def _folded(name: str, function: Callable[[Any, Any], Tile], values: tuple[Any, 
 def where(condition: Any, x: Any, y: Any) -> Tile:
     """``x`` where ``condition`` holds, else ``y``; both are evaluated."""
     chosen = as_tile(condition).to(dtypes.bool)
-    a, b, dtype, marks = operands(x, y)
+    a, b, dtype, validity = operands(x, y)
     try:
         data = np.where(chosen.data, a, b)
     except ValueError as error:
         raise refuse(
             f"ntl.where needs shapes that match, but got {chosen.shape}, {a.shape} and {b.shape}."
         ) from error
-    if chosen.marks:
-        marks = joined_marks(chosen, Tile(data, dtype, _of_rank(marks, data.ndim)))
-    elif marks:
-        marks = _of_rank(marks, data.ndim)
-    return Tile(data[()], dtype, marks)
+    if chosen.validity:
+        validity = joined_validity(chosen, Tile(data, dtype, _of_rank(validity, data.ndim)))
+    elif validity:
+        validity = _of_rank(validity, data.ndim)
+    return Tile(data[()], dtype, validity)
 
 
-def _of_rank(marks: Marks, ndim: int) -> Marks:
-    # A mark that has the rank stays the same object, which joins with itself.
-    return tuple(mark[(None,) * (ndim - mark.ndim)] if mark.ndim < ndim else mark for mark in marks)
+def _of_rank(validity: Validity, ndim: int) -> Validity:
+    # A mask that has the rank stays the same object, which joins with itself.
+    return tuple(
+        mask[(None,) * (ndim - mask.ndim)] if mask.ndim < ndim else mask for mask in validity
+    )
 
 
 def sigmoid(x: Any) -> Tile:
     """``1 / (1 + exp(-x))``."""
     tile = checked("sigmoid", as_tile(x), _SINGLE_OR_DOUBLE)
     one = tile.data.dtype.type(1)
-    return Tile(one / (one + np.exp(-tile.data)), tile.dtype, tile.marks)
+    return Tile(one / (one + np.exp(-tile.data)), tile.dtype, tile.validity)
 
 
 def cdiv(x: Any, div: Any) -> Any:

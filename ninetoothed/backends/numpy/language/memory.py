@@ -39,14 +39,14 @@ def _pointer(function: str, value: Any) -> PointerTile:
     return value
 
 
-def _mask(mask: Any, *marks: Any) -> Any:
-    """Where ``mask`` holds and all of ``marks`` do; None for everywhere."""
+def _mask(mask: Any, *validity: Any) -> Any:
+    """Where ``mask`` holds and all of ``validity`` do; None for everywhere."""
     if mask is not None:
         tile = as_tile(mask)
         if tile.dtype is not dtypes.bool:
             raise refuse(f"A mask must be of int1, as a comparison gives, but got {tile.dtype}.")
-        marks = (tile.data, *tile.marks, *marks)
-    return functools.reduce(operator.and_, marks) if marks else None
+        validity = (tile.data, *tile.validity, *validity)
+    return functools.reduce(operator.and_, validity) if validity else None
 
 
 def load(
@@ -92,7 +92,7 @@ def store(
     target = _pointer("store", pointer)
     if boundary_check:
         raise refuse("boundary_check is for block pointers only.")
-    store_elements(target, tile.to(target.memory.dtype).data, _mask(mask, *target.marks))
+    store_elements(target, tile.to(target.memory.dtype).data, _mask(mask, *target.validity))
 
 
 def _check_atomic(name: str, dtype: DType) -> None:
@@ -112,7 +112,7 @@ def _read_modify_write(name: str, combine: Callable[[Any, Any], Any]) -> Callabl
         dtype = target.memory.dtype
         _check_atomic(name, dtype)
         value = as_tile(val).to(dtype)
-        where = _mask(mask, *target.marks, *value.marks)
+        where = _mask(mask, *target.validity, *value.validity)
         return Tile(_update(name, target, combine, (value.data,), where), dtype)
 
     operate.__name__ = operate.__qualname__ = name
@@ -169,7 +169,7 @@ def masked_cas(
         raise refuse(f"ntl.atomic_cas takes elements of 16, 32 or 64 bits, but got {dtype}.")
     given = [as_tile(item).to(dtype) for item in (cmp, val)]
     compared, wanted = (tile.data for tile in given)
-    where = _mask(mask, *target.marks, *(each for tile in given for each in tile.marks))
+    where = _mask(mask, *target.validity, *(each for tile in given for each in tile.validity))
 
     def exchange(old: Any, expected: Any, new: Any) -> Any:
         return np.where(old == expected, new, old)

@@ -15,7 +15,7 @@ from ninetoothed.backends.numpy.language import math as language_math
 from ninetoothed.backends.numpy.language.creation import integer
 from ninetoothed.backends.numpy.values.casting import Array
 from ninetoothed.backends.numpy.values.operators import multiply
-from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_marks
+from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_validity
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
@@ -62,8 +62,8 @@ def philox_impl(
     keys = [as_tile(k).to(dtype).data for k in (k0, k1)]
     rounds = integer(n_rounds, "n_rounds")
     data = _rounds([tile.to(dtype).data for tile in state], keys, rounds, dtype.bits)
-    marks = joined_marks(*state)
-    a, b, c, d = (Tile(item, dtype, marks) for item in data)
+    validity = joined_validity(*state)
+    a, b, c, d = (Tile(item, dtype, validity) for item in data)
     return a, b, c, d
 
 
@@ -140,7 +140,7 @@ def uint_to_uniform_float(x: Any) -> Tile:
     signed = dtypes.int32 if tile.dtype.bits == 32 else dtypes.int64
     scale = 4.6566127342e-10 if tile.dtype.bits == 32 else 1.0842020432385337e-19
     data = tile.to(signed, bitcast=True).data
-    return multiply(Tile(np.where(data < 0, -data - 1, data)[()], signed, tile.marks), scale)
+    return multiply(Tile(np.where(data < 0, -data - 1, data)[()], signed, tile.validity), scale)
 
 
 def rand(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:

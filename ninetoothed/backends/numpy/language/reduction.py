@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.identities import marks_after_reduction, without_padding
+from ninetoothed.backends.numpy.language.identities import validity_after_reduction, without_padding
 from ninetoothed.backends.numpy.language.math import exp, fdiv, promoted
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
 from ninetoothed.backends.numpy.values.casting import cast_array
@@ -49,8 +49,8 @@ def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool)
     between = accumulator(tile.dtype)
     data = cast_array(data, tile.dtype, between)
     data = ufunc.reduce(data, axis=place, keepdims=keep_dims, dtype=between.numpy)
-    marks = marks_after_reduction(tile.marks, place, keep_dims)
-    return Tile(cast_array(data, between, tile.dtype), tile.dtype, marks)
+    validity = validity_after_reduction(tile.validity, place, keep_dims)
+    return Tile(cast_array(data, between, tile.dtype), tile.dtype, validity)
 
 
 def sum(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tile:
@@ -95,10 +95,10 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
         values = np.take_along_axis(data, indices, place)
         if not keep_dims:
             indices, values = indices.squeeze(place), values.squeeze(place)
-        marks = marks_after_reduction(tile.marks, place, keep_dims)
+        validity = validity_after_reduction(tile.validity, place, keep_dims)
         return (
-            Tile(values[()], tile.dtype, marks),
-            Tile(indices.astype(np.int32)[()], dtypes.int32, marks),
+            Tile(values[()], tile.dtype, validity),
+            Tile(indices.astype(np.int32)[()], dtypes.int32, validity),
         )
 
     extremum.__name__ = extremum.__qualname__ = name

@@ -17,7 +17,7 @@ from ninetoothed.backends.numpy.language.reduction import (
 )
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
 from ninetoothed.backends.numpy.values.casting import cast_array
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
@@ -33,7 +33,7 @@ def _scanned(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, reverse: bool) -
     data = ufunc.accumulate(data, axis=place, dtype=between.numpy)
     if reverse:
         data = np.flip(data, place)
-    return Tile(cast_array(data, between, tile.dtype), tile.dtype, tile.marks)
+    return Tile(cast_array(data, between, tile.dtype), tile.dtype, tile.validity)
 
 
 def cumsum(input: Any, axis: Any = 0, reverse: bool = False, dtype: DType | None = None) -> Tile:
@@ -57,15 +57,15 @@ def _check_last(name: str, tile: Tile, dim: Any) -> None:
         )
 
 
-def _marks_after_sorting(tile: Tile) -> Marks:
+def _validity_after_sorting(tile: Tile) -> Validity:
     """Padding comes last."""
-    return tuple(np.flip(np.sort(mark, axis=-1), -1) for mark in _along_last(tile))
+    return tuple(np.flip(np.sort(mask, axis=-1), -1) for mask in _along_last(tile))
 
 
-def _along_last(tile: Tile) -> Marks:
-    """A tile's marks; those that depend on its last dimension as one."""
-    others = tuple(mark for mark in tile.marks if mark.shape[-1] == 1)
-    along = tuple(mark for mark in tile.marks if mark.shape[-1] != 1)
+def _along_last(tile: Tile) -> Validity:
+    """A tile's masks; those that depend on its last dimension as one."""
+    others = tuple(mask for mask in tile.validity if mask.shape[-1] == 1)
+    along = tuple(mask for mask in tile.validity if mask.shape[-1] != 1)
     return (*others, all_of(along)) if along else others
 
 
@@ -80,7 +80,7 @@ def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     _check_last("sort", tile, dim)
     is_descending = bool(descending)
     data = _sorted(tile, "lowest" if is_descending else identity_of("sort"), is_descending)
-    return Tile(data, tile.dtype, _marks_after_sorting(tile))
+    return Tile(data, tile.dtype, _validity_after_sorting(tile))
 
 
 def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
@@ -99,8 +99,8 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, identity_of("topk"), True)[..., :count]
-    marks = tuple(mark[..., :count] for mark in _marks_after_sorting(tile))
-    return Tile(data, tile.dtype, marks)
+    validity = tuple(mask[..., :count] for mask in _validity_after_sorting(tile))
+    return Tile(data, tile.dtype, validity)
 
 
 def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:
@@ -115,8 +115,8 @@ def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:
     is_counted = (values >= 0) & (values < bins)
     if mask is not None:
         is_counted = is_counted & as_tile(mask).data
-    if input.marks:
-        is_counted = is_counted & all_of(input.marks)
+    if input.validity:
+        is_counted = is_counted & all_of(input.validity)
     counts = np.bincount(values[is_counted], minlength=bins)
     return Tile(counts.astype(np.int32), dtypes.int32)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.creation import integer, marks_of_shape, tile_shape
+from ninetoothed.backends.numpy.language.creation import integer, tile_shape, validity_of_shape
 from ninetoothed.backends.numpy.language.identities import exists
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, as_tile
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
 
@@ -47,8 +47,10 @@ def _in_shape(tile: Tile, shape: tuple[int, ...]) -> Tile:
     if tile.shape == shape:
         return tile
     missing = len(shape) - tile.ndim
-    marks = tuple(mark[(None,) * missing] for mark in tile.marks) if missing else tile.marks
-    return Tile(np.broadcast_to(tile.data, shape), tile.dtype, marks)
+    validity = (
+        tuple(mask[(None,) * missing] for mask in tile.validity) if missing else tile.validity
+    )
+    return Tile(np.broadcast_to(tile.data, shape), tile.dtype, validity)
 
 
 def broadcast_to(input: Any, *shape: Any) -> Tile:
@@ -59,14 +61,14 @@ def broadcast_to(input: Any, *shape: Any) -> Tile:
     )
     if tile.ndim and not fits:
         raise refuse(f"A tile of shape {tile.shape} does not broadcast to {target}.")
-    repeated = [mark for mark in marks_of_shape(_listed(shape)) if _is_repeated(tile, mark)]
+    repeated = [mask for mask in validity_of_shape(_listed(shape)) if _is_repeated(tile, mask)]
     result = _in_shape(tile, target)
-    return Tile(result.data, result.dtype, (*result.marks, *repeated)) if repeated else result
+    return Tile(result.data, result.dtype, (*result.validity, *repeated)) if repeated else result
 
 
-def _is_repeated(tile: Tile, mark: Any) -> bool:
-    """Whether a tile is repeated along the one dimension that a mark depends on."""
-    return not tile.ndim or tile.shape[int(np.argmax(mark.shape))] == 1
+def _is_repeated(tile: Tile, mask: Any) -> bool:
+    """Whether a tile is repeated along the one dimension that a mask depends on."""
+    return not tile.ndim or tile.shape[int(np.argmax(mask.shape))] == 1
 
 
 def expand_dims(input: Any, axis: Any) -> Tile:
@@ -89,8 +91,8 @@ def permute(input: Tile, *dims: Any) -> Tile:
             f"permute needs each of {input.ndim} dimensions of shape {input.shape} once, "
             f"but got {tuple(order)}."
         )
-    marks = tuple(mark.transpose(order) for mark in input.marks)
-    return Tile(np.transpose(input.data, order), input.dtype, marks)
+    validity = tuple(mask.transpose(order) for mask in input.validity)
+    return Tile(np.transpose(input.data, order), input.dtype, validity)
 
 
 def trans(input: Tile, *dims: Any) -> Tile:
@@ -109,11 +111,11 @@ def _reshaped(tile: Tile, shape: tuple[int, ...]) -> Tile:
             f"A tile of shape {tile.shape} has {tile.data.size} elements and cannot become "
             f"{shape}, which has {math.prod(shape)}."
         )
-    return Tile(tile.data.reshape(shape), tile.dtype, _reshaped_marks(tile, shape))
+    return Tile(tile.data.reshape(shape), tile.dtype, _reshaped_validity(tile, shape))
 
 
-def _reshaped_marks(tile: Tile, shape: tuple[int, ...]) -> Marks:
-    if not tile.marks:
+def _reshaped_validity(tile: Tile, shape: tuple[int, ...]) -> Validity:
+    if not tile.validity:
         return ()
     kept = [dim for dim, size in enumerate(tile.shape) if size != 1]
     if [tile.shape[dim] for dim in kept] != [size for size in shape if size != 1]:
@@ -121,8 +123,8 @@ def _reshaped_marks(tile: Tile, shape: tuple[int, ...]) -> Marks:
     source = iter(kept)
     places = [next(source) if size != 1 else None for size in shape]
     return tuple(
-        mark.reshape([1 if dim is None else mark.shape[dim] for dim in places])
-        for mark in tile.marks
+        mask.reshape([1 if dim is None else mask.shape[dim] for dim in places])
+        for mask in tile.validity
     )
 
 
@@ -164,9 +166,9 @@ def cat(input: Tile, other: Tile, can_reorder: bool = False) -> Tile:
     )
 
 
-def _of_both(together: Callable[[list[Any]], Any], a: Tile, b: Tile) -> Marks:
+def _of_both(together: Callable[[list[Any]], Any], a: Tile, b: Tile) -> Validity:
     """Where the elements of two tiles exist that are put together."""
-    return (together([exists(a), exists(b)]),) if a.marks or b.marks else ()
+    return (together([exists(a), exists(b)]),) if a.validity or b.validity else ()
 
 
 def join(a: Any, b: Any) -> Tile:
@@ -174,8 +176,8 @@ def join(a: Any, b: Any) -> Tile:
     left, right = broadcast(a, b)
     dtype = _of_one_type("join", left, right)
     side_by_side = functools.partial(np.stack, axis=-1)
-    marks = _of_both(side_by_side, left, right)
-    return Tile(side_by_side((left.data, right.data)), dtype, marks)
+    validity = _of_both(side_by_side, left, right)
+    return Tile(side_by_side((left.data, right.data)), dtype, validity)
 
 
 def split(a: Tile) -> tuple[Tile, Tile]:
@@ -183,7 +185,7 @@ def split(a: Tile) -> tuple[Tile, Tile]:
     if not a.ndim or a.shape[-1] != 2:
         raise refuse(f"ntl.split needs a last dimension of size 2, but the shape is {a.shape}.")
     first, second = (
-        Tile(a.data[..., side], a.dtype, tuple(mark[..., -side] for mark in a.marks))
+        Tile(a.data[..., side], a.dtype, tuple(mask[..., -side] for mask in a.validity))
         for side in (0, 1)
     )
     return first, second
@@ -200,14 +202,14 @@ def interleave(a: Any, b: Any) -> Tile:
 def flip(x: Tile, dim: Any = None) -> Tile:
     """``x`` with dimension ``dim``, by default the last, reversed: of the elements that exist."""
     axis = wrapped_axis(-1 if dim is None else dim, x.ndim)
-    marks = [mark for mark in x.marks if mark.shape[axis] != 1]
-    if not marks:
-        return Tile(np.flip(x.data, axis), x.dtype, x.marks)
+    validity = [mask for mask in x.validity if mask.shape[axis] != 1]
+    if not validity:
+        return Tile(np.flip(x.data, axis), x.dtype, x.validity)
     size = x.shape[axis]
-    count = np.sum(exists(Tile(x.data, x.dtype, tuple(marks))), axis=axis, keepdims=True)
+    count = np.sum(exists(Tile(x.data, x.dtype, tuple(validity))), axis=axis, keepdims=True)
     place = np.arange(size).reshape([-1 if dim == axis else 1 for dim in range(x.ndim)])
     data = np.take_along_axis(x.data, (count - 1 - place) % size, axis)
-    return Tile(data, x.dtype, x.marks)
+    return Tile(data, x.dtype, x.validity)
 
 
 def gather(src: Tile, index: Tile, axis: Any) -> Tile:
@@ -227,10 +229,10 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
             )
     try:
         data = np.take_along_axis(src.data, index.data, place)
-        marks = index.marks
-        if src.marks:
-            marks = (*marks, np.take_along_axis(exists(src), index.data, place))
-        return Tile(data, src.dtype, marks)
+        validity = index.validity
+        if src.validity:
+            validity = (*validity, np.take_along_axis(exists(src), index.data, place))
+        return Tile(data, src.dtype, validity)
     except IndexError as error:
         raise refuse(
             f"ntl.gather's index leaves axis {place} of the source, of size {src.shape[place]}."

@@ -47,11 +47,11 @@ def _float_to_integer(array: Array, source: DType, target: DType) -> Array:
     return array.astype(np.int64).astype(target.numpy)
 
 
-def check_range(array: Array, source: DType, target: DType, marks: Iterable[Array] = ()) -> None:
+def check_range(array: Array, source: DType, target: DType, validity: Iterable[Array] = ()) -> None:
     """That an integer type holds the floats that are to become of it.
 
     Args:
-        marks: where there are any.
+        validity: where there are any.
 
     Raises:
         OutOfRangeError: it does not hold one of them. What a GPU makes of that differs.
@@ -62,8 +62,8 @@ def check_range(array: Array, source: DType, target: DType, marks: Iterable[Arra
     whole = np.trunc(np.asarray(array, dtype=np.float64))
     # The greatest of 64 bits is no float; what comes after it is.
     holds = (whole >= float(limits.min)) & (whole < 2.0 ** (target.bits - (target.kind == "int")))
-    for mark in marks:
-        holds = holds | ~np.asarray(mark, dtype=bool)
+    for mask in validity:
+        holds = holds | ~np.asarray(mask, dtype=bool)
     if not holds.all():
         first = np.broadcast_to(array, holds.shape)[~holds].flat[0]
         raise OutOfRangeError(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.pointer import PointerTile
-from ninetoothed.backends.numpy.values.tile import Marks, Tile, constant, joined_marks, number
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, constant, joined_validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import (
@@ -45,30 +45,30 @@ def unyielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
 
 def operands(
     left: Any, right: Any, division: bool = False, scalar: Callable[..., Any] = _yielding
-) -> tuple[Array, Array, DType, Marks]:
-    """Both operands' elements in their common type, that type, and the result's marks."""
+) -> tuple[Array, Array, DType, Validity]:
+    """Both operands' elements in their common type, that type, and the result's masks."""
     if not isinstance(left, Tile):
         if not isinstance(right, Tile):
             left = Tile.of(number(left))
         else:
-            y, x, dtype, marks = _with_number(right, left, division, scalar)
-            return x, y, dtype, marks
+            y, x, dtype, validity = _with_number(right, left, division, scalar)
+            return x, y, dtype, validity
     if not isinstance(right, Tile):
         return _with_number(left, right, division, scalar)
     x, y, dtype = left.data, right.data, left.dtype
     if dtype is not right.dtype or division:
         dtype = common_dtype(dtype, right.dtype, division)
         x, y = cast_array(x, left.dtype, dtype), cast_array(y, right.dtype, dtype)
-    if not left.marks and not right.marks:
+    if not left.validity and not right.validity:
         return x, y, dtype, ()
-    if left.marks is right.marks and x.ndim == y.ndim:
-        return x, y, dtype, left.marks
-    return x, y, dtype, joined_marks(left, right)
+    if left.validity is right.validity and x.ndim == y.ndim:
+        return x, y, dtype, left.validity
+    return x, y, dtype, joined_validity(left, right)
 
 
 def _with_number(
     tile: Tile, value: Any, division: bool, scalar: Callable[..., Any]
-) -> tuple[Array, Array, DType, Marks]:
+) -> tuple[Array, Array, DType, Validity]:
     if type(value) not in (int, bool, float):
         value = number(value)
     if type(value) is float and value == 0 and math.copysign(1, value) < 0:
@@ -79,7 +79,7 @@ def _with_number(
         (x if dtype is tile.dtype else cast_array(x, tile.dtype, dtype)),
         constant,
         dtype,
-        tile.marks,
+        tile.validity,
     )
 
 
@@ -94,17 +94,19 @@ def elementwise(ufunc: Callable[..., Any], symbol: str, *arrays: Array) -> Array
         ) from error
 
 
-def counted(x: Array, y: Array, dtype: DType, marks: Marks) -> tuple[Array, Array, DType, Marks]:
+def counted(
+    x: Array, y: Array, dtype: DType, validity: Validity
+) -> tuple[Array, Array, DType, Validity]:
     """`operands` of arithmetic: truth values count, as Python's do."""
     if dtype is not dtypes.bool:
-        return x, y, dtype, marks
-    return x.astype(np.int32), y.astype(np.int32), dtypes.int32, marks
+        return x, y, dtype, validity
+    return x.astype(np.int32), y.astype(np.int32), dtypes.int32, validity
 
 
 def _arithmetic(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
     def operate(left: Any, right: Any) -> Tile:
-        x, y, dtype, marks = counted(*operands(left, right))
-        return Tile(elementwise(ufunc, symbol, x, y), dtype, marks)
+        x, y, dtype, validity = counted(*operands(left, right))
+        return Tile(elementwise(ufunc, symbol, x, y), dtype, validity)
 
     return operate
 
@@ -128,57 +130,57 @@ def subtract(left: Any, right: Any) -> Any:
 
 def divide(left: Any, right: Any) -> Tile:
     """``left / right``: of integers in float32, of 16-bit floats in float32."""
-    x, y, dtype, marks = operands(left, right, True)
+    x, y, dtype, validity = operands(left, right, True)
     if dtype.kind != "float":
         x, y = x.astype(np.float32), y.astype(np.float32)
         dtype = dtypes.float32
-    return Tile(elementwise(np.true_divide, "/", x, y), dtype, marks)
+    return Tile(elementwise(np.true_divide, "/", x, y), dtype, validity)
 
 
 def floor_divide(left: Any, right: Any) -> Tile:
     """``left // right``, rounded down."""
-    x, y, dtype, marks = counted(*operands(left, right, True))
-    return Tile(elementwise(np.floor_divide, "//", x, y), dtype, marks)
+    x, y, dtype, validity = counted(*operands(left, right, True))
+    return Tile(elementwise(np.floor_divide, "//", x, y), dtype, validity)
 
 
 def remainder(left: Any, right: Any) -> Tile:
     """``left % right``, with the sign of ``right``."""
-    x, y, dtype, marks = counted(*operands(left, right, True))
-    return Tile(elementwise(np.remainder, "%", x, y), dtype, marks)
+    x, y, dtype, validity = counted(*operands(left, right, True))
+    return Tile(elementwise(np.remainder, "%", x, y), dtype, validity)
 
 
 def truncating_divide(left: Any, right: Any) -> Any:
     """``left // right`` in a function of Triton's own: of integers, rounded toward zero as in C."""
     if not isinstance(left, Tile) and not isinstance(right, Tile):
         return left // right
-    x, y, dtype, marks = operands(left, right, True)
+    x, y, dtype, validity = operands(left, right, True)
     if dtype.kind == "float":
         raise refuse(f"// needs integers, but the operands meet in {dtype}; use tl.floor(x / y).")
-    return Tile(elementwise(np.floor_divide, "//", x - np.fmod(x, y), y), dtype, marks)
+    return Tile(elementwise(np.floor_divide, "//", x - np.fmod(x, y), y), dtype, validity)
 
 
 def truncating_remainder(left: Any, right: Any) -> Any:
     """``left % right`` in a function of Triton's own, with the sign of ``left`` as in C."""
     if not isinstance(left, Tile) and not isinstance(right, Tile):
         return left % right
-    x, y, dtype, marks = operands(left, right, True)
-    return Tile(elementwise(np.fmod, "%", x, y), dtype, marks)
+    x, y, dtype, validity = operands(left, right, True)
+    return Tile(elementwise(np.fmod, "%", x, y), dtype, validity)
 
 
 def _bitwise(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
     def operate(left: Any, right: Any) -> Tile:
-        x, y, dtype, marks = integer_operands(symbol, left, right)
-        return Tile(elementwise(ufunc, symbol, x, y), dtype, marks)
+        x, y, dtype, validity = integer_operands(symbol, left, right)
+        return Tile(elementwise(ufunc, symbol, x, y), dtype, validity)
 
     return operate
 
 
-def integer_operands(symbol: str, left: Any, right: Any) -> tuple[Array, Array, DType, Marks]:
+def integer_operands(symbol: str, left: Any, right: Any) -> tuple[Array, Array, DType, Validity]:
     """`operands` that must be integers."""
-    x, y, dtype, marks = operands(left, right)
+    x, y, dtype, validity = operands(left, right)
     if dtype.kind == "float":
         raise refuse(f"{symbol} needs integers, but the operands meet in {dtype}.")
-    return x, y, dtype, marks
+    return x, y, dtype, validity
 
 
 bitwise_and = _bitwise("&", np.bitwise_and)
@@ -188,26 +190,26 @@ bitwise_xor = _bitwise("^", np.bitwise_xor)
 
 def shift_left(left: Any, right: Any) -> Tile:
     """``left << right``."""
-    x, y, dtype, marks = integer_operands("<<", left, right)
-    return Tile(elementwise(np.left_shift, "<<", x, y).astype(dtype.numpy), dtype, marks)
+    x, y, dtype, validity = integer_operands("<<", left, right)
+    return Tile(elementwise(np.left_shift, "<<", x, y).astype(dtype.numpy), dtype, validity)
 
 
 def shift_right(left: Any, right: Any) -> Tile:
     """``left >> right``, arithmetic where the tile is signed, else logical."""
     tile = left if isinstance(left, Tile) else right
-    x, y, dtype, marks = integer_operands(">>", left, right)
+    x, y, dtype, validity = integer_operands(">>", left, right)
     if is_signed(tile.dtype) and not is_signed(dtype):
         # The operands met in an unsigned type, but the shift still copies the sign.
         signed = np.dtype(f"int{dtype.bits}")
         shifted = elementwise(np.right_shift, ">>", x.view(signed), y.view(signed))
-        return Tile(shifted.view(dtype.numpy), dtype, marks)
-    return Tile(elementwise(np.right_shift, ">>", x, y).astype(dtype.numpy), dtype, marks)
+        return Tile(shifted.view(dtype.numpy), dtype, validity)
+    return Tile(elementwise(np.right_shift, ">>", x, y).astype(dtype.numpy), dtype, validity)
 
 
 def _comparison(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
     def operate(left: Any, right: Any) -> Tile:
-        x, y, _, marks = operands(left, right, scalar=unyielding)
-        return Tile(elementwise(ufunc, symbol, x, y), dtypes.bool, marks)
+        x, y, _, validity = operands(left, right, scalar=unyielding)
+        return Tile(elementwise(ufunc, symbol, x, y), dtypes.bool, validity)
 
     return operate
 

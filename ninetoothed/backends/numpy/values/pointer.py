@@ -53,15 +53,15 @@ class Memory(Protocol):
 class PointerTile:
     """Pointers into one memory: ``offsets`` counts elements from its base pointer."""
 
-    __slots__ = ("memory", "offsets", "marks")
+    __slots__ = ("memory", "offsets", "validity")
 
     # NumPy must not take over ``array + pointer``.
     __array_ufunc__ = None
 
-    def __init__(self, memory: Memory, offsets: Any = 0, marks: tuple[Any, ...] = ()) -> None:
+    def __init__(self, memory: Memory, offsets: Any = 0, validity: tuple[Any, ...] = ()) -> None:
         self.memory = memory
         #: Where the integers that were added exist; elsewhere a pointer names no element.
-        self.marks = marks
+        self.validity = validity
         self.offsets = np.asarray(offsets, dtype=np.int64)
 
     @property
@@ -76,16 +76,16 @@ class PointerTile:
 
     def __add__(self, other: Any) -> PointerTile:
         moved = self.offsets + _integer_offsets(other)
-        return PointerTile(self.memory, moved, (*self.marks, *getattr(other, "marks", ())))
+        return PointerTile(self.memory, moved, (*self.validity, *getattr(other, "validity", ())))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> PointerTile:
         moved = self.offsets - _integer_offsets(other)
-        return PointerTile(self.memory, moved, (*self.marks, *getattr(other, "marks", ())))
+        return PointerTile(self.memory, moved, (*self.validity, *getattr(other, "validity", ())))
 
     def __getitem__(self, key: Any) -> PointerTile:
-        return PointerTile(self.memory, self.offsets[key], tuple(m[key] for m in self.marks))
+        return PointerTile(self.memory, self.offsets[key], tuple(m[key] for m in self.validity))
 
     def __repr__(self) -> str:
         return f"pointer<{self.memory.dtype}>{list(self.shape)}\n{self.offsets!r}"

@@ -2,14 +2,14 @@
 
 What the executor needs to know:
 
-- ``Tile(data, dtype, marks)``. ``data`` is an ndarray, or a NumPy scalar for a 0-d value, of
+- ``Tile(data, dtype, validity)``. ``data`` is an ndarray, or a NumPy scalar for a 0-d value, of
   ``dtype.numpy``. It is never written to: every operation returns a new tile, so that arrays may
   be shared and be views of an argument (copy what a later store could change).
-- ``marks`` says which lanes are real, for a tile loaded from a tensor without ``other``: a tuple of
-  boolean arrays, all of which must hold; ``()`` means that every lane is real. A mark has as many
+- ``validity`` says which lanes are real, for a tile loaded from a tensor without ``other``: a tuple of
+  boolean arrays, all of which must hold; ``()`` means that every lane is real. A mask has as many
   dimensions as ``data``, with size 1 where it does not depend on one: ``offs_m < M`` is
-  shaped (BLOCK_M, 1). Element-wise operations join the marks of their operands; a reduction
-  puts its identity where a mark does not hold and drops the marks that depend on the reduced
+  shaped (BLOCK_M, 1). Element-wise operations join the masks of their operands; a reduction
+  puts its identity where a mask does not hold and drops the masks that depend on the reduced
   dimension. Lanes which are not real must hold 0 when the tile is made.
 - `lasting` is what a variable holds after a round of a loop that assigns it: a lane for which the
   round had no element keeps what it had.
@@ -44,10 +44,10 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import checked_dtype, refuse, scalar_dtype
 
 #: Conditions that hold where a lane is real; see the module's docstring.
-Marks = tuple[Any, ...]
+Validity = tuple[Any, ...]
 
-#: So many marks are joined by what they are, more by what they hold.
-_FEW_MARKS = 4
+#: So many masks are joined by what they are, more by what they hold.
+_FEW_MASKS = 4
 
 
 class SeveralElementsError(CompilationError):
@@ -80,18 +80,18 @@ class Tile:
     Attributes:
         data: the elements.
         dtype: their type.
-        marks: the conditions under which a lane is real, ``()`` for "all are".
+        validity: the conditions under which a lane is real, ``()`` for "all are".
     """
 
-    __slots__ = ("data", "dtype", "marks")
+    __slots__ = ("data", "dtype", "validity")
 
     # NumPy must not take over ``array + tile``.
     __array_ufunc__ = None
 
-    def __init__(self, data: Array, dtype: DType, marks: Marks = ()) -> None:
+    def __init__(self, data: Array, dtype: DType, validity: Validity = ()) -> None:
         self.data = data
         self.dtype = dtype
-        self.marks = marks
+        self.validity = validity
 
     @staticmethod
     def of(value: bool | int | float, dtype: DType | None = None) -> Tile:
@@ -127,7 +127,7 @@ class Tile:
                 f"`.T` needs two dimensions or more, but the tile's shape is {self.shape}."
             )
         return Tile(
-            self.data.swapaxes(-1, -2), self.dtype, tuple(m.swapaxes(-1, -2) for m in self.marks)
+            self.data.swapaxes(-1, -2), self.dtype, tuple(m.swapaxes(-1, -2) for m in self.validity)
         )
 
     def to(
@@ -144,14 +144,14 @@ class Tile:
             return self
         dtype = checked_dtype(dtype)
         if bitcast:
-            return Tile(bitcast_array(self.data, self.dtype, dtype), dtype, self.marks)
+            return Tile(bitcast_array(self.data, self.dtype, dtype), dtype, self.validity)
         if context.is_checked():
-            check_range(self.data, self.dtype, dtype, self.marks)
+            check_range(self.data, self.dtype, dtype, self.validity)
         if fp_downcast_rounding is None:
             data = cast_array(self.data, self.dtype, dtype)
         else:
             data = narrowing_cast(self.data, self.dtype, dtype, fp_downcast_rounding)
-        return Tile(data, dtype, self.marks)
+        return Tile(data, dtype, self.validity)
 
     cast = to
 
@@ -164,7 +164,7 @@ class Tile:
                     "from (`x[1:]`), or select with ntl.gather, ntl.split or ntl.where."
                 )
         try:
-            return Tile(self.data[key], self.dtype, tuple(m[key] for m in self.marks))
+            return Tile(self.data[key], self.dtype, tuple(m[key] for m in self.validity))
         except IndexError as error:
             raise refuse(f"Index {key!r} has too many `:` for shape {self.shape}.") from error
 
@@ -218,7 +218,7 @@ class Tile:
     def __invert__(self) -> Tile:
         if self.dtype.kind == "float":
             raise refuse(f"`~` needs integers, but the tile is of {self.dtype}.")
-        return Tile(np.invert(self.data), self.dtype, self.marks)
+        return Tile(np.invert(self.data), self.dtype, self.validity)
 
 
 def constant(value: bool | int | float, dtype: DType) -> Any:
@@ -281,36 +281,36 @@ def lasting(value: Any, before: Any, name: str) -> Any:
 
 def _kept(value: Tile, before: Tile) -> Tile:
     """``value`` where it exists, elsewhere what was before it."""
-    new = [mark for mark in value.marks if not _is_among(mark, before.marks)]
+    new = [mask for mask in value.validity if not _is_among(mask, before.validity)]
     if not new:
         return value
-    exists = np.logical_and.reduce(np.broadcast_arrays(*value.marks))
+    exists = np.logical_and.reduce(np.broadcast_arrays(*value.validity))
     data = np.where(exists, value.data, before.data)
-    if all(_is_among(mark, value.marks) for mark in before.marks):
-        return Tile(data, value.dtype, before.marks)
-    existed = np.logical_and.reduce(np.broadcast_arrays(*before.marks))
+    if all(_is_among(mask, value.validity) for mask in before.validity):
+        return Tile(data, value.dtype, before.validity)
+    existed = np.logical_and.reduce(np.broadcast_arrays(*before.validity))
     return Tile(data, value.dtype, (exists | existed,))
 
 
-def _is_among(mark: Any, marks: Marks) -> bool:
-    return any(mark is other or np.array_equal(mark, other) for other in marks)
+def _is_among(mask: Any, validity: Validity) -> bool:
+    return any(mask is other or np.array_equal(mask, other) for other in validity)
 
 
-def joined_marks(*tiles: Tile) -> Marks:
-    """The marks of an element-wise result: a lane is real where it is in every operand."""
+def joined_validity(*tiles: Tile) -> Validity:
+    """The masks of an element-wise result: a lane is real where it is in every operand."""
     ndim = max(tile.data.ndim for tile in tiles)
     joined: list[Any] = []
     for tile in tiles:
         missing = ndim - tile.data.ndim
-        for mark in tile.marks:
-            if not any(mark is other for other in joined):
-                joined.append(mark[(None,) * missing] if missing else mark)
-    return tuple(joined) if len(joined) <= _FEW_MARKS else _without_equals(joined)
+        for mask in tile.validity:
+            if not any(mask is other for other in joined):
+                joined.append(mask[(None,) * missing] if missing else mask)
+    return tuple(joined) if len(joined) <= _FEW_MASKS else _without_equals(joined)
 
 
-def _without_equals(marks: list[Any]) -> Marks:
-    """The marks, of equal ones the first: else a loop would double those of what refers to itself."""
-    return tuple({(mark.shape, mark.tobytes()): mark for mark in reversed(marks)}.values())[::-1]
+def _without_equals(validity: list[Any]) -> Validity:
+    """The masks, of equal ones the first: else a loop would double those of what refers to itself."""
+    return tuple({(mask.shape, mask.tobytes()): mask for mask in reversed(validity)}.values())[::-1]
 
 
 add_members(Tile, "tile")

@@ -1,4 +1,4 @@
-"""Lanes that are not real: marks follow element-wise work and leave reductions out."""
+"""Lanes that are not real: masks follow element-wise work and leave reductions out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REAL = (slice(0, 3), slice(0, 5))
 
 
 def _loaded(spec: str = "fp32[4, 8]") -> Tile:
-    array, dtype = random_array(f"{spec}+", "marks")
+    array, dtype = random_array(f"{spec}+", "validity")
     # Below zero everywhere, so that a 0 from the padding would win a maximum.
     array = (array if dtype.kind == "uint" else -np.abs(array)).astype(dtype.numpy)
     return Tile(np.where(_ROWS & _COLUMNS, array, dtype.numpy.type(0)), dtype, (_ROWS, _COLUMNS))
@@ -115,7 +115,7 @@ def test_dot_leaves_the_padding_of_both_operands_out():
 
     a = np.exp(data[:3, :5].astype(np.float64))
     np.testing.assert_allclose(found.data[:3, :3], a @ a.T, rtol=1e-5)
-    real = np.logical_and.reduce(np.broadcast_arrays(*found.marks))
+    real = np.logical_and.reduce(np.broadcast_arrays(*found.validity))
     assert np.array_equal(real, rows & (np.arange(4)[None, :] < 3))
 
 
@@ -143,9 +143,9 @@ def test_the_padding_fails_no_assertion():
 def test_the_marks_of_the_dimensions_that_remain_are_kept():
     found = ntl.sum(_loaded(), 1)
 
-    assert [mark.tolist() for mark in found.marks] == [[True, True, True, False]]
-    assert ntl.sum(_loaded(), 1, keep_dims=True).marks[0].shape == (4, 1)
-    assert ntl.sum(_loaded()).marks == ()
+    assert [mask.tolist() for mask in found.validity] == [[True, True, True, False]]
+    assert ntl.sum(_loaded(), 1, keep_dims=True).validity[0].shape == (4, 1)
+    assert ntl.sum(_loaded()).validity == ()
 
 
 def test_marks_join_where_operands_broadcast():
@@ -154,7 +154,7 @@ def test_marks_join_where_operands_broadcast():
 
     found = row + column
 
-    assert sorted(mark.shape for mark in found.marks) == [(1, 8), (4, 1)]
+    assert sorted(mask.shape for mask in found.validity) == [(1, 8), (4, 1)]
     assert ntl.sum(found).data == 3 * 5 * 2
 
 
@@ -165,29 +165,29 @@ def test_a_lane_that_a_round_has_no_element_for_keeps_what_it_had():
 
     assert lasting(x, x, "v") is x
     assert lasting(x, None, "v") is x
-    assert lasting(rows_alone, x, "v").marks == rows_alone.marks
+    assert lasting(rows_alone, x, "v").validity == rows_alone.validity
 
     kept = lasting(x, every, "v")
-    exists = x.marks[0] & x.marks[1]
-    assert kept.marks == ()
+    exists = x.validity[0] & x.validity[1]
+    assert kept.validity == ()
     assert (kept.data == np.where(exists, x.data, every.data)).all()
 
     kept = lasting(x, rows_alone, "v")
-    assert len(kept.marks) == 1 and (kept.marks[0] == _ROWS).all()
+    assert len(kept.validity) == 1 and (kept.validity[0] == _ROWS).all()
     assert (kept.data == np.where(exists, x.data, rows_alone.data)).all()
 
     first, second = lasting((x, 3), (every, 2), "v")
-    assert first.marks == () and second.dtype is dtypes.int32
+    assert first.validity == () and second.dtype is dtypes.int32
     assert lasting("text", None, "v") == "text"
 
 
 def test_a_lane_exists_after_a_round_where_it_did_before_or_does_now():
     x = _loaded()
-    row = Tile(x.data, x.dtype, (x.marks[0],))
-    column = Tile(x.data + 1, x.dtype, (x.marks[1],))
+    row = Tile(x.data, x.dtype, (x.validity[0],))
+    column = Tile(x.data + 1, x.dtype, (x.validity[1],))
 
     kept = lasting(row, column, "v")
-    assert (np.logical_and.reduce(kept.marks) == (x.marks[0] | x.marks[1])).all()
+    assert (np.logical_and.reduce(kept.validity) == (x.validity[0] | x.validity[1])).all()
 
 
 def test_a_round_that_changes_a_variables_type_or_shape_is_refused():
@@ -218,7 +218,7 @@ _EXISTS = np.broadcast_to(_ROWS & _COLUMNS, (4, 8))
 def test_where_an_element_goes_what_says_whether_it_exists_goes_too(moved, exists):
     found = moved(_loaded())
 
-    assert np.array_equal(np.logical_and.reduce(np.broadcast_arrays(*found.marks)), exists)
+    assert np.array_equal(np.logical_and.reduce(np.broadcast_arrays(*found.validity)), exists)
 
 
 def _backwards() -> Tile:

@@ -1,6 +1,6 @@
 """Which lanes of a value are padding, as far as it follows from the loads that it is made of.
 
-A value has a shape, as far as that is known, and marks. A mark says: where the mask of this tile
+A value has a shape, as far as that is known, and masks of tiles. A mask says: where that of this tile
 does not hold, the lane is padding. An element-wise result is padding where an operand is.
 """
 
@@ -41,11 +41,11 @@ OPERATORS: dict[type[ast.operator], str] = {
 
 
 @dataclass(frozen=True)
-class Mark:
+class TileMask:
     """The mask of a loaded tile.
 
     Attributes:
-        key: equal for marks of the same tile.
+        key: equal for masks of the same tile.
         origin: the tile, and the statement that loaded it.
         layout: for each dimension of the value the tile's dimension that it follows, or None.
         is_zero: whether the value is zero in all lanes where the mask does not hold.
@@ -53,7 +53,7 @@ class Mark:
         is_kept: whether a variable holds there what it held before the statement that assigned it.
         wanted: what has to be done before the mask can be had, where that is only done on demand;
             None where it can be had. Till then those lanes hold anything.
-        stands_for: of one of a loop's variable, the marks that are wanted.
+        stands_for: of one of a loop's variable, the masks that are wanted.
     """
 
     key: Any
@@ -63,7 +63,7 @@ class Mark:
     is_lowest: bool = False
     is_kept: bool = False
     wanted: Any = None
-    stands_for: tuple[Mark, ...] = ()
+    stands_for: tuple[TileMask, ...] = ()
 
     @property
     def place(self) -> Any:
@@ -77,7 +77,7 @@ class Mark:
 
 @dataclass(eq=False)
 class Origin:
-    """Where a mark comes from: the tile, and the statement that its indices are valid at.
+    """Where a mask comes from: the tile, and the statement that its indices are valid at.
 
     In place of a tile there may be what the mask is itself, a `Within` or a `Held`.
     """
@@ -91,45 +91,45 @@ class Origin:
         return names_read(self.tile)
 
 
-#: The origin of a mark that cannot be had as it is.
+#: The origin of a mask that cannot be had as it is.
 NOWHERE = Origin(ast.Constant(value=None), ast.Pass())
 
 
 @dataclass(frozen=True)
-class Marked:
+class Known:
     """What is known of a value.
 
     Attributes:
         shape: None where not even the number of dimensions is known.
-        marks: the marks, all of which must hold for a lane to be real.
+        validity: the masks, all of which must hold for a lane to be real.
         is_zero: whether it is the number 0.
         is_finite: whether it is a number other than infinity and NaN.
         is_positive: whether it is such a number, and greater than 0.
         items: for a tuple of values, what is known of each.
-        false_at: the places of marks where it is a truth value that is False where they do not hold.
-        below: pairs of the place of a mark and a number: it is below that number where it holds, alone.
+        false_at: the places of masks where it is a truth value that is False where they do not hold.
+        below: pairs of the place of a mask and a number: it is below that number where it holds, alone.
         is_lowest: whether it is minus infinity.
     """
 
     shape: Shape | None = None
-    marks: tuple[Mark, ...] = ()
+    validity: tuple[TileMask, ...] = ()
     is_zero: bool = False
     is_finite: bool = False
     is_positive: bool = False
-    items: tuple[Marked, ...] | None = field(default=None)
+    items: tuple[Known, ...] | None = field(default=None)
     false_at: frozenset[Any] = frozenset()
     below: frozenset[Any] = frozenset()
     is_lowest: bool = False
 
-    def changed(self) -> Marked:
+    def changed(self) -> Known:
         """Another value in the same lanes: not known to be zero anywhere."""
-        marks = tuple(
-            replace(mark, is_zero=False, is_lowest=False, is_kept=False) for mark in self.marks
+        validity = tuple(
+            replace(mask, is_zero=False, is_lowest=False, is_kept=False) for mask in self.validity
         )
-        return Marked(self.shape, marks)
+        return Known(self.shape, validity)
 
 
-def shaped(known: Marked, found: ValueType) -> Marked:
+def shaped(known: Known, found: ValueType) -> Known:
     """What is known of a value with the shape that its type says."""
     items = known.items
     if items is not None and found.items is not None and len(items) == len(found.items):
@@ -137,25 +137,25 @@ def shaped(known: Marked, found: ValueType) -> Marked:
     return replace(known, shape=found.shape, items=items)
 
 
-def type_of_known(known: Marked) -> ValueType:
+def type_of_known(known: Known) -> ValueType:
     """The type of a variable, as far as its shape goes."""
     items = None if known.items is None else tuple(map(type_of_known, known.items))
     return ValueType(known.shape, items=items)
 
 
-UNKNOWN = Marked()
-SCALAR = Marked(())
+UNKNOWN = Known()
+SCALAR = Known(())
 
 
-def number(value: Any) -> Marked:
+def number(value: Any) -> Known:
     """What is known of a literal."""
     finite = isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
-    return Marked(
+    return Known(
         (), is_zero=finite and value == 0, is_finite=finite, is_positive=finite and value > 0
     )
 
 
-def joined(operands: Sequence[Marked], zero_of: str = "none") -> Marked:
+def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
     """What is known of an element-wise result.
 
     Args:
@@ -166,29 +166,29 @@ def joined(operands: Sequence[Marked], zero_of: str = "none") -> Marked:
     shape = common_shape([operand.shape for operand in operands])
     rank = len(shape) if shape is not None else max(map(_depth, operands), default=0)
     aligned = [
-        {mark.place: mark for mark in (_aligned(mark, rank) for mark in operand.marks)}
+        {mask.place: mask for mask in (_aligned(mask, rank) for mask in operand.validity)}
         for operand in operands
     ]
-    marks: dict[Any, Mark] = {}
+    validity: dict[Any, TileMask] = {}
     lowest = (
         {
             place
-            for place, mark in aligned[0].items()
-            if mark.is_lowest and _stays_lowest(operands[1:], zero_of)
+            for place, mask in aligned[0].items()
+            if mask.is_lowest and _stays_lowest(operands[1:], zero_of)
         }
         if aligned
         else set()
     )
     for own in aligned:
-        for place, mark in own.items():
-            if place not in marks:
+        for place, mask in own.items():
+            if place not in validity:
                 is_zero = _is_zero(place, operands, aligned, zero_of)
                 is_lowest = place in lowest
-                marks[place] = replace(mark, is_zero=is_zero, is_lowest=is_lowest, is_kept=False)
-    return Marked(shape, tuple(marks.values()))
+                validity[place] = replace(mask, is_zero=is_zero, is_lowest=is_lowest, is_kept=False)
+    return Known(shape, tuple(validity.values()))
 
 
-def _stays_lowest(others: Sequence[Marked], zero_of: str) -> bool:
+def _stays_lowest(others: Sequence[Known], zero_of: str) -> bool:
     """Whether minus infinity stays what it is with these operands.
 
     From it anything may be taken: where that is minus infinity too, what exists is no number either.
@@ -199,23 +199,23 @@ def _stays_lowest(others: Sequence[Marked], zero_of: str) -> bool:
     return zero_of == "less"
 
 
-def accumulated(old: Marked, value: Marked) -> Marked:
+def accumulated(old: Known, value: Known) -> Known:
     """What is known of ``old + value`` in the variable of ``old``: where 0 is added it keeps it."""
     result = joined([old, value], "all")
     rank = max(_depth(result), len(result.shape or ()))
-    before = {mark.place: mark for mark in (_aligned(mark, rank) for mark in old.marks)}
-    added = {mark.place: mark for mark in (_aligned(mark, rank) for mark in value.marks)}
+    before = {mask.place: mask for mask in (_aligned(mask, rank) for mask in old.validity)}
+    added = {mask.place: mask for mask in (_aligned(mask, rank) for mask in value.validity)}
 
     def is_kept(place: Any) -> bool:
         is_zero = place in added and added[place].is_zero
         return is_zero and (place not in before or before[place].is_kept)
 
-    marks = tuple(replace(mark, is_kept=is_kept(mark.place)) for mark in result.marks)
-    return replace(result, marks=marks)
+    validity = tuple(replace(mask, is_kept=is_kept(mask.place)) for mask in result.validity)
+    return replace(result, validity=validity)
 
 
 def _is_zero(
-    place: Any, operands: Sequence[Marked], aligned: list[dict[Any, Mark]], zero_of: str
+    place: Any, operands: Sequence[Known], aligned: list[dict[Any, TileMask]], zero_of: str
 ) -> bool:
     zeros = [
         operand.is_zero or (place in own and own[place].is_zero)
@@ -233,11 +233,11 @@ def _is_zero(
     return False
 
 
-def met(one: Marked, other: Marked, is_same: Callable[[Mark, Mark], bool]) -> Marked:
+def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool]) -> Known:
     """What holds of a value that is one or the other, as run time decides.
 
     Args:
-        is_same: whether two marks of the same place are of one load; `Origin` says which.
+        is_same: whether two masks of the same place are of one load; `Origin` says which.
     """
     # A compiler wants both in one shape: what is known of either holds of both.
     shape = one.shape if other.shape is None else other.shape
@@ -248,24 +248,24 @@ def met(one: Marked, other: Marked, is_same: Callable[[Mark, Mark], bool]) -> Ma
         items = tuple(met(a, b, is_same) for a, b in zip(one.items, other.items))
     false_at = one.false_at & other.false_at
     if differ(one.shape, other.shape):
-        return Marked(items=items, false_at=false_at)
-    others = {mark.place: mark for mark in other.marks}
-    marks = tuple(
+        return Known(items=items, false_at=false_at)
+    others = {mask.place: mask for mask in other.validity}
+    validity = tuple(
         replace(
-            mark,
-            is_zero=mark.is_zero and others[mark.place].is_zero,
-            is_lowest=mark.is_lowest and others[mark.place].is_lowest,
+            mask,
+            is_zero=mask.is_zero and others[mask.place].is_zero,
+            is_lowest=mask.is_lowest and others[mask.place].is_lowest,
         )
-        for mark in one.marks
-        if mark.place in others and is_same(mark, others[mark.place])
+        for mask in one.validity
+        if mask.place in others and is_same(mask, others[mask.place])
     )
     # What holds anything in one case may do so.
-    found = {mark.place for mark in marks}
-    either = [m for m in (*one.marks, *other.marks) if m.wanted is not None]
-    marks += tuple({m.place: m for m in either if m.place not in found}.values())
-    return Marked(
+    found = {mask.place for mask in validity}
+    either = [m for m in (*one.validity, *other.validity) if m.wanted is not None]
+    validity += tuple({m.place: m for m in either if m.place not in found}.values())
+    return Known(
         shape,
-        marks,
+        validity,
         is_zero=one.is_zero and other.is_zero,
         is_finite=one.is_finite and other.is_finite,
         is_positive=one.is_positive and other.is_positive,
@@ -275,25 +275,25 @@ def met(one: Marked, other: Marked, is_same: Callable[[Mark, Mark], bool]) -> Ma
     )
 
 
-def _depth(operand: Marked) -> int:
-    return max((len(mark.layout) for mark in operand.marks), default=0)
+def _depth(operand: Known) -> int:
+    return max((len(mask.layout) for mask in operand.validity), default=0)
 
 
-def _aligned(mark: Mark, rank: int) -> Mark:
-    missing = rank - len(mark.layout)
-    return replace(mark, layout=(None,) * missing + mark.layout) if missing > 0 else mark
+def _aligned(mask: TileMask, rank: int) -> TileMask:
+    missing = rank - len(mask.layout)
+    return replace(mask, layout=(None,) * missing + mask.layout) if missing > 0 else mask
 
 
-def rearranged(value: Marked, places: Sequence[int | None], shape: Shape | None = None) -> Marked:
+def rearranged(value: Known, places: Sequence[int | None], shape: Shape | None = None) -> Known:
     """The value with other dimensions: each is an old one (by its place) or a new one (None)."""
     if shape is None:
         assert value.shape is not None
         shape = tuple(1 if place is None else value.shape[place] for place in places)
-    marks = tuple(
+    validity = tuple(
         replace(
-            mark, layout=tuple(None if place is None else mark.layout[place] for place in places)
+            mask, layout=tuple(None if place is None else mask.layout[place] for place in places)
         )
-        for mark in with_rank(value).marks
+        for mask in with_rank(value).validity
     )
     rank = len(value.shape or ())
 
@@ -304,43 +304,43 @@ def rearranged(value: Marked, places: Sequence[int | None], shape: Shape | None 
 
     false_at = frozenset(map(moved, value.false_at))
     below = frozenset((moved(place), size) for place, size in value.below)
-    return Marked(shape, marks, false_at=false_at, below=below)
+    return Known(shape, validity, false_at=false_at, below=below)
 
 
 def trailing(place: Any) -> Any:
-    """The place of a mark without the dimensions in front that it does not depend on."""
+    """The place of a mask without the dimensions in front that it does not depend on."""
     key, layout = place
     first = next((dim for dim, own in enumerate(layout) if own is not None), len(layout))
     return key, layout[first:]
 
 
-def follows(mark: Mark, axis: int) -> bool:
+def follows(mask: TileMask, axis: int) -> bool:
     """Whether a mask depends on a dimension; yes where there is no such dimension."""
-    rank = len(mark.layout)
-    return not -rank <= axis < rank or mark.layout[axis] is not None
+    rank = len(mask.layout)
+    return not -rank <= axis < rank or mask.layout[axis] is not None
 
 
-def aligned(value: Marked, rank: int) -> Marked:
+def aligned(value: Known, rank: int) -> Known:
     """The value with layouts of so many dimensions at least."""
-    return replace(value, marks=tuple(_aligned(mark, rank) for mark in value.marks))
+    return replace(value, validity=tuple(_aligned(mask, rank) for mask in value.validity))
 
 
-def with_rank(value: Marked) -> Marked:
-    """The value with the layouts of its marks as long as its shape."""
+def with_rank(value: Known) -> Known:
+    """The value with the layouts of its masks as long as its shape."""
     if value.shape is None:
         return value
     rank = len(value.shape)
-    return replace(value, marks=tuple(_aligned(mark, rank) for mark in value.marks))
+    return replace(value, validity=tuple(_aligned(mask, rank) for mask in value.validity))
 
 
-def reduced(value: Marked, axis: int | None, keep_dims: bool) -> Marked:
-    """What remains after a reduction: the marks of the other dimensions.
+def reduced(value: Known, axis: int | None, keep_dims: bool) -> Known:
+    """What remains after a reduction: the masks of the other dimensions.
 
-    Without an axis nothing does. Where the rank is not known, that of the marks is taken.
+    Without an axis nothing does. Where the rank is not known, that of the masks is taken.
     """
     rank = len(value.shape) if value.shape is not None else _depth(value)
     if axis is None:
-        return Marked((1,) * rank if keep_dims else ())
+        return Known((1,) * rank if keep_dims else ())
     if value.shape is None:
         value = replace(value, shape=(None,) * rank)
     axis = axis % rank if rank else 0
@@ -349,25 +349,25 @@ def reduced(value: Marked, axis: int | None, keep_dims: bool) -> Marked:
         places = [place for place in places if place is not None]
     result = rearranged(value, places).changed()
     # What no dimension is left of says nothing about one element and another.
-    marks = (m for m in result.marks if any(dim is not None for dim in m.layout))
-    return replace(result, marks=tuple(marks))
+    validity = (m for m in result.validity if any(dim is not None for dim in m.layout))
+    return replace(result, validity=tuple(validity))
 
 
-def keep_zero(old: Marked, new: Marked) -> Marked:
+def keep_zero(old: Known, new: Known) -> Known:
     """Elements that only moved are zero where they were."""
-    zeros = {mark.key for mark in old.marks if mark.is_zero}
-    marks = tuple(replace(mark, is_zero=mark.key in zeros) for mark in new.marks)
-    return Marked(new.shape, marks)
+    zeros = {mask.key for mask in old.validity if mask.is_zero}
+    validity = tuple(replace(mask, is_zero=mask.key in zeros) for mask in new.validity)
+    return Known(new.shape, validity)
 
 
-def reshaped(value: Marked, shape: Shape | None) -> Marked:
-    """A reshape keeps marks where it only adds or removes dimensions of size 1."""
+def reshaped(value: Known, shape: Shape | None) -> Known:
+    """A reshape keeps masks where it only adds or removes dimensions of size 1."""
     if shape is None or value.shape is None:
-        return Marked(shape)
+        return Known(shape)
     old = [(place, size) for place, size in enumerate(value.shape) if not is_one(size)]
     new = [size for size in shape if not is_one(size)]
     if len(old) != len(new) or any(not are_same(a, b) for (_, a), b in zip(old, new)):
-        return Marked(shape)
+        return Known(shape)
     remaining = iter(old)
     places = [None if is_one(size) else next(remaining)[0] for size in shape]
     return rearranged(value, places, shape)
