@@ -19,6 +19,7 @@ from ninetoothed.plugins.hookspecs import hookimpl
 from ninetoothed_jax.buffers import BUFFERS, KINDS, device_of, known_dtypes
 
 if TYPE_CHECKING:
+    from ninetoothed.kernels.operator import OperatorDefinition
     from ninetoothed.launch.kernel import Kernel
 
 NINETOOTHED_CONTRACT = 1
@@ -73,6 +74,18 @@ def _launch(kernel: Kernel) -> Callable[[Mapping[str, Any]], Any]:
     return Launcher(kernel)
 
 
+def _operator(definition: OperatorDefinition, functions: Callable[..., Any]) -> Any:
+    from ninetoothed_jax.operators import registered
+
+    return registered(definition, functions)
+
+
+def _vmap(function: Callable[..., Any], in_dims: tuple[int | None, ...]) -> Callable[..., Any]:
+    from ninetoothed_jax.operators import vmap
+
+    return vmap(function, in_dims)
+
+
 FRONTEND = Frontend(
     name="jax",
     # An array, what stands for one while JAX traces, and the description of an output.
@@ -95,6 +108,8 @@ FRONTEND = Frontend(
     pointer="{x}.unsafe_buffer_pointer()",
     device="device_of_array({x})",
     launch=_launch,
+    operator=_operator,
+    vmap=_vmap,
 )
 
 
