@@ -9,7 +9,6 @@ no device.
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -35,7 +34,7 @@ from ninetoothed.kernels.naming import (
     written_symbols,
 )
 from ninetoothed.parsing import Decisions, parse
-from ninetoothed.parsing.source import frozen
+from ninetoothed.parsing.source import frozen, own_function
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
@@ -358,7 +357,7 @@ def define(
     declaration = Declaration(
         name,
         application,
-        frozen(inspect.unwrap(application)),
+        frozen(own_function(application)),
         arrangement,
         symbols,
         tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta),

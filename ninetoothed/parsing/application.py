@@ -13,7 +13,7 @@ from ninetoothed.parsing.frames import RESERVED, State
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import value_of
 from ninetoothed.parsing.statements import StatementFrame, assigned_names
-from ninetoothed.parsing.values import Cell, Group, Known, Runtime, Tile, Value
+from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value
 from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
 
@@ -89,6 +89,8 @@ class FunctionFrame(StatementFrame):
             rest = tuple(self._parameter(item, counts).value for item in by_name.values())
             items = tuple(item for item in rest if item is not None)
             self.cells[arguments.vararg.arg] = Cell(arguments.vararg.arg, Group(items))
+        if arguments.kwarg is not None:
+            self.cells[arguments.kwarg.arg] = Cell(arguments.kwarg.arg, Named(()))
         self._make_locals(counts)
 
     def _parameter(self, parameter: Any, counts: dict[str, int]) -> Cell:
@@ -156,10 +158,12 @@ class FunctionFrame(StatementFrame):
                 f"takes {len(positional)} positional arguments, and {len(arguments)} are given",
                 node,
             )
-        if signature.kwarg is not None:
-            raise self._mismatch(f"takes `**{signature.kwarg.arg}`, which is not supported", node)
+        others: dict[str, Value] = {}
         for key, item in keywords.items():
             if key not in names or key in only_positional:
+                if signature.kwarg is not None:
+                    others[key] = self._plain(item)
+                    continue
                 raise self._mismatch(f"has no parameter {key!r}", node)
             if key in paired:
                 raise self._mismatch(f"is given {key!r} twice", node)
@@ -169,6 +173,8 @@ class FunctionFrame(StatementFrame):
                 if name not in self.function.defaults:
                     raise self._mismatch(f"needs {name!r}, which is not given", node)
                 paired[name] = self.function.defaults[name]
+        if signature.kwarg is not None:
+            paired[signature.kwarg.arg] = Named(tuple(others.values()), tuple(others))
         return paired
 
     def _mismatch(self, problem: str, node: ast.AST) -> Exception:

@@ -172,7 +172,7 @@ class AssignmentFrame(CallFrame):
             for index, item in enumerate(value.items):
                 name = self._item_name(cell, f"{cell.name}_{index}")
                 items.append(self.held(Cell(name), item, node))
-            return Group(tuple(items))
+            return value.with_items(items)
         self.bind(cell, value, node)
         assert cell.value is not None
         return cell.value
@@ -279,7 +279,7 @@ class AssignmentFrame(CallFrame):
         if isinstance(value, Tile) and value.is_complete:
             value = Runtime(self.expression(value, node))
         if isinstance(value, Group):
-            return Group(tuple(self._shared(item, node) for item in value.items))
+            return value.with_items(self._shared(item, node) for item in value.items)
         if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
             return Runtime(self.saved(value.node, node, "value"))
         return value

@@ -75,7 +75,7 @@ class BindingFrame(Frame):
                 self.state.block.insert(start, self.assignment(name, value.node, origin))
                 return Runtime(self.name(name, origin))
         elif isinstance(value, Group):
-            return Group(tuple(self._kept(item, start, origin) for item in value.items))
+            return value.with_items(self._kept(item, start, origin) for item in value.items)
         elif isinstance(value, Tile):
             indices = (self._kept(Runtime(index), start, origin) for index in value.indices)
             return Tile(value.parameter, tuple(item.node for item in indices), value.level)
@@ -108,13 +108,9 @@ class BindingFrame(Frame):
             value = Runtime(self.expression(value, node))
         if isinstance(value, Group):
             items = enumerate(value.items)
-            return Group(
-                tuple(
-                    self._stored_in(
-                        cell, self._item_name(cell, f"{name}_{index}"), item, node, block
-                    )
-                    for index, item in items
-                )
+            return value.with_items(
+                self._stored_in(cell, self._item_name(cell, f"{name}_{index}"), item, node, block)
+                for index, item in items
             )
         if not isinstance(value, Runtime):
             return value
@@ -173,7 +169,7 @@ class BindingFrame(Frame):
                 self._settled(cell, self._item_name(cell, f"{name}_{index}"), item, block, node)
                 for index, item in enumerate(value.items)
             ]
-            return None if None in items else Group(tuple(item for item in items if item))
+            return None if None in items else value.with_items(item for item in items if item)
         if isinstance(value, Tile) and value.is_complete:
             value = Runtime(self.expression(value, node))
         if not is_carried(value):

@@ -16,7 +16,6 @@ from ninetoothed.parsing.objects import (
     is_inlined,
     is_triton_function,
     unbound,
-    value_of,
 )
 from ninetoothed.parsing.values import (
     Cell,
@@ -120,7 +119,8 @@ class CallFrame(LanguageCallFrame):
         keywords: dict[str, Any] = {}
         for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
             if keyword.arg is None:
-                keywords.update(self._double_starred(self._plain(value), keyword))
+                given = self.named(self._plain(value), keyword)
+                keywords.update((str(key), item) for key, item in given.items())
             else:
                 keywords[keyword.arg] = value
         return positional, keywords
@@ -134,11 +134,6 @@ class CallFrame(LanguageCallFrame):
         if isinstance(node, ast.Lambda):
             return self.local_function(_lambda_definition(node), node)
         return self.evaluate(node)
-
-    def _double_starred(self, value: Value, node: ast.AST) -> dict[str, Value]:
-        if isinstance(value, Known) and isinstance(value.object, dict):
-            return {str(key): value_of(item) for key, item in value.object.items()}
-        raise self.error(node, "`**` needs a dictionary that is known at compile time.")
 
     def _method_call(self, function: Runtime, node: ast.Call) -> Value:
         """``value.method(...)`` of a value of the running kernel."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
 from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
@@ -17,6 +17,7 @@ from ninetoothed.parsing.values import (
     Group,
     Known,
     Level,
+    Named,
     Range,
     Runtime,
     Source,
@@ -37,7 +38,6 @@ _ADVICE = {
     ast.Await: "`await` is not supported: a program is serial",
     ast.Yield: "`yield` is not supported: assign to a parameter to store a result",
     ast.YieldFrom: "`yield` is not supported: assign to a parameter to store a result",
-    ast.Dict: "A dictionary is not supported: use variables or a tuple",
     ast.Set: "A set is not supported: use a tuple",
     ast.Starred: "A star is supported in calls, tuples and indices only",
 }
@@ -80,6 +80,26 @@ class ExpressionFrame(ElementFrame):
 
     _evaluate_List = _evaluate_Tuple
 
+    def _evaluate_Dict(self, node: ast.Dict) -> Value:
+        keys, values = [self.evaluate(key) if key else None for key in node.keys], node.values
+        items: dict[Any, Value] = {}
+        for key, item in zip(keys, self.in_order(values, self.evaluate, self._kept_read)):
+            if key is None:
+                items |= self.named(item, node)
+            elif isinstance(key, Known) and isinstance(key.object, Hashable):
+                items[key.object] = item
+            else:
+                raise self.error(node, "The keys of a dictionary are needed at compile time.")
+        return Named(tuple(items.values()), tuple(items))
+
+    def named(self, value: Value, node: ast.AST) -> dict[Any, Value]:
+        """The entries of a dictionary."""
+        if isinstance(value, Named):
+            return dict(zip(value.keys, value.items))
+        if isinstance(value, Known) and isinstance(value.object, dict):
+            return {key: value_of(item) for key, item in value.object.items()}
+        raise self.error(node, "`**` needs a dictionary that is known at compile time.")
+
     def items(self, nodes: Sequence[ast.expr]) -> list[Value]:
         """The values of a sequence's elements, stars expanded."""
         bare = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
@@ -94,6 +114,8 @@ class ExpressionFrame(ElementFrame):
 
     def elements(self, value: Value, node: ast.AST) -> list[Value]:
         """The elements of something that is iterated over at compile time."""
+        if isinstance(value, Named):
+            return [Known(key) for key in value.keys]
         if isinstance(value, Group):
             return list(value.items)
         if isinstance(value, Range):
@@ -141,8 +163,8 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Group | Range):
             raise self.error(
                 node,
-                f"{name!r} is not supported: tuples and lists have no methods in an application, and "
-                "do not change. `+` joins two; a loop adds to a number or a tile.",
+                f"{name!r} is not supported: tuples, lists and dictionaries have no methods in an "
+                "application, and do not change. `+` joins two; a loop adds to a number or a tile.",
             )
         return Runtime(self.expression(value, node))
 
@@ -222,6 +244,12 @@ class ExpressionFrame(ElementFrame):
 
     def _group_item(self, value: Group, node: ast.Subscript) -> Value:
         index = self.evaluate(node.slice)
+        if isinstance(value, Named):
+            entries = self.named(value, node)
+            if isinstance(index, Known) and index.object in entries:
+                return entries[index.object]
+            known = ", ".join(map(repr, entries))
+            raise self.error(node.slice, f"A key that is known now is needed here: one of {known}.")
         if isinstance(index, Known):
             try:
                 found = value.items[cast(Any, literal(index.object))]

@@ -22,6 +22,7 @@ from ninetoothed.parsing.values import (
     Known,
     Level,
     Method,
+    Named,
     Range,
     Runtime,
     Source,
@@ -230,6 +231,8 @@ class Frame:
             return self.at(Load(tile=self.reference(value, node)), node)
         if isinstance(value, Symbolic):
             return self.at(SymbolValue(symbol=value.symbol), node)
+        if isinstance(value, Named):
+            raise self.error(node, "A dictionary is no value of a running kernel: take one of its.")
         if isinstance(value, Group):
             items = [self.expression(item, node) for item in value.items]
             return self.at(ast.Tuple(elts=items, ctx=ast.Load()), node)

@@ -12,6 +12,7 @@ import linecache
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -28,6 +29,9 @@ from ninetoothed.errors import (
 #: Packages whose Python functions are no user's. So are those of the standard library.
 LIBRARIES = frozenset({"ninetoothed", "triton", "numpy", "torch", "paddle", "ml_dtypes"})
 
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_PYTHON = str(Path(functools.__file__).parent)
+
 #: How many files' trees are kept. Each is read again when its text has changed.
 _FILES_KEPT = 64
 
@@ -37,7 +41,7 @@ class FunctionSource:
     """A function and its tree.
 
     Attributes:
-        function: the function object, unwrapped of ``functools.wraps`` decorators.
+        function: the function object, as `own_function` gives it.
         tree: its definition; lines and columns are those of ``file``. A lambda is given as a
             definition that returns its body. Shared between readers: copy before changing it.
         file: the file, as ``linecache`` knows it (a notebook's cell has one too).
@@ -102,13 +106,12 @@ def read(function: Callable[..., Any]) -> FunctionSource:
     """Read the source of ``function``.
 
     Args:
-        function: a plain Python function: nested, decorated (with ``functools.wraps``), a lambda,
-            or from a notebook's cell.
+        function: a plain Python function: nested, decorated, a lambda, or from a notebook's cell.
 
     Raises:
         ApplicationError: if it is no Python function or its source cannot be found.
     """
-    plain = inspect.unwrap(function)
+    plain = own_function(function)
     if not isinstance(plain, FunctionType):
         raise ApplicationError(
             f"Expected a function written in Python, found {type(function).__name__} "
@@ -132,6 +135,28 @@ def read(function: Callable[..., Any]) -> FunctionSource:
             Location(code.co_filename, code.co_firstlineno),
         )
     return FunctionSource(plain, tree, code.co_filename)
+
+
+def own_function(function: Any) -> Any:
+    """The function that the user means: a wrapper of the user's own is one, and does what it says.
+
+    What a decorator of an installed package puts around it is for who calls it from Python.
+    """
+    while hasattr(function, "__wrapped__"):
+        if isinstance(function, FunctionType) and not _is_of_a_package(function):
+            break
+        function = function.__wrapped__
+    return function
+
+
+def _is_of_a_package(wrapper: FunctionType) -> bool:
+    """Whether a wrapper is an installed package's, Python's own or of no file, and not what it wraps too."""
+    file = wrapper.__code__.co_filename
+    is_made_up = file.startswith("<") and not file.startswith("<ipython")
+    is_installed = bool(_INSTALLED.intersection(Path(file).parts)) or file.startswith(_PYTHON)
+    # `functools.wraps` gives a wrapper the module of what it wraps.
+    package = str(wrapper.__globals__.get("__name__")).partition(".")[0]
+    return (is_made_up or is_installed) and package != (wrapper.__module__ or "").partition(".")[0]
 
 
 def frozen(function: FunctionType, made: dict[Any, FunctionType] | None = None) -> FunctionType:
@@ -181,7 +206,7 @@ def names_in(code: CodeType) -> set[str]:
 
 
 def _is_users(value: Any) -> bool:
-    if not isinstance(value, FunctionType) or hasattr(value, "__wrapped__"):
+    if not isinstance(value, FunctionType) or own_function(value) is not value:
         return False
     package = (value.__module__ or "").partition(".")[0]
     return package == "__main__" or not (package in LIBRARIES or package in sys.stdlib_module_names)

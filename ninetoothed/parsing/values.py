@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ninetoothed.program.nodes import clone
@@ -36,6 +36,17 @@ class Group(Value):
     """A tuple or list, whose length is known now."""
 
     items: tuple[Value, ...]
+
+    def with_items(self, items: Iterable[Value]) -> Group:
+        """The same of other values."""
+        return replace(self, items=tuple(items))
+
+
+@dataclass(frozen=True)
+class Named(Group):
+    """A dictionary whose keys are known now: ``items`` are its values."""
+
+    keys: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,7 +191,7 @@ def copy_of(value: Any) -> Any:
     if isinstance(value, Runtime):
         return Runtime(clone(value.node))
     if isinstance(value, Group):
-        return Group(tuple(copy_of(item) for item in value.items))
+        return value.with_items(map(copy_of, value.items))
     return value
 
 
@@ -196,6 +207,8 @@ def same(left: Value | None, right: Value | None) -> bool:
     if isinstance(left, Symbolic) and isinstance(right, Symbolic):
         return bool(left.symbol == right.symbol) if left.symbol is not right.symbol else True
     if isinstance(left, Group) and isinstance(right, Group):
+        if getattr(left, "keys", None) != getattr(right, "keys", None):
+            return False
         return len(left.items) == len(right.items) and all(
             same(a, b) for a, b in zip(left.items, right.items, strict=True)
         )

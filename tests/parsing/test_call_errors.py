@@ -78,10 +78,6 @@ def positional_only(a, /):
     return a
 
 
-def with_keywords(**keywords):
-    return keywords
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -90,7 +86,7 @@ def with_keywords(**keywords):
         (lambda x: helper(x, a=1), "is given 'a' twice"),  # HERE
         (lambda x: helper(x, d=1), "has no parameter 'd'"),  # HERE
         (lambda x: positional_only(a=x), "has no parameter 'a'"),  # HERE
-        (lambda x: with_keywords(a=x), "`**keywords`"),  # HERE
+        (lambda x: helper(**x), "`**` needs a dictionary"),  # HERE
         (lambda x: recursive(x), "'recursive' calls itself"),
         (lambda x: open("file"), "'open' cannot be called"),  # HERE
         (lambda x: ntl.float16(x), "use `ntl.cast(value, float16)`"),  # HERE

@@ -283,7 +283,7 @@ def test_a_list_that_is_to_grow():
         parts.append(x)  # HERE
         y = x
 
-    assert "'append' is not supported: tuples and lists" in failure(application)
+    assert "'append' is not supported: tuples, lists and dictionaries" in failure(application)
 
 
 def test_a_lambda_that_is_kept():

@@ -354,6 +354,35 @@ def test_a_wrapped_helper():
     assert parsed(application) == "store y = x + 1"
 
 
+def test_what_a_wrapper_does_is_done():
+    def doubled(function):
+        @functools.wraps(function)
+        def wrapper(*arguments, **keywords):
+            return 2 * function(*arguments, **keywords)
+
+        return wrapper
+
+    @doubled
+    def helper(x, by=1):
+        return x + by
+
+    def application(x, y):
+        y = helper(x, by=3)
+
+    assert parsed(application) == "store y = 2 * (x + 3)"
+
+
+def test_keywords_that_are_left_over_are_a_dictionary():
+    def scaled(x, **options):
+        return x * options["by"] + len(options)
+
+    def application(x, y):
+        settings = {"by": 3.0}
+        y = scaled(x, more=x, **settings)
+
+    assert parsed(application) == "store y = x * 3.0 + 2"
+
+
 def test_partial_functions_methods_and_cached_functions():
     class Options:
         factor = 3

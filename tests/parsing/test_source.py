@@ -1,6 +1,7 @@
 """Reading a user's function: its tree, its positions, its names."""
 
 import ast
+import contextlib
 import functools
 import linecache
 import math
@@ -23,6 +24,10 @@ def decorate(function):
         return function(*arguments)
 
     return wrapper
+
+
+class _Managed(contextlib.ContextDecorator):
+    """As `torch.no_grad` is: what Python's own library wraps."""
 
 
 @decorate
@@ -52,11 +57,17 @@ def test_a_nested_function_keeps_its_columns_and_its_closure():
     assert read.resolve("scale") == 7
 
 
-def test_a_decorated_function_is_read_through_its_wrapper():
+def test_a_wrapper_of_the_users_own_is_what_is_read():
     read = source.read(decorated)
 
-    assert read.tree.name == "decorated"
-    assert read.function is decorated.__wrapped__
+    assert read.tree.name == "wrapper"
+    assert read.function is decorated
+
+
+def test_a_wrapper_of_an_installed_package_is_read_through():
+    read = source.read(_Managed()(module_level))
+
+    assert read.function is module_level
 
 
 @pytest.mark.parametrize(("name", "value"), [("FACTOR", 3), ("math", math), ("len", len)])

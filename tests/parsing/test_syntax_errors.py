@@ -81,7 +81,7 @@ def with_generator(x, y):
 
 
 def with_dict(x, y):
-    v = {"a": x}  # HERE
+    y = {"a": x}  # HERE
 
 
 def with_set(x, y):

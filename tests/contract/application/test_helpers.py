@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 
@@ -166,3 +168,73 @@ def test_functions_decorated_with_triton_jit_may_be_called():
         y = plus_product(x, x, 2)  # noqa: F841
 
     assert torch.equal(run(application, arange(5), empty(5)), arange(5) + arange(5) * 2)
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(*arguments, **keywords):
+        return function(*arguments, **keywords) * 2
+
+    return wrapper
+
+
+def logged(function):
+    @functools.wraps(function)
+    def wrapper(*arguments, **keywords):
+        return function(*arguments, **keywords)
+
+    return wrapper
+
+
+@doubled
+def shifted(value, by=1):
+    return value + by
+
+
+@logged
+def put(destination, value):
+    destination = value  # noqa: F841
+
+
+@logged
+def tripled(x, y):
+    y = x * 3  # noqa: F841
+
+
+@torch.no_grad()
+def without_gradients(x, y):
+    y = x * 5  # noqa: F841
+
+
+def test_what_a_decorator_puts_around_a_helper_or_an_application_is_done():
+    def application(x, y):
+        put(y, shifted(x, by=2) + shifted(x))
+
+    x = arange(5)
+    assert run(application, x, empty(5)).tolist() == ((x + 2) * 2 + (x + 1) * 2).tolist()
+    assert run(tripled, x, empty(5)).tolist() == (x * 3).tolist()
+    assert run(without_gradients, x, empty(5)).tolist() == (x * 5).tolist()
+
+
+def test_a_starred_tile_stays_that_tile():
+    def forwarded(*tiles):
+        put(*tiles)
+
+    def application(x, y):
+        forwarded(y, x + 1)
+
+    assert run(application, arange(5), empty(5)).tolist() == (arange(5) + 1).tolist()
+
+
+def test_a_dictionary_whose_keys_are_known_holds_values():
+    constants = {"k": 5.0}
+
+    def application(x, y):
+        values = {"a": x * 2, "b": 3.0, **constants}
+        count = 0.0
+        for key in values:
+            count += len(key)
+        y = values["a"] + values["b"] + values["k"] + len(values) + count
+
+    x = arange(5)
+    assert run(application, x, empty(5)).tolist() == (x * 2 + 3 + 5 + 3 + 3).tolist()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import types
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from ninetoothed import language
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.objects import comes_from, is_triton_function, value_of
-from ninetoothed.parsing.source import LIBRARIES, names_in
+from ninetoothed.parsing.source import LIBRARIES, names_in, own_function
 from ninetoothed.parsing.values import Known
 
 
@@ -25,7 +24,7 @@ def is_direct(function: Any) -> bool:
 def is_user_function(function: Any) -> bool:
     """Whether ``function`` is written in Python by a user: tiles are handed to it as tiles."""
     plain = function.func if isinstance(function, functools.partial) else function
-    plain = inspect.unwrap(getattr(plain, "__func__", plain))
+    plain = own_function(getattr(plain, "__func__", plain))
     if not isinstance(plain, types.FunctionType):
         return False
     package = (plain.__module__ or "").partition(".")[0]

@@ -17,7 +17,6 @@ import __future__
 
 import ast
 import copy
-import inspect
 import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -101,7 +100,7 @@ _lock = threads.lock()
 
 
 def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType, Rewritten]:
-    """A user's function, unwrapped, and its code rewritten, which is made once.
+    """A user's own function, and its code rewritten, which is made once.
 
     Args:
         is_triton: whether it is written in Triton's language, whose division rounds toward zero.
@@ -109,7 +108,7 @@ def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType,
     Raises:
         ApplicationError: the source is not found, or it uses what cannot run.
     """
-    plain = inspect.unwrap(function)
+    plain = sources.own_function(function)
     key = (*_key(plain), is_triton)
     with _lock:
         found = _codes.get(key)

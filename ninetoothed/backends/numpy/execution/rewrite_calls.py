@@ -126,8 +126,11 @@ class CallRewriter(ExpressionRewriter):
         rebound = self._rebound(node, function)
         callee = node.func if function is not UNKNOWN else self.reference(node.func)
         node.func = ast.copy_location(hook_call("__invoke__", callee), callee)
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                argument.value = self.reference(argument.value)
         node.args = [
-            self.visit(argument) if isinstance(argument, ast.Starred) else self.reference(argument)
+            argument if isinstance(argument, ast.Starred) else self.reference(argument)
             for argument in node.args
         ]
         for keyword in node.keywords:
