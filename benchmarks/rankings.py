@@ -1,9 +1,8 @@
 """What configurations take that the estimate ranks first, for `tests/tuning/rankings.json`.
 
-    python -m benchmarks.rankings [--match REGEX] [--seconds 7] [--output FILE]
+    python -m benchmarks.rankings [--match REGEX] [--count 24] [--output FILE]
 
-Each task is searched for so many seconds, the most promising of every tile first; what was measured is
-written as that file has it. A transposed argument is one of the shape that is given, by columns.
+The most promising are compiled, then measured one by one. A transposed argument is one of the shape that is given, by columns.
 """
 
 from __future__ import annotations
@@ -15,18 +14,23 @@ import os
 import re
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import ninetoothed
 from benchmarks.common.measure import environment
-from ninetoothed.tuning import space
+from ninetoothed.backends.triton.planning.planner import Planner
+from ninetoothed.backends.triton.planning.space import space_of
+from ninetoothed.errors import NineToothedError
+from ninetoothed.launch.arguments import described
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.tuning.space import Config, Space
 from tests.golden.kernels import TEN
 
-#: As many as are tried where there is time.
-_MOST = 160
+#: So many milliseconds of launches make one time.
+_MILLISECONDS = 8.0
 
 _WHAT = "microseconds of one launch, second-level cache cold, float16"
 
@@ -68,8 +72,19 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 
-def measured(task: dict[str, Any], seconds: float) -> list[list[Any]]:
-    """The configurations that were tried, with their microseconds; notes the symbols' names."""
+def planned(kernel: Kernel, given: dict[str, Any]) -> tuple[Planner, Space, tuple[Any, ...]]:
+    """What plans a call, what there is to choose, and what a launch is given."""
+    bound = kernel.bind((), given)
+    frontend = kernel.frontend_of(bound)
+    definition = kernel.definition_of(bound, frontend)
+    _, values = described(definition, frontend, bound)
+    planner = Planner(definition, kernel.call_of(**given))
+    space = space_of(definition, planner._decisive, planner._limits)
+    return planner, space, (frontend.current_stream(0), *values)
+
+
+def measured(task: dict[str, Any], count: int) -> list[list[Any]]:
+    """Such as are most promising, with their microseconds; notes the symbols' names."""
     kernel = TEN[task["kernel"]]
     given: dict[str, Any] = dict(task["constants"])
     if task["kernel"] == "sdpa":
@@ -78,10 +93,24 @@ def measured(task: dict[str, Any], seconds: float) -> list[list[Any]]:
         is_transposed = name in task["transposed"]
         made = torch.randn(shape[::-1] if is_transposed else shape, device="cuda").half()
         given[name] = made.T if is_transposed else made
-    # A full search would go on for minutes, a quick one stays near what it begins with.
-    space._BUDGETS["full"] = space.Effort("full", seconds, _MOST)
-    tuned = ninetoothed.tune(kernel, **given)
-    names = task["symbols"] = [name for name, _ in tuned.config.values]
+    planner, space, values = planned(kernel, given)
+    configs = space.starts(count)
+
+    def compiled(config: Config) -> Any:
+        try:
+            return planner._candidate(config).run
+        except NineToothedError:
+            return None
+
+    with ThreadPoolExecutor() as compilers:
+        runs = list(compilers.map(compiled, configs))
+    times = {}
+    # Nothing compiles by now: a launch that waits for Python's lock is slow.
+    with planner._benchmark(values).begun() as benchmark:
+        for config, run in zip(configs, runs, strict=True):
+            if run is not None:
+                times[config] = benchmark.measure(run, _MILLISECONDS)
+    names = task["symbols"] = [name for name, _ in configs[0].values]
     return [
         [
             [config[name] for name in names],
@@ -90,8 +119,7 @@ def measured(task: dict[str, Any], seconds: float) -> list[list[Any]]:
             {name: value for name, value in config.options if name != "dependent_launch"},
             float(f"{1e3 * milliseconds:.4g}"),
         ]
-        for config, milliseconds in sorted(tuned.times.items(), key=lambda item: item[1])
-        if milliseconds < math.inf
+        for config, milliseconds in sorted(times.items(), key=lambda item: item[1])
     ]
 
 
@@ -116,17 +144,17 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--match", default="", help="of the tasks' names")
-    parser.add_argument("--seconds", type=float, default=7.0, help="of each")
+    parser.add_argument("--count", type=int, default=24, help="configurations of each")
     parser.add_argument("--most", type=float, default=math.inf, help="seconds of all")
     parser.add_argument("--output", type=Path, default=Path("rankings.json"))
     options = parser.parse_args()
     found, start = [], time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["NINETOOTHED_CACHE_DIR"] = folder
         for name, task in TASKS.items():
             if re.search(options.match, name) and time.perf_counter() - start < options.most:
                 task = {"name": name, **task}
-                task["times"] = measured(task, options.seconds)
+                task["times"] = measured(task, options.count)
                 found.append(task)
                 print(name, len(task["times"]), task["times"][:2], flush=True)
                 # What was measured is there, should the next one not end.

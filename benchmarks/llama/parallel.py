@@ -51,7 +51,7 @@ def sums(group: Group, config: Config, device: str) -> dict[str, float]:
     part.zero_()
     return {
         "NCCL": 1e3 * milliseconds([lambda: dist.all_reduce(output)]),
-        "shared memory": 1e3 * milliseconds([lambda: group.sum(part, output)]),
+        "shared memory": 1e3 * milliseconds([lambda: group.sum(part, output, True)]),
     }
 
 

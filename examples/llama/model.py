@@ -153,13 +153,14 @@ class Session:
         if self.group.size == 1:
             products.add_linear(x, input, weight)
             return
-        part = self._part if x is self._x else torch.empty_like(x)
+        is_shared = x is self._x
+        part = self._part if is_shared else torch.empty_like(x)
         # One of them has the stream itself among what is summed.
         if self.group.rank:
             products.linear(input, weight, output=part)
         else:
             products.add_linear(x, input, weight, part)
-        self.group.sum(part, x)
+        self.group.sum(part, x, is_shared)
 
     def step(self) -> None:
         """Read `tokens` at `positions`, and choose those that follow; a graph does it on CUDA."""

@@ -49,13 +49,13 @@ class Group:
         symmetric_memory.rendezvous(tensor, dist.group.WORLD)
         return tensor
 
-    def sum(self, part: torch.Tensor, output: torch.Tensor) -> None:
+    def sum(self, part: torch.Tensor, output: torch.Tensor, is_shared: bool = False) -> None:
         """The sum of all processes' parts.
 
         One launch reads all parts that are in `shared` memory: few bytes are there sooner than NCCL has
         passed them on.
         """
-        if part.is_cuda and symmetric_memory.is_symm_mem_tensor(part):
+        if is_shared and part.is_cuda:
             name = dist.group.WORLD.group_name
             torch.ops.symm_mem.one_shot_all_reduce_out(part, "sum", name, output)
         else:

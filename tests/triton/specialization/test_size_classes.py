@@ -284,3 +284,17 @@ def test_a_class_for_which_a_number_of_tiles_is_another_is_left_to_each_size():
     # Of 11 rows there is one tile of 12, and of the 15 that stand for them there are two.
     assert general(12, 11) is None
     assert general(16, 11) is not None
+
+
+@pytest.mark.parametrize(
+    ("rows", "standing"), [(100, 127), (512, 512), (600, 639), (3000, 3071), (3072, 3072)]
+)
+def test_products_have_eight_classes_between_two_powers_of_two(rows, standing) -> None:
+    """How many tiles there are decides which are chosen."""
+    general = general_call(mm.kernel.definition, product(rows))
+    assert general.arguments["output"].shape == (standing, 512)
+
+
+def test_elements_have_one_class_between_two_powers_of_two() -> None:
+    general = general_call(silu.kernel.definition, elements(3072))
+    assert general.arguments["output"].shape == (4096 - 256,)

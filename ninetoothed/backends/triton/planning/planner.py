@@ -28,7 +28,13 @@ from ninetoothed.backends.triton.runtime.benchmark import Benchmark, NoRoomError
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.backends.triton.runtime.launch_record import launch_record_of
 from ninetoothed.backends.triton.specialization import divisors
-from ninetoothed.backends.triton.specialization.size_classes import classes_for, general_call
+from ninetoothed.backends.triton.specialization.constant_sizes import multiplies_tiles
+from ninetoothed.backends.triton.specialization.size_classes import (
+    PARTS,
+    classes_for,
+    end_of,
+    general_call,
+)
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import (
     environment_of,
@@ -306,8 +312,12 @@ class Planner:
         return Results(self._results_key, subject)
 
     def _bucket(self, size: int) -> int:
-        """The sizes that share what was tuned."""
-        return size if self._kernel.specialize == "sizes" else tuning.bucket(size)
+        """The sizes that share what was tuned; products' stand for a class that is narrower."""
+        if self._kernel.specialize == "sizes":
+            return size
+        if size and self._general is not None and multiplies_tiles(self._kernel):
+            return end_of(size, PARTS)
+        return tuning.bucket(size)
 
     @threads.cached_property
     def _results_key(self) -> str:

@@ -31,13 +31,19 @@ def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
 
 
 @analysis
+def multiplies_tiles(kernel: Definition) -> bool:
+    """Whether the application has a product of tiles."""
+    nodes = kernel.optimized.nodes()
+    return any(isinstance(node, LanguageRef) and node.name == "dot" for node in nodes)
+
+
+@analysis
 def width_symbols(kernel: Definition) -> frozenset[Symbol]:
     """The sizes of which nothing but the power of two that a tile is padded to need be known.
 
     None where tiles are multiplied: what the matrix unit is given is no row of any length.
     """
-    nodes = list(kernel.optimized.nodes())
-    if any(isinstance(node, LanguageRef) and node.name == "dot" for node in nodes):
+    if multiplies_tiles(kernel):
         return frozenset()
     possible = {s for s in _of_tiles(kernel) if s.leaf.role == "size"}
     sizes = [as_symbol(size) for p in kernel.arranged_parameters for size in p.tile_shape]

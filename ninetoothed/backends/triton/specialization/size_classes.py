@@ -2,7 +2,9 @@
 
 One call stands for each class. Its numbers are no less than those of any other, and no more is true of
 them: a size that is a power of two stands for itself; else it is the greatest below the next power of
-two with the same divisor, of those that make a difference. What is made of its numbers (`call_facts`)
+two with the same divisor, of those that make a difference. Where tiles are multiplied there are eight
+classes between two powers of two, and what is between them stands for itself too: how many tiles there
+are decides how well they fill a device, and so which are chosen. What is made of its numbers (`call_facts`)
 holds for the whole class.
 
 That is so where an element exists if a position is below a size, and the position runs over that size
@@ -16,7 +18,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.specialization.call_facts import arithmetic
-from ninetoothed.backends.triton.specialization.constant_sizes import width_symbols
+from ninetoothed.backends.triton.specialization.constant_sizes import (
+    multiplies_tiles,
+    width_symbols,
+)
 from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.errors import ArrangementError
@@ -32,6 +37,9 @@ if TYPE_CHECKING:
 
 #: Of a multiple of so many, tiles of mostly any size have no end but its own: masks are left out.
 _TILED = 256
+
+#: Where tiles are multiplied there are so many classes between two powers of two, from such a size on.
+PARTS, _LEAST_PARTED = 8, 512
 
 #: Rows as long as this have a body for each quarter of what is between two powers of two: how many of
 #: its positions exist is known but for a quarter, and the compiler leaves out the others.
@@ -125,6 +133,7 @@ class Classes:
         roles = roles_of(kernel)
         assert roles is not None
         self._wide, self._narrow = max(MOST // itemsize, 1), max(LEAST_COPY // itemsize, 1)
+        self._parts = PARTS if multiplies_tiles(kernel) else 1
         places: dict[Symbol, tuple[int, int]] = {}
         #: Of each tensor's dimensions, whether the size must be known, and whether a tile is as wide.
         self._dims: list[list[tuple[bool, bool]]] = []
@@ -172,7 +181,8 @@ class Classes:
                     divisors.append(self._wide)
                 if is_width or is_step:
                     divisors.append(self._narrow)
-                known[number] = number if number in exact else _greatest(number, divisors)
+                is_exact = number in exact
+                known[number] = number if is_exact else _greatest(number, divisors, self._parts)
         found = []
         for shape, strides in numbers:
             strided = _strided(shape, strides, known)
@@ -182,12 +192,22 @@ class Classes:
         return tuple(found)
 
 
-def _greatest(number: int, divisors: Sequence[int]) -> int:
-    """The greatest of a number's class, with the first of the divisors that it has."""
-    if number & (number - 1) == 0:
+def end_of(number: int, parts: int) -> int:
+    """Where a number's class ends, which is a class of its own."""
+    if _is_alone(number):
         return number
-    above = 1 << number.bit_length()
-    return above - next((by for by in divisors if number % by == 0), 1)
+    step = 1 << (number.bit_length() - 1)
+    if number >= _LEAST_PARTED:
+        step //= parts
+    return -(-number // step) * step
+
+
+def _greatest(number: int, divisors: Sequence[int], parts: int) -> int:
+    """The greatest of a number's class, with the first of the divisors that it has."""
+    end = end_of(number, parts)
+    if number == end:
+        return number
+    return end - next((by for by in divisors if number % by == 0), 1)
 
 
 def _strided(
