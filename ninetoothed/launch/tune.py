@@ -24,7 +24,7 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
         kernel: what `make` or `jit` gave.
         arguments, keywords: as in a call of the kernel, tensors on the device to tune for.
         effort: ``"full"`` measures every configuration that can be expected to serve; ``"quick"``
-            does what a first call does.
+            goes on from the most promising for at most ten seconds.
 
     Raises:
         ArgumentError: the arguments do not fit the kernel.

@@ -94,12 +94,13 @@ _BUDGETS = {
 
 
 def effort(name: str | None = None) -> Effort:
-    """An effort by name; by default what ``$NINETOOTHED_TUNE`` says, or ``quick``.
+    """An effort by name; by default what ``$NINETOOTHED_TUNE`` says, or ``none``.
 
-    A number is a quick search of at most so many seconds.
+    A call is made to wait for no search that nobody asked for. A number is a quick search of at most so
+    many seconds.
     """
     subject = "NINETOOTHED_TUNE" if name is None else "effort"
-    name = name or os.environ.get("NINETOOTHED_TUNE") or "quick"
+    name = name or os.environ.get("NINETOOTHED_TUNE") or "none"
     if name in _BUDGETS:
         return _BUDGETS[name]
     try:

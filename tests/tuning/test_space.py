@@ -184,7 +184,7 @@ def test_near_sizes_share_a_bucket(size: int, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [(None, "quick"), ("", "quick"), ("none", "none"), ("full", "full")]
+    ("given", "expected"), [(None, "none"), ("", "none"), ("quick", "quick"), ("full", "full")]
 )
 def test_the_effort_is_the_users_choice(monkeypatch, given, expected) -> None:
     monkeypatch.delenv("NINETOOTHED_TUNE", raising=False)
