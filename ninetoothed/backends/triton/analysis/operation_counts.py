@@ -225,32 +225,34 @@ class _Counter:
         if isinstance(node, Mask):
             return ()
         if isinstance(node, Offsets):
-            return self._known(node, ())
+            return self._known(node)
         parts = [self._shape(part, times, depth) for part in _parts(node)]
-        shape = self._known(node, _broadcast(parts))
+        shape = self._known(node)
         if isinstance(node, SourceLoad):
             size = times * math.prod(shape) * self._itemsize(node.parameter)
             self._add(self.counts.loaded, node.parameter, size)
         elif isinstance(node, ast.Call):
-            self._operation(node, parts, times, depth)
+            self._operation(node, shape, parts, times, depth)
         elif isinstance(node, Masked | ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
             is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
             self._operate(shape, times, special=is_division)
         return shape
 
-    def _known(self, node: ast.expr, guess: Shape) -> Shape:
-        """The shape that a value's type says; where it does not know all of it, the guess."""
-        shape = type_of(node).shape
-        if shape is None or (None in shape and len(shape) == len(guess)):
-            return guess
-        return tuple(map(self._width, shape))
+    def _known(self, node: ast.expr) -> Shape:
+        """The shape that a value's type says, of several that of the first; 1 for what it does not know."""
+        value = type_of(node)
+        shape = value.items[0].shape if value.items else value.shape
+        return tuple(map(self._width, shape or ()))
 
-    def _operation(self, node: ast.Call, shapes: list[Shape], times: float, depth: int) -> None:
+    def _operation(
+        self, node: ast.Call, shape: Shape, shapes: list[Shape], times: float, depth: int
+    ) -> None:
         operation = _operation_of(node)
         if operation.kind == "product" and len(shapes) > 1:
             self._product(node, shapes, times, depth)
         elif not operation.is_free and operation.shape not in ("created", "vector"):
-            self._operate(_broadcast(shapes), times, special=operation.is_transcendental)
+            each = shape if operation.is_elementwise else next(iter(shapes), ())
+            self._operate(each, times, special=operation.is_transcendental)
             if operation.kind in ("reduction", "scan", "sort"):
                 self.counts.reductions += times
 
@@ -313,12 +315,6 @@ def _operation_of(node: ast.Call) -> Operation:
     is_known = isinstance(node.func, LanguageRef | ast.Attribute)
     found = operation_of(node) if is_known else None
     return _NOTHING_KNOWN if found is None else found
-
-
-def _broadcast(shapes: list[Shape]) -> Shape:
-    rank = max(map(len, shapes), default=0)
-    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    return tuple(max(sizes) for sizes in zip(*padded))
 
 
 def _padded(size: int) -> int:
