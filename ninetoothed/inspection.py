@@ -60,7 +60,7 @@ def inspect_kernel(kernel: Kernel, frontend: str) -> Inspected:
         list(kernel.definition.call_names),
         shape_text(kernel.definition.grid),
         parameters,
-        kernel.definition.program.text(shows_types=True),
+        kernel.definition.optimized.text(shows_types=True),
         kernel.source,
         launch,
     )

@@ -12,7 +12,8 @@ from typing import Any
 from ninetoothed.kernels.limits import Loop, Use
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.validity import UNKNOWN, Known, TileMask, joined, met, with_rank
+from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, with_rank
+from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.expr import Symbol
 
 

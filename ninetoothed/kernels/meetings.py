@@ -40,16 +40,7 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.passes.validity import (
-    SCALAR,
-    UNKNOWN,
-    Known,
-    Origin,
-    TileMask,
-    joined,
-    met,
-    with_rank,
-)
+from ninetoothed.passes.validity import SCALAR, UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.program.effects import names_assigned, operation_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -61,6 +52,7 @@ from ninetoothed.program.nodes import (
     TileRef,
     location,
 )
+from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import held_shape
 from ninetoothed.symbols.expr import Symbol, index
 
@@ -359,7 +351,7 @@ class _Walk(Values):
         layout = tuple(None if size == 1 else dim for dim, size in enumerate(shape))
         return Known(shape, (TileMask(use, Origin(tile, self.statement), layout),))
 
-    def masks(self, value: Known, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
+    def masks(self, value: Known, origin: ast.AST) -> list[ast.expr]:
         """None: nothing is put into the program."""
         return []
 

@@ -15,7 +15,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
-from ninetoothed.passes.validity import UNKNOWN, Known, TileMask, reduced
+from ninetoothed.passes.validity import UNKNOWN, Known, reduced
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -26,6 +26,7 @@ from ninetoothed.program.nodes import (
     clone,
     location,
 )
+from ninetoothed.program.tile_masks import TileMask
 
 #: The identity of a function that only applies this to its two parameters.
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -144,7 +145,7 @@ def is_real(
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
     one = at(ast.Constant(value=1), origin)
     ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
-    masks = analysis.masks(Known(validity=tuple(validity)), origin, but_zero=False)
+    masks = analysis.masks(Known(validity=tuple(validity)), origin)
     return at(Masked(value=ones, masks=masks, identity="zero"), origin)
 
 

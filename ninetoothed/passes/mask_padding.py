@@ -45,7 +45,6 @@ from ninetoothed.passes.validity import (
     SCALAR,
     UNKNOWN,
     Known,
-    TileMask,
     accumulated,
     joined,
     met,
@@ -57,7 +56,6 @@ from ninetoothed.program.nodes import (
     ElementStore,
     Held,
     LanguageRef,
-    Mask,
     SourceStore,
     Store,
     Within,
@@ -67,6 +65,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.program.program import Program
+from ninetoothed.program.tile_masks import TileMask
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
 _MOST_SPLITS = 4096
@@ -388,9 +387,7 @@ class _Rehearsal(_Analysis):
         self.carried = dict(analysis.carried)
 
     def mask(self, mask: TileMask, origin: ast.AST) -> ast.expr:
-        if isinstance(mask.origin.tile, Within | Held):
-            return super().mask(mask, origin)
-        return at(Mask(tile=clone(mask.origin.tile), layout=mask.layout), origin)
+        return at(mask.node(), origin)
 
 
 #: What is known of a loop's variables settles long before; after so many tries nothing is known.

@@ -6,9 +6,10 @@ import ast
 from dataclasses import replace
 
 from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.validity import UNKNOWN, Known, aligned, follows, with_rank
+from ninetoothed.passes.validity import UNKNOWN, Known, with_rank
 from ninetoothed.program.arguments import FIRST, Given
 from ninetoothed.program.nodes import Masked, at
+from ninetoothed.program.tile_masks import to_be_masked
 
 
 class Arguments(Given):
@@ -65,15 +66,8 @@ class Arguments(Given):
     def mask(self, index: int, identity: str, axis: int | None = None) -> None:
         """Put the identity into the padding of an argument; of masks that depend on ``axis`` alone."""
         node, value = self.get(index), with_rank(self.known(index))
-        if axis is not None:
-            # Where the rank is not known, that of the masks is taken, as `reduced` does.
-            depth = max((len(mask.layout) for mask in value.validity), default=0)
-            value = aligned(value, depth)
-            validity = tuple(m for m in value.validity if follows(m, axis))
-            value = replace(value, validity=validity)
-        if identity == "lowest":
-            value = replace(value, validity=tuple(m for m in value.validity if not m.is_lowest))
-        masks = self.analysis.masks(value, self.node, identity == "zero")
+        validity = to_be_masked(value.validity, identity, axis)
+        masks = self.analysis.masks(replace(value, validity=tuple(validity)), self.node)
         if node is not None and masks:
             masked = Masked(value=node, masks=masks, identity=identity)
             self.put(index, at(masked, node))

@@ -17,8 +17,6 @@ from ninetoothed.passes.validity import (
     SCALAR,
     UNKNOWN,
     Known,
-    Origin,
-    TileMask,
     accumulated,
     joined,
     keep_zero,
@@ -38,6 +36,7 @@ from ninetoothed.program.nodes import (
     at,
     clone,
 )
+from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
 

@@ -6,18 +6,15 @@ import ast
 from typing import Any
 
 from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.passes.validity import SCALAR, Known, TileMask, with_rank
+from ninetoothed.passes.validity import SCALAR, Known, with_rank
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.nodes import (
-    Held,
-    Mask,
     Masked,
     SequenceLength,
     SymbolValue,
-    Within,
     at,
-    clone,
 )
+from ninetoothed.program.tile_masks import TileMask
 
 
 class Knowledge:
@@ -62,29 +59,25 @@ class Knowledge:
         """Visits an atomic operation on an access; what is known of its result."""
         raise NotImplementedError
 
-    def masks(self, value: Known, origin: ast.AST, but_zero: bool) -> list[ast.expr]:
-        """The masks of a value; with ``but_zero`` without those where it is zero anyway."""
+    def masks(self, value: Known, origin: ast.AST) -> list[ast.expr]:
+        """The masks of a value."""
         found = []
         for mask in with_rank(value).validity:
             if mask.wanted is not None:
                 self.wanted.add(mask.wanted)
-            elif not (but_zero and mask.is_zero):
+            else:
                 found.append(self.mask(mask, origin))
         return found
 
     def mask(self, mask: TileMask, origin: ast.AST) -> ast.expr:
         """The node for a mask; indices that may have changed since the load are kept from there."""
         loaded = mask.origin
-        if isinstance(loaded.tile, Within | Held):
-            node = clone(loaded.tile)
-            node.layout = mask.layout
-            return at(node, origin)
-        for index, node in enumerate(loaded.tile.indices):
+        for index, node in enumerate(getattr(loaded.tile, "indices", ())):
             if not self.is_stable(node):
                 name = self.draft.fresh(f"{loaded.tile.parameter}_index")
                 self.draft.insert_before(loaded.statement, assign(name, node, node))
                 loaded.tile.indices[index] = read(name, node)
-        return at(Mask(tile=clone(loaded.tile), layout=mask.layout), origin)
+        return at(mask.node(), origin)
 
     def is_stable(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):

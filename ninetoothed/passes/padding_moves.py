@@ -13,17 +13,9 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
-from ninetoothed.passes.validity import (
-    NOWHERE,
-    UNKNOWN,
-    Known,
-    Origin,
-    TileMask,
-    joined,
-    keep_zero,
-    with_rank,
-)
+from ninetoothed.passes.validity import UNKNOWN, Known, joined, keep_zero, with_rank
 from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
+from ninetoothed.program.tile_masks import NOWHERE, Origin, TileMask
 from ninetoothed.program.types import common_shape
 
 
@@ -43,7 +35,6 @@ def _flipped(arguments: Arguments, operation: Operation) -> Known:
     masks = arguments.analysis.masks(
         replace(value, validity=tuple(m for m in value.validity if m.layout[dim] is not None)),
         arguments.node,
-        but_zero=False,
     )
     operand = arguments.get(0)
     # One element is as it is, for which Triton has no `flip` of a vector.
@@ -130,7 +121,7 @@ def _atomic(arguments: Arguments, operation: Operation) -> Known:
     """What does not exist changes nothing, and nowhere."""
     named, node = arguments.named, arguments.node
     value = named["val"] if "val" in named else arguments.known(1)
-    masks = arguments.analysis.masks(joined([arguments.known(0), value]), node, but_zero=False)
+    masks = arguments.analysis.masks(joined([arguments.known(0), value]), node)
     if not masks or operation.name == "atomic_cas":
         return UNKNOWN
     holds: ast.expr = at(AllHold(masks=masks), node)
@@ -201,7 +192,7 @@ def captured(
     for index in moved:
         operand = arguments.get(index)
         assert operand is not None
-        masks = analysis.masks(with_rank(arguments.known(index)), node, but_zero=False)
+        masks = analysis.masks(with_rank(arguments.known(index)), node)
         twin.put(index, at(Exists(value=clone(operand), masks=masks), node))
     also: ast.expr = alike
     if in_order is not None:

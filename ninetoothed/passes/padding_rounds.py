@@ -9,9 +9,10 @@ from typing import Any
 
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
-from ninetoothed.passes.validity import NOWHERE, Known, TileMask, with_rank
+from ninetoothed.passes.validity import Known, with_rank
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
 from ninetoothed.program.nodes import Kept, Store, TileRef, at
+from ninetoothed.program.tile_masks import NOWHERE, TileMask
 
 
 class Carried(Values):
@@ -43,7 +44,7 @@ class Carried(Values):
         if not new or held is None:
             return
         origin = body[-1]
-        masks = self.masks(replace(after, validity=new), origin, but_zero=False)
+        masks = self.masks(replace(after, validity=new), origin)
         kept = at(Kept(value=read(name, origin), before=read(held, origin), masks=masks), origin)
         body.append(assign(name, kept, origin))
 

@@ -15,8 +15,6 @@ from ninetoothed.passes.validity import (
     SCALAR,
     UNKNOWN,
     Known,
-    Origin,
-    TileMask,
     joined,
     keep_zero,
     number,
@@ -43,6 +41,7 @@ from ninetoothed.program.nodes import (
     TileRef,
     at,
 )
+from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
 
@@ -78,6 +77,8 @@ class Values(Knowledge):
         if found.shape is None and known.shape is not None:
             # Of the masks that a value has it is known how many dimensions there are.
             found = replace(found, shape=known.shape)
+        if found.validity is not known.validity:
+            found = replace(found, validity=known.validity)
         node.__dict__["type"] = new.__dict__["type"] = found
         return new, shaped(known, found)
 
@@ -137,7 +138,7 @@ class Values(Knowledge):
                 result = language("expand_dims", [result, at(ast.Constant(value=0), node)], node)
             result = language("broadcast_to", [result, dims], node)
         known = self.loaded(node.tile, is_zero=True)
-        masks = self.masks(known, node, but_zero=False)
+        masks = self.masks(known, node)
         masked = at(Masked(value=result, masks=masks, identity="zero"), node)
         # The type comes last: 0 where nothing is may make an integer of a truth value.
         return language("cast", [masked, element], node), known
@@ -165,7 +166,7 @@ class Values(Knowledge):
         known = []
         for place, item in list(enumerate(node.indices))[first:]:
             index, value = self.visit(item)
-            masks = self.masks(value, item, but_zero=False)
+            masks = self.masks(value, item)
             if masks:
                 index = at(Masked(value=index, masks=masks, identity="nowhere"), item)
             node.indices[place] = index
@@ -208,7 +209,7 @@ class Values(Knowledge):
     def stored(self, value: ast.expr) -> ast.expr:
         """A value to be stored, of which what does not exist is left out."""
         node, known = self.visit(value)
-        masks = self.masks(known, node, but_zero=False)
+        masks = self.masks(known, node)
         return at(Masked(value=node, masks=masks, identity="nowhere"), node) if masks else node
 
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Known]:

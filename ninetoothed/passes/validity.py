@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ninetoothed.program.effects import names_read
+from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.program.types import (
     Shape,
     ValueType,
@@ -38,61 +38,6 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.LShift: "first",
     ast.RShift: "first",
 }
-
-
-@dataclass(frozen=True)
-class TileMask:
-    """The mask of a loaded tile.
-
-    Attributes:
-        key: equal for masks of the same tile.
-        origin: the tile, and the statement that loaded it.
-        layout: for each dimension of the value the tile's dimension that it follows, or None.
-        is_zero: whether the value is zero in all lanes where the mask does not hold.
-        is_lowest: whether it is minus infinity there.
-        is_kept: whether a variable holds there what it held before the statement that assigned it.
-        wanted: what has to be done before the mask can be had, where that is only done on demand;
-            None where it can be had. Till then those lanes hold anything.
-        stands_for: of one of a loop's variable, the masks that are wanted.
-    """
-
-    key: Any
-    origin: Origin
-    layout: tuple[int | None, ...]
-    is_zero: bool = False
-    is_lowest: bool = False
-    is_kept: bool = False
-    wanted: Any = None
-    stands_for: tuple[TileMask, ...] = ()
-
-    @property
-    def place(self) -> Any:
-        return self.key, self.layout
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether each dimension of the value follows the same one of the tile, or none."""
-        return all(dim in (None, place) for place, dim in enumerate(self.layout))
-
-
-@dataclass(eq=False)
-class Origin:
-    """Where a mask comes from: the tile, and the statement that its indices are valid at.
-
-    In place of a tile there may be what the mask is itself, a `Within` or a `Held`.
-    """
-
-    tile: Any
-    statement: ast.stmt
-
-    @property
-    def names(self) -> set[str]:
-        """The variables that decide what it is."""
-        return names_read(self.tile)
-
-
-#: The origin of a mask that cannot be had as it is.
-NOWHERE = Origin(ast.Constant(value=None), ast.Pass())
 
 
 @dataclass(frozen=True)
@@ -166,7 +111,7 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
     shape = common_shape([operand.shape for operand in operands])
     rank = len(shape) if shape is not None else max(map(_depth, operands), default=0)
     aligned = [
-        {mask.place: mask for mask in (_aligned(mask, rank) for mask in operand.validity)}
+        {mask.place: mask for mask in (with_dimensions(mask, rank) for mask in operand.validity)}
         for operand in operands
     ]
     validity: dict[Any, TileMask] = {}
@@ -203,8 +148,8 @@ def accumulated(old: Known, value: Known) -> Known:
     """What is known of ``old + value`` in the variable of ``old``: where 0 is added it keeps it."""
     result = joined([old, value], "all")
     rank = max(_depth(result), len(result.shape or ()))
-    before = {mask.place: mask for mask in (_aligned(mask, rank) for mask in old.validity)}
-    added = {mask.place: mask for mask in (_aligned(mask, rank) for mask in value.validity)}
+    before = {mask.place: mask for mask in (with_dimensions(mask, rank) for mask in old.validity)}
+    added = {mask.place: mask for mask in (with_dimensions(mask, rank) for mask in value.validity)}
 
     def is_kept(place: Any) -> bool:
         is_zero = place in added and added[place].is_zero
@@ -279,11 +224,6 @@ def _depth(operand: Known) -> int:
     return max((len(mask.layout) for mask in operand.validity), default=0)
 
 
-def _aligned(mask: TileMask, rank: int) -> TileMask:
-    missing = rank - len(mask.layout)
-    return replace(mask, layout=(None,) * missing + mask.layout) if missing > 0 else mask
-
-
 def rearranged(value: Known, places: Sequence[int | None], shape: Shape | None = None) -> Known:
     """The value with other dimensions: each is an old one (by its place) or a new one (None)."""
     if shape is None:
@@ -314,23 +254,12 @@ def trailing(place: Any) -> Any:
     return key, layout[first:]
 
 
-def follows(mask: TileMask, axis: int) -> bool:
-    """Whether a mask depends on a dimension; yes where there is no such dimension."""
-    rank = len(mask.layout)
-    return not -rank <= axis < rank or mask.layout[axis] is not None
-
-
-def aligned(value: Known, rank: int) -> Known:
-    """The value with layouts of so many dimensions at least."""
-    return replace(value, validity=tuple(_aligned(mask, rank) for mask in value.validity))
-
-
 def with_rank(value: Known) -> Known:
     """The value with the layouts of its masks as long as its shape."""
     if value.shape is None:
         return value
     rank = len(value.shape)
-    return replace(value, validity=tuple(_aligned(mask, rank) for mask in value.validity))
+    return replace(value, validity=tuple(with_dimensions(mask, rank) for mask in value.validity))
 
 
 def reduced(value: Known, axis: int | None, keep_dims: bool) -> Known:

@@ -134,6 +134,10 @@ class Expressions:
             found = UNKNOWN
         else:
             found = rule(self, node)
+        validity = type_of(node).validity
+        if validity is not found.validity:
+            # Padding is followed by a pass alone: what it found stays.
+            found = replace(found, validity=validity)
         node.__dict__["type"] = found
         return found
 

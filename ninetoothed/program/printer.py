@@ -40,7 +40,7 @@ from ninetoothed.program.nodes import (
     Within,
     clone,
 )
-from ninetoothed.program.types import type_of
+from ninetoothed.program.types import ValueType, type_of
 from ninetoothed.tensors.views import Fixed, Run
 
 
@@ -166,6 +166,12 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
 }
 
 
+def _validity(value: ValueType) -> str:
+    """Where a value holds an element, as far as masks that can be had say it."""
+    masks = [text_of_node(mask.node()) for mask in value.validity if mask.wanted is None]
+    return f" where {' and '.join(masks)}" if masks else ""
+
+
 class _Lowering(ast.NodeTransformer):
     """The Program's own nodes as plain Python, from the leaves up."""
 
@@ -176,7 +182,7 @@ class _Lowering(ast.NodeTransformer):
         target = node.targets[0]
         if not self._shows_types or not isinstance(target, ast.Name):
             return self.generic_visit(node)
-        shown = ast.Name(id=str(type_of(target)))
+        shown = ast.Name(id=str(type_of(target)) + _validity(type_of(target)))
         return ast.AnnAssign(
             target=target, annotation=shown, value=self.visit(node.value), simple=1
         )

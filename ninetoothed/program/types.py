@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ninetoothed.errors import CompilationError
@@ -18,6 +18,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scalar_dtype
 from ninetoothed.program.nodes import Flipped, Kept, Masked
+from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.expr import Symbol, maximum
 
 #: The sizes of a value's dimensions.
@@ -36,6 +37,8 @@ class ValueType:
         number: the Python number that it is, which takes the type of the tile that it meets; or the
             symbol of the integer.
         items: of a tuple of values, theirs.
+        validity: where it holds an element: where all of these masks hold. Known once padding has been
+            followed (`passes.mask_padding`).
     """
 
     shape: Shape | None = None
@@ -44,6 +47,7 @@ class ValueType:
     is_natural: bool = False
     number: Any = None
     items: tuple[ValueType, ...] | None = None
+    validity: tuple[TileMask, ...] = field(default=(), compare=False)
 
     @property
     def is_scalar(self) -> bool:

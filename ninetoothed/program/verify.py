@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ninetoothed.program.arguments import Given
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.inference import infer, unlike
 from ninetoothed.program.nodes import (
     IDENTITIES,
@@ -42,6 +44,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.printer import text_of_node
 from ninetoothed.program.program import Program
+from ninetoothed.program.tile_masks import to_be_masked
 from ninetoothed.program.types import type_of
 
 _STATEMENTS = (
@@ -80,6 +83,7 @@ def verify(program: Program) -> None:
     known = {item.name for item in program.parameters if item.kind != "tensor"}
     _Verifier(program, known).block(program.body)
     _verify_types(program)
+    _verify_padding(program)
     for name, helper in program.helpers.items():
         if not helper.body or not isinstance(helper.body[-1], ast.Return):
             raise MalformedProgramError(f"helper {name!r} does not end in a return")
@@ -99,6 +103,30 @@ def _verify_types(program: Program) -> None:
             raise MalformedProgramError(
                 f"{type(node).__name__} `{text_of_node(node)}` has {reason}: it was {old}, and what it is "
                 f"made of now gives {type_of(node)}"
+            )
+
+
+def _verify_padding(program: Program) -> None:
+    """That a reduction sees elements alone, by the validity of what it is given."""
+    for node in program.nodes():
+        operation = operation_of(node) if isinstance(node, ast.Call) else None
+        if operation is None or operation.kind != "reduction" or operation.identity is None:
+            continue
+        assert isinstance(node, ast.Call)
+        given = Given(node)
+        operand, axis = given.get(0), given.constant("axis", operation.places["axis"])
+        if operand is None:
+            continue
+        value, masks = operand, []
+        if isinstance(operand, Masked) and operand.identity == operation.identity:
+            value, masks = operand.value, operand.masks
+        expected = to_be_masked(
+            type_of(value).validity, operation.identity, axis if isinstance(axis, int) else None
+        )
+        if len(masks) < sum(mask.wanted is None for mask in expected):
+            raise MalformedProgramError(
+                f"{operation.name} `{text_of_node(node)}` takes elements that do not exist: of "
+                f"{len(expected)} masks of its argument {len(masks)} are there"
             )
 
 

@@ -1,0 +1,107 @@
+"""Where a value holds an element: part of its type, once padding has been followed.
+
+A value has the masks of the tiles that it is made of: where one does not hold, there is padding.
+`passes.mask_padding` finds them and masks what reductions are given; `verify` asks whether that is so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ninetoothed.program.effects import names_read
+from ninetoothed.program.nodes import Held, Mask, Within, clone
+
+
+@dataclass(frozen=True)
+class TileMask:
+    """The mask of a loaded tile.
+
+    Attributes:
+        key: equal for masks of the same tile.
+        origin: the tile, and the statement that loaded it.
+        layout: for each dimension of the value the tile's dimension that it follows, or None.
+        is_zero: whether the value is zero in all lanes where the mask does not hold.
+        is_lowest: whether it is minus infinity there.
+        is_kept: whether a variable holds there what it held before the statement that assigned it.
+        wanted: what has to be done before the mask can be had, where that is only done on demand;
+            None where it can be had. Till then those lanes hold anything.
+        stands_for: of one of a loop's variable, the masks that are wanted.
+    """
+
+    key: Any
+    origin: Origin
+    layout: tuple[int | None, ...]
+    is_zero: bool = False
+    is_lowest: bool = False
+    is_kept: bool = False
+    wanted: Any = None
+    stands_for: tuple[TileMask, ...] = ()
+
+    @property
+    def place(self) -> Any:
+        return self.key, self.layout
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether each dimension of the value follows the same one of the tile, or none."""
+        return all(dim in (None, place) for place, dim in enumerate(self.layout))
+
+    def node(self) -> Any:
+        """The mask as a node, by what its indices are where the tile was loaded."""
+        tile = clone(self.origin.tile)
+        if isinstance(tile, Within | Held):
+            tile.layout = self.layout
+            return tile
+        return Mask(tile=tile, layout=self.layout)
+
+
+@dataclass(eq=False)
+class Origin:
+    """Where a mask comes from: the tile, and the statement that its indices are valid at.
+
+    In place of a tile there may be what the mask is itself, a `Within` or a `Held`.
+    """
+
+    tile: Any
+    statement: ast.stmt
+
+    @property
+    def names(self) -> set[str]:
+        """The variables that decide what it is."""
+        return names_read(self.tile)
+
+
+#: The origin of a mask that cannot be had as it is.
+NOWHERE = Origin(ast.Constant(value=None), ast.Pass())
+
+
+def with_dimensions(mask: TileMask, rank: int) -> TileMask:
+    """The mask with dimensions in front, up to so many."""
+    missing = rank - len(mask.layout)
+    return replace(mask, layout=(None,) * missing + mask.layout) if missing > 0 else mask
+
+
+def follows(mask: TileMask, axis: int) -> bool:
+    """Whether a mask depends on a dimension; yes where there is no such dimension."""
+    rank = len(mask.layout)
+    return not -rank <= axis < rank or mask.layout[axis] is not None
+
+
+def holds_identity(mask: TileMask, identity: str) -> bool:
+    """Whether the padding is the identity already."""
+    return (identity == "zero" and mask.is_zero) or (identity == "lowest" and mask.is_lowest)
+
+
+def to_be_masked(
+    masks: Sequence[TileMask], identity: str, axis: int | None = None
+) -> list[TileMask]:
+    """The masks by which padding has to be masked for what has an identity; along an axis, or whole.
+
+    Where the rank is not known, that of the masks is taken.
+    """
+    rank = max((len(mask.layout) for mask in masks), default=0)
+    found = [with_dimensions(mask, rank) for mask in masks if not holds_identity(mask, identity)]
+    return [mask for mask in found if axis is None or follows(mask, axis)]
