@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import Any
 
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.passes import remove_dead
+from ninetoothed.program.effects import (
+    names_assigned,
+    names_read,
+    reads_memory,
+    statements_of,
+    targets_of,
+)
 from ninetoothed.program.nodes import SequenceLength, location
 from ninetoothed.program.program import Program
 from ninetoothed.tensors.access import sequence_of
@@ -55,3 +63,37 @@ def check_sequences(program: Program, arrangement: Arrangement) -> None:
                 "the arrangement, tile dimension 0 by 1, and let it be one of the grid's.",
                 location(node),
             )
+
+
+def check_scalars(program: Program) -> None:
+    """`ApplicationError` where what is made of tensors is assigned to a number, and nothing reads it."""
+    scalars = {each.name for each in program.parameters if each.kind == "scalar"}
+    if scalars.isdisjoint(names_assigned(program.body)):
+        return
+    live = names_assigned(remove_dead.run(program).body)
+    statements = [each for one in program.body for each in statements_of(one)]
+    loaded: set[str] = set()
+    while True:
+        made = {
+            target.id for each in statements if _is_of(each, loaded) for target in targets_of(each)
+        }
+        if made <= loaded:
+            break
+        loaded |= made
+    for statement in statements:
+        for target in targets_of(statement):
+            if target.id in scalars - live and target.id in loaded:
+                raise ApplicationError(
+                    f"`{target.id}` is a number (`Tensor(0)`), which a kernel is given by value: what is "
+                    "assigned to it is stored nowhere. For a result take a tensor of one dimension, "
+                    "`Tensor(1).tile((1,))`, and hand over one of one element, as `x.reshape(1)`.",
+                    location(statement),
+                )
+
+
+def _is_of(statement: ast.AST, loaded: set[str]) -> bool:
+    """Whether a statement assigns what is made of loads, or of variables that are."""
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.AST) and (
+        reads_memory(value) or not loaded.isdisjoint(names_read(value))
+    )

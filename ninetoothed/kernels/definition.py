@@ -24,7 +24,13 @@ from ninetoothed.errors import (
     caller_location,
     located_where_too_deep,
 )
-from ninetoothed.kernels.checks import check_choices, check_count, check_one_of, check_sequences
+from ninetoothed.kernels.checks import (
+    check_choices,
+    check_count,
+    check_one_of,
+    check_scalars,
+    check_sequences,
+)
 from ninetoothed.kernels.exact import exact
 from ninetoothed.kernels.naming import (
     all_symbols,
@@ -332,13 +338,16 @@ def define(
     names = names or {}
     decisions = Decisions()
     parsed: Program | NineToothedError
+    are_constants = any(parameter.kind == "constexpr" for parameter in arrangement.parameters)
     try:
         parsed = parse(application, arrangement.parameters, name, decisions=decisions)
         among = arrangement.among(parsed.arranged, _location(application))
         check_sequences(parsed, among)
+        if not (are_constants or decisions.missing):
+            # What a constant leaves out may be what reads it.
+            check_scalars(parsed)
         found, taken = all_symbols(among, parsed), parsed.names
     except (ApplicationError, ArrangementError) as error:
-        are_constants = any(parameter.kind == "constexpr" for parameter in arrangement.parameters)
         if not (are_constants or decisions.missing):
             raise
         # Some branch makes no sense for now: it may be one that no value takes.

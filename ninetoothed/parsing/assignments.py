@@ -75,6 +75,7 @@ class AssignmentFrame(CallFrame):
             and left.node.id == cell.name
             and isinstance(result, Runtime)
             and isinstance(result.node, ast.BinOp)
+            and not isinstance(node.op, ast.Pow)
         )
         if not in_place:
             self.bind(cell, result, node)

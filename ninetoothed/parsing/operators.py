@@ -18,7 +18,9 @@ from ninetoothed.parsing.values import (
     Range,
     Runtime,
     Symbolic,
+    Tile,
     Value,
+    copy_of,
     same,
 )
 from ninetoothed.program.effects import called_name, has_effect, names_assigned
@@ -36,6 +38,9 @@ _BINARY: dict[type[ast.operator], BinaryFunction] = {
     ast.MatMult: operator.matmul,
     **BITWISE,
 }
+
+#: The largest exponent of a value of the running kernel.
+MOST_FACTORS = 64
 
 #: The operations that a symbolic integer supports itself.
 _SYMBOLIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
@@ -72,14 +77,35 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(op, _SYMBOLIC) and is_symbolic(left) and is_symbolic(right):
             one, other = symbol_of(left), symbol_of(right)
             return self.computed(lambda: _BINARY[type(op)](one, other), node)
+        count = (
+            literal(right.object) if isinstance(op, ast.Pow) and isinstance(right, Known) else None
+        )
+        if type(count) is int and 1 <= count <= MOST_FACTORS:
+            return self._power(self._computed_once(left, node), count, node)
         operands = [self.expression(value, node) for value in (left, right)]
         if isinstance(op, ast.Pow) and not all(map(self.is_constant, operands)):
             raise self.error(
                 node,
-                "`**` of a value of the running kernel is not supported: multiply, or use "
-                "`ntl.libdevice.pow` or `ntl.exp2(exponent * ntl.log2(base))`.",
+                f"`**` of a value of the running kernel takes a whole number from 1 to {MOST_FACTORS} that "
+                "is known at compile time: use `ntl.sqrt`, `ntl.libdevice.pow` or "
+                "`ntl.exp2(exponent * ntl.log2(base))`.",
             )
         return Runtime(self.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), node))
+
+    def _power(self, base: Value, count: int, node: ast.AST) -> Value:
+        """A whole power, as products."""
+        if count == 1:
+            return copy_of(base)
+        half = self._computed_once(self._power(base, count // 2, node), node)
+        result = self.binary(copy_of(half), ast.Mult(), copy_of(half), node)
+        return self.binary(result, ast.Mult(), copy_of(base), node) if count % 2 else result
+
+    def _computed_once(self, value: Value, node: ast.AST) -> Value:
+        """A value that may be used several times."""
+        value = Runtime(self.expression(value, node)) if isinstance(value, Tile) else value
+        if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
+            return Runtime(self.saved(value.node, node, "factor"))
+        return value
 
     def _concatenated(self, left: Value, op: ast.operator, right: Value) -> Group | None:
         """Tuples added, or repeated."""

@@ -105,7 +105,7 @@ def with_matmul(x, y):
 
 
 def with_power(x, y):
-    y = x**2  # HERE
+    y = x**0.5  # HERE
 
 
 def with_loop_else(x, y, n):
@@ -153,7 +153,7 @@ def with_decorator(x, y):
         (with_fstring, "device_print"),
         (with_yield, "`yield`"),
         (with_matmul, "use `ntl.dot`"),
-        (with_power, "multiply"),
+        (with_power, "whole number from 1 to 64"),
         (with_loop_else, "`else` after a loop"),
         (with_return_in_loop, "`return` inside of a loop"),
         (with_attribute_target, "not attributes"),

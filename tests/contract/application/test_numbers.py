@@ -8,7 +8,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from tests.contract.kernels import empty, matrices
+from tests.contract.kernels import arange, empty, matrices, run
 
 
 def products(x, y, out):
@@ -216,3 +216,17 @@ def test_arithmetic_on_shapes_cannot_overflow(application, expected):
     x, y = torch.zeros(1, 1).expand(70000, 1), empty(1, dtype=torch.int64)
     kernel(x, y)
     assert y.tolist() == [expected]
+
+
+def test_a_whole_power_is_products():
+    exponent = 4
+
+    def application(x, n, y):
+        value = x
+        value **= 2
+        y = value + (x + 1) ** 3 - x**exponent + x * n**3 + x.shape[0] ** 2
+        y **= 2
+
+    x = arange(4)
+    expected = (x**2 + (x + 1) ** 3 - x**4 + x * 27 + 16) ** 2
+    assert run(application, x, 3, empty(4)).tolist() == expected.tolist()

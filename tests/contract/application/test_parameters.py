@@ -10,7 +10,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError
 from tests.contract.kernels import (
     arange,
     blocks_of_rows,
@@ -385,3 +385,38 @@ def test_data_ptr_and_stride_mean_the_sources():
 
     y = run(application, arange(14)[::2], empty(7))
     assert torch.equal(y, arange(14)[::2] * 2)
+
+
+def _total(x, y):
+    y = ntl.sum(x)  # noqa: F841
+
+
+def _total_in_a_loop(x, y):
+    for k in range(2):
+        y += ntl.sum(x) * k
+
+
+def _total_by_a_helper(x, y):
+    value = ntl.sum(x)
+    _put(y, value)
+
+
+def _put(destination, value):
+    destination = value  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [_total, _total_in_a_loop, _total_by_a_helper])
+def test_a_result_that_is_assigned_to_a_number_is_refused(application):
+    """Tensor(0) is a scalar argument, passed by value."""
+    with pytest.raises(ApplicationError, match="`y` is a number .*stored nowhere") as caught:
+        ninetoothed.make(lambda x, y: (x.tile((4,)), y), application, (Tensor(1), Tensor(0)))
+    assert caught.value.location.file == __file__
+
+
+def test_a_number_may_be_a_variable_of_the_application():
+    def application(x, factor, y):
+        factor = factor * ntl.sum(x)
+        y = x * factor  # noqa: F841
+
+    x = arange(4)
+    assert run(application, x, 2, empty(4)).tolist() == (x * 2 * x.sum()).tolist()

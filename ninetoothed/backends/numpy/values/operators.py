@@ -241,6 +241,15 @@ def negate(tile: Tile) -> Tile:
     return subtract(Tile(tile.dtype.numpy.type(0), tile.dtype), tile)
 
 
+def power(tile: Tile, count: int) -> Tile:
+    """``tile ** count``, a whole power of 1 or more, as the products that a compiler is given."""
+    if count == 1:
+        return tile
+    half = power(tile, count // 2)
+    result: Tile = multiply(half, half)
+    return multiply(result, tile) if count % 2 else result
+
+
 _OPERATORS = {
     "add": add,
     "sub": subtract,
@@ -257,6 +266,7 @@ _OPERATORS = {
 
 _OTHERS: dict[str, Callable[..., Any]] = {
     "neg": negate,
+    "pow": power,
     "lt": less,
     "le": less_equal,
     "gt": greater,
