@@ -1,9 +1,9 @@
 """Kernels compiled ahead of time beside the same kernels compiled at their call: the device's time.
 
-    python -m benchmarks.ahead [--tasks mm,sdpa] [--rounds 7] [--output FOLDER]
+    python -m benchmarks.ahead [--tasks mm,sdpa] [--tuned] [--rounds 7] [--output FOLDER]
 
-Each of the ten tasks is built for this device by the estimate alone, as where there is none, compiled
-by ``cc``, and launched through C. The kernel at the call is the tuner's choice. Results are compared
+Each of the ten tasks is built for this device by the estimate alone, as where there is none, or with
+the results of the calls' own search (``--tuned``), compiled by ``cc``, and launched through C. The kernel at the call is the tuner's choice. Results are compared
 with float64 first. Beside the ratio stands which of its variants was launched, and the size and the
 seconds of the build.
 """
@@ -29,6 +29,7 @@ from benchmarks.common.report import RESULTS, describe, table, write
 from benchmarks.common.spread import Spread, ratios
 from benchmarks.peers.contenders import OURS, TASKS, Task
 from ninetoothed.aot.build import Built, build
+from ninetoothed.tuning.results import export_results
 from tests.aot.kernels import PREMAKES
 from tests.aot.reference import DLDataType, DLDevice, DLTensor
 from tests.examples.compare import assert_matches
@@ -77,12 +78,17 @@ def described(tensor: torch.Tensor) -> DLTensor:
 class Ahead:
     """A task's kernel, built into a library, as a function of the task's arguments."""
 
-    def __init__(self, name: str, folder: Path, target: str) -> None:
+    def __init__(self, name: str, folder: Path, target: str, tuned: Path | None) -> None:
         self._name = name
         begin = time.monotonic()
         premake = functools.partial(PREMAKES[name], **_DECLARED.get(name, {}))
         self.built: Built = build(
-            premake, [((), {}, {})], kernel_name=name, output_dir=folder, targets=(target,)
+            premake,
+            [((), {}, {})],
+            kernel_name=name,
+            output_dir=folder,
+            targets=(target,),
+            tuned=tuned,
         )
         self.seconds = time.monotonic() - begin
         library = folder / f"lib{name}.so"
@@ -106,7 +112,7 @@ class Ahead:
     @property
     def configuration(self) -> str:
         """What the estimate chose."""
-        (edition,) = self.built.units[0].editions
+        *_, edition = self.built.units[0].editions
         values = ", ".join(f"{symbol}={value}" for symbol, value in edition.known.items())
         return f"{values} {edition.num_warps} warps, {edition.num_stages} stages".strip()
 
@@ -121,12 +127,18 @@ class Ahead:
         return output
 
 
-def run(task: Task, target: str, rounds: int) -> dict[str, Any]:
+def run(task: Task, target: str, rounds: int, is_tuned: bool) -> dict[str, Any]:
     """Builds, compares and times one task."""
     maker = Maker(torch.float16, "cuda")
-    ahead = Ahead(task.name, Path(tempfile.mkdtemp(prefix=f"{task.name}-")), target)
-    contenders = {AHEAD: ahead, OURS: task.contenders[OURS]}
     arguments = task.build(maker)
+    folder, found = Path(tempfile.mkdtemp(prefix=f"{task.name}-")), None
+    if is_tuned:
+        # As on another machine: what the call's own search finds is carried in a file.
+        task.contenders[OURS](*arguments)
+        found = folder / "found.json"
+        export_results(found)
+    ahead = Ahead(task.name, folder, target, found)
+    contenders = {AHEAD: ahead, OURS: task.contenders[OURS]}
     expected = task.reference(*(argument.double() for argument in arguments))
     for function in contenders.values():
         result = function(*arguments)
@@ -177,15 +189,18 @@ def as_table(results: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", default=",".join(_CALLS))
+    parser.add_argument(
+        "--tuned", action="store_true", help="with the results of the calls, exported"
+    )
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--output", type=Path, default=RESULTS / "launch")
+    parser.add_argument("--output", type=Path, default=RESULTS / "ahead")
     options = parser.parse_args()
     major, minor = torch.cuda.get_device_capability()
     wanted = options.tasks.split(",")
     results = []
     for task in TASKS:
         if task.name in wanted and task.name in _CALLS:
-            results.append(run(task, f"sm_{major}{minor}", options.rounds))
+            results.append(run(task, f"sm_{major}{minor}", options.rounds, options.tuned))
             print(
                 json.dumps({k: v for k, v in results[-1].items() if k != "milliseconds"}),
                 flush=True,
@@ -194,7 +209,8 @@ def main() -> None:
     print(text)
     here = environment()
     heading = "Kernels compiled ahead of time beside those compiled at the call, float16"
-    write("ahead", here, f"# {heading}\n\n{describe(here)}\n\n{text}", results, options.output)
+    name = "ahead-tuned" if options.tuned else "ahead"
+    write(name, here, f"# {heading}\n\n{describe(here)}\n\n{text}", results, options.output)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,13 @@ def _add_build(commands: Any) -> None:
     command.add_argument("--out", metavar="DIR", required=True, help="where the sources are put")
     command.add_argument("--name", help="of the C functions; by default the application's")
     command.add_argument(
+        "--tuned", metavar="FILE", help="results of a machine with a device (tuning export)"
+    )
+    command.add_argument(
+        "--device",
+        help='what the estimate chooses for, as in "NVIDIA H200"; by default the target\'s usual',
+    )
+    command.add_argument(
         "--portable", action="store_true", help="binaries as numbers in the C text, not beside it"
     )
 
@@ -264,6 +271,8 @@ def _build(options: argparse.Namespace) -> int:
         output_dir=options.out,
         targets=options.targets.split(",") if options.targets else None,
         is_portable=options.portable,
+        tuned=options.tuned,
+        device=options.device,
         progress=_print_progress,
     )
     print(file=sys.stderr)

@@ -18,6 +18,7 @@ from ninetoothed.errors import ArgumentError, caller_location
 from ninetoothed.kernels.definition import Specializations
 from ninetoothed.kernels.making import specializations_of
 from ninetoothed.kernels.naming import default_name
+from ninetoothed.tuning.results import read_exported
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def build(
     targets: Sequence[str] | None = None,
     is_portable: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    tuned: Any = None,
+    device: str | None = None,
 ) -> Built:
     """Many variants of a kernel, compiled ahead of time behind one C function; needs no device.
 
@@ -85,8 +88,14 @@ def build(
         targets: ``"sm_90"``, ``"gfx942"``, …; by default ``$NINETOOTHED_TARGETS``, or sm_80 and sm_90.
         is_portable: whether the binaries are numbers in the C text, for compilers without ``.incbin``.
         progress: called with how many binaries are compiled, and of how many.
+        tuned: a file of results that ``python -m ninetoothed tuning export`` wrote on a machine with a
+            device. Those of this kernel's name and element types choose for the sizes that they were
+            found for.
+        device: the name of a device that the estimate chooses for, where its target has several, as
+            ``"NVIDIA H200"``.
 
     Raises:
+        NineToothedError: ``tuned`` holds no results.
         ArgumentError: a configuration does not fit, or something of the calls is not declared.
     """
     _check_caller(caller)
@@ -108,7 +117,8 @@ def build(
             made.append((f"{name}_{number}", specializations, dict(configuration.arguments)))
         kernels.append(compiling.fastest(made, targets[-1]))
     assert name is not None
-    units = compiling.units(kernels, targets, progress)
+    found = () if tuned is None else read_exported(tuned)
+    units = compiling.units(kernels, targets, progress, compiling.Guidance(found, device))
     same_interface(units)
     return _written(name, list(zip(candidates, units, strict=True)), output_dir, is_portable)
 
@@ -186,5 +196,5 @@ def _binaries(unit: Unit) -> dict[str, bytes]:
         variants = unit.editions[binaries.edition].variants
         for variant, image in zip(variants, binaries.images, strict=True):
             # Text ends in a zero, which `NT_EMBED` adds.
-            found[f"{unit.name}.c{suffix_of(binaries.target, variant.name)}"] = image.data
+            found[f"{unit.name}.c{suffix_of(binaries, variant)}"] = image.data
     return found

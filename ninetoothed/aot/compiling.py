@@ -14,6 +14,7 @@ from ninetoothed.backends.base import Backend
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
 from ninetoothed.kernels.definition import Definition, Specializations
+from ninetoothed.tuning.results import Entry
 
 #: What is built for where nobody says: devices of these and all later ones of CUDA run it.
 TARGETS = ("sm_80", "sm_90")
@@ -29,14 +30,27 @@ class _Plan:
 
     Attributes:
         editions: those that differ in what a launch computes.
-        by_target: which of them, and the one that is compiled.
+        by_target: which of them, and those that are compiled.
     """
 
     name: str
     kernel: Definition
     fixed: Fixed
     editions: tuple[Edition, ...]
-    by_target: dict[str, tuple[int, Edition]]
+    by_target: dict[str, list[tuple[int, Edition]]]
+
+
+@dataclass(frozen=True)
+class Guidance:
+    """What configurations are chosen by, besides the estimate for a target.
+
+    Attributes:
+        found: what the tuner found on devices.
+        device: the name of one, where a target has several.
+    """
+
+    found: Sequence[Entry] = ()
+    device: str | None = None
 
 
 def backend() -> Backend:
@@ -67,18 +81,20 @@ def units(
     kernels: Sequence[Named],
     targets: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
+    guidance: Guidance = Guidance(),
 ) -> list[Unit]:
     """Each kernel compiled for each target.
 
     Args:
+        guidance: what configurations are chosen by.
         progress: called with how much is compiled, and of how much.
     """
-    plans = [_planned(*named, targets) for named in kernels]
+    plans = [_planned(*named, targets, guidance) for named in kernels]
     first = _first_of_cuda(targets)
     wanted: dict[tuple[Any, str], Variant] = {}
     for plan in plans:
-        for target, (_, edition) in plan.by_target.items():
-            for variant in edition.variants:
+        for target, editions in plan.by_target.items():
+            for variant in (v for _, edition in editions for v in edition.variants):
                 wanted.setdefault((variant.work, target), variant)
     done = 0
     compiled: dict[tuple[Any, str], Sequence[Image]] = {}
@@ -104,7 +120,8 @@ def fastest(kernels: Sequence[Named], target: str) -> Named:
 
     def seconds(given: Named) -> float:
         _, specializations, constants = given
-        return backend().edition(*fixed_of(specializations, constants), target).seconds
+        *_, edition = backend().editions(*fixed_of(specializations, constants), target)
+        return edition.seconds
 
     return min(kernels, key=seconds)
 
@@ -118,27 +135,35 @@ def _first_of_cuda(targets: Sequence[str]) -> str | None:
 
 
 def _planned(
-    name: str, specializations: Specializations, given: dict[str, Any], targets: Sequence[str]
+    name: str,
+    specializations: Specializations,
+    given: dict[str, Any],
+    targets: Sequence[str],
+    guidance: Guidance,
 ) -> _Plan:
     kernel, fixed = fixed_of(specializations, given)
     editions: list[Edition] = []
-    by_target: dict[str, tuple[int, Edition]] = {}
+    by_target: dict[str, list[tuple[int, Edition]]] = {}
+    interfaces: list[Any] = []
     for target in targets:
-        edition = backend().edition(kernel, fixed, target)
-        interfaces = [each.interface for each in editions]
-        if edition.interface not in interfaces:
-            editions.append(edition)
-            interfaces.append(edition.interface)
-        by_target[target] = interfaces.index(edition.interface), edition
+        by_target[target] = []
+        found = backend().editions(kernel, fixed, target, guidance.found, guidance.device)
+        for edition in found:
+            if edition.interface not in interfaces:
+                editions.append(edition)
+                interfaces.append(edition.interface)
+            by_target[target].append((interfaces.index(edition.interface), edition))
     return _Plan(name, kernel, fixed, tuple(editions), by_target)
 
 
 def _unit(plan: _Plan, compiled: dict[tuple[Any, str], Sequence[Image]]) -> Unit:
     binaries: list[Binaries] = []
-    for target, (place, edition) in plan.by_target.items():
-        images = [compiled[variant.work, target] for variant in edition.variants]
-        # Each gives its binary, and text where it is asked for.
-        for of_variants in zip(*images, strict=True):
-            chosen = (edition.num_warps, edition.num_stages)
-            binaries.append(Binaries(of_variants[0].target, place, *chosen, tuple(of_variants)))
+    for target, editions in plan.by_target.items():
+        for number, (place, edition) in enumerate(editions):
+            images = [compiled[variant.work, target] for variant in edition.variants]
+            # Each gives its binary, and text where it is asked for.
+            for of_variants in zip(*images, strict=True):
+                called, chosen = of_variants[0].target, (edition.num_warps, edition.num_stages)
+                own = Binaries(called, place, *chosen, of_variants, number, edition.sizes)
+                binaries.append(own)
     return Unit(plan.name, plan.kernel, plan.fixed, plan.editions, tuple(binaries))

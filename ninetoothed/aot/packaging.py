@@ -107,6 +107,7 @@ def _kernel(unit: Unit) -> dict[str, Any]:
                 "num_warps": binaries.num_warps,
                 "num_stages": binaries.num_stages,
                 "variant": variant.name,
+                "sizes": [_asked(c) for c in binaries.sizes],
                 "bytes": len(image.data),
                 "sha256": hashlib.sha256(image.data).hexdigest(),
                 "threads": image.threads,

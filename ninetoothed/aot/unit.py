@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArgumentError, Location
-from ninetoothed.kernels.ahead import Edition, Fixed, Image
+from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image
 from ninetoothed.kernels.definition import Declaration, Definition, Specializations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.tensors.arrange import NO_VALUE, Parameter
@@ -20,6 +20,8 @@ class Binaries:
     Attributes:
         target: ``"sm_90"``, ``"ptx_80"``, …
         edition: the edition's place.
+        number: which of the target's this is; the first whose sizes fit is launched.
+        sizes: what a call's sizes are then.
         num_warps, num_stages: what they were compiled with.
     """
 
@@ -28,6 +30,8 @@ class Binaries:
     num_warps: int
     num_stages: int
     images: tuple[Image, ...]
+    number: int = 0
+    sizes: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,14 @@ class Unit:
     fixed: Fixed
     editions: tuple[Edition, ...]
     binaries: tuple[Binaries, ...]
+
+    @property
+    def targets(self) -> dict[str, list[Binaries]]:
+        """The binaries by target."""
+        found: dict[str, list[Binaries]] = {}
+        for each in self.binaries:
+            found.setdefault(each.target, []).append(each)
+        return found
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -10,7 +10,7 @@ from ninetoothed.aot.interfaces import Interfaces, seen_places
 from ninetoothed.aot.names import c_names
 from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Binaries, Unit
-from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
+from ninetoothed.kernels.ahead import Condition, Edition, LaunchArgument, Variant, Within
 from ninetoothed.kernels.meeting_requirements import meeting_requirements
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import product, simplify
@@ -27,9 +27,23 @@ def format_of(target: str) -> tuple[str, str]:
     return _FORMATS[target[:2]]
 
 
-def suffix_of(target: str, variant: str) -> str:
+def suffix_of(binaries: Binaries, variant: Variant) -> str:
     """What a binary's file is called beyond the name of the C source."""
-    return f".{target}.{variant}.{format_of(target)[1]}"
+    target = binaries.target
+    return f".{target}.{_called(binaries, variant)}.{format_of(target)[1]}"
+
+
+def _called(binaries: Binaries, variant: Variant) -> str:
+    """A variant's name among all of a target."""
+    return f"{variant.name}_{binaries.number}" if binaries.number else variant.name
+
+
+#: For each edition of a target what sizes it is for, and its place.
+_Plan = tuple[tuple[tuple[Condition, ...], int], ...]
+
+
+def _plan(several: Sequence[Binaries]) -> _Plan:
+    return tuple((binaries.sizes, binaries.edition) for binaries in several)
 
 
 class Source:
@@ -68,14 +82,8 @@ class Source:
         ]
         for place, edition in enumerate(unit.editions):
             lines += self._edition(place, edition)
-        lines += self._of_device(
-            "decide", "const call_numbers *n, nt_decision *decided", "n, decided"
-        )
-        lines += self._of_device(
-            "launch",
-            "const nt_decision *decided, void *stream, const call_numbers *n",
-            "decided, stream, n",
-        )
+        lines += self._decide()
+        lines += self._launch_any()
         lines += self._run()
         lines += Interfaces(unit, self._signature, self._names).lines()
         lines += [
@@ -104,19 +112,21 @@ class Source:
                     yield f"static const unsigned char {name}[] ="
                     yield from byte_array(image.data)
                 else:
-                    yield f"NT_EMBED({name}, {quoted(suffix_of(binaries.target, variant.name))});"
+                    yield f"NT_EMBED({name}, {quoted(suffix_of(binaries, variant))});"
         yield ""
-        for binaries in self._unit.binaries:
-            images = list(zip(self._variants(binaries), binaries.images, strict=True))
-            for variant, image in images:
+        for target, several in self._unit.targets.items():
+            images = [
+                (self._image_name(binaries, variant), image)
+                for binaries in several
+                for variant, image in zip(self._variants(binaries), binaries.images, strict=True)
+            ]
+            for name, image in images:
                 if image.tensor_maps:
-                    name = self._image_name(binaries, variant)
                     yield f"static const nt_tensor_map {name}_maps[] = {{"
                     yield from map(tensor_map, image.tensor_maps)
                     yield "};"
-            yield f"static const nt_image {binaries.target}_images[] = {{"
-            for variant, image in images:
-                name = self._image_name(binaries, variant)
+            yield f"static const nt_image {target}_images[] = {{"
+            for name, image in images:
                 maps = f"{name}_maps" if image.tensor_maps else "NULL"
                 numbers = f"{image.threads}, {image.shared_memory}"
                 flags = f"{int(image.is_persistent)}, {int(image.is_dependent)}"
@@ -124,13 +134,14 @@ class Source:
             yield "};"
         yield ""
         yield "static const nt_target targets[] = {"
-        for binaries in self._unit.binaries:
-            digits = binaries.target.partition("_")[2]
+        for target, several in self._unit.targets.items():
+            digits = target.partition("_")[2]
             capability = digits if digits.isdigit() else "0"
-            is_specific = int(binaries.images[0].is_specific)
+            is_specific = int(several[0].images[0].is_specific)
+            count = sum(len(binaries.images) for binaries in several)
             yield (
-                f"    {{{format_of(binaries.target)[0]}, {capability}, {is_specific}, "
-                f"{binaries.edition}, {len(binaries.images)}, {binaries.target}_images}},"
+                f"    {{{format_of(target)[0]}, {capability}, {is_specific}, "
+                f"{self._plans().index(_plan(several))}, {count}, {target}_images}},"
             )
         yield "};"
         yield ""
@@ -139,7 +150,7 @@ class Source:
         return self._unit.editions[binaries.edition].variants
 
     def _image_name(self, binaries: Binaries, variant: Variant) -> str:
-        return f"{self._unit.name}_{binaries.target}_{variant.name}"
+        return f"{self._unit.name}_{binaries.target}_{_called(binaries, variant)}"
 
     def _declared(self) -> Iterator[str]:
         constants = self._unit.fixed.constants
@@ -177,7 +188,7 @@ class Source:
         function = quoted(self._unit.binaries[0].images[0].function)
         yield (
             f"static nt_kernel the_kernel = {{{name}, {function}, {count}, "
-            f"{len(self._unit.binaries)}, parameters, targets, NULL}};"
+            f"{len(self._unit.targets)}, parameters, targets, NULL}};"
         )
         yield ""
 
@@ -213,7 +224,8 @@ class Source:
         chosen = [f"{kernel.names[s]}={v}" for s, v in edition.known.items() if s.meta]
         if chosen:
             yield f"/* With {', '.join(chosen)}. */"
-        yield f"static int decide_{place}(const call_numbers *n, nt_decision *decided) {{"
+        yield f"static int decide_{place}(const call_numbers *n, nt_decision *decided, int first) {{"
+        yield f"  decided->edition = {place};"
         yield from self._arrangement(edition)
         count = product(tuple(maximum(size, 0) for size in kernel.grid))
         yield f"  const int64_t tiles = {self._value(count, edition)};"
@@ -228,7 +240,7 @@ class Source:
             if variant.workspace is not None:
                 workspace = self._value(variant.workspace.size, edition)
             when = "" if is_last else f"if (is_{variant.name}) "
-            yield f"  {when}return nt_decide(decided, {number}, {programs}, {workspace});"
+            yield f"  {when}return nt_decide(decided, first, {number}, {programs}, {workspace});"
         yield "}"
         yield ""
         yield f"static int launch_{place}(const nt_decision *decided, void *stream, const call_numbers *n) {{"
@@ -242,15 +254,38 @@ class Source:
         yield "}"
         yield ""
 
-    def _of_device(self, function: str, parameters: str, arguments: str) -> Iterator[str]:
-        """A function of the edition that the device runs."""
-        yield f"static int {function}({parameters}) {{"
-        if function == "launch":
-            yield "  if (decided->programs <= 0) return 0;"
+    def _decide(self) -> Iterator[str]:
+        """By the device's target and a call's sizes."""
+        yield "static int decide(const call_numbers *n, nt_decision *decided) {"
+        plans = self._plans()
+        for number, plan in enumerate(plans):
+            is_last = number == len(plans) - 1
+            indent = "  " if is_last else "    "
+            if not is_last:
+                yield f"  if (decided->plan == {number}) {{"
+            first = 0
+            for sizes, place in plan:
+                asked = [c_expressions.condition(c, self._name_of, str, {}) for c in sizes]
+                when = f"if ({' && '.join(asked)}) " if asked else ""
+                yield f"{indent}{when}return decide_{place}(n, decided, {first});"
+                first += len(self._unit.editions[place].variants)
+            if not is_last:
+                yield "  }"
+        yield "}"
+        yield ""
+
+    def _plans(self) -> list[_Plan]:
+        """How targets choose an edition, each once."""
+        return list(dict.fromkeys(map(_plan, self._unit.targets.values())))
+
+    def _launch_any(self) -> Iterator[str]:
+        parameters = "const nt_decision *decided, void *stream, const call_numbers *n"
+        yield f"static int launch({parameters}) {{"
+        yield "  if (decided->programs <= 0) return 0;"
         last = len(self._unit.editions) - 1
         for place in range(last):
-            yield f"  if (decided->edition == {place}) return {function}_{place}({arguments});"
-        yield f"  return {function}_{last}({arguments});"
+            yield f"  if (decided->edition == {place}) return launch_{place}(decided, stream, n);"
+        yield f"  return launch_{last}(decided, stream, n);"
         yield "}"
         yield ""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
+    from ninetoothed.tuning.results import Entry
     from ninetoothed.tuning.space import Effort
     from ninetoothed.tuning.tuned import Tuned
 
@@ -143,8 +144,22 @@ class Backend(abc.ABC):
         """What it compiles kernels for ahead of time, as ``"sm_90"``; nothing by default."""
         return ()
 
-    def edition(self, kernel: Definition, fixed: Fixed, target: str) -> Edition:
-        """The kernel with a configuration that suits a target, which need not be here.
+    def editions(
+        self,
+        kernel: Definition,
+        fixed: Fixed,
+        target: str,
+        found: Sequence[Entry] = (),
+        device: str | None = None,
+    ) -> Sequence[Edition]:
+        """The kernel with configurations that suit a target, which need not be here.
+
+        Args:
+            found: what the tuner found on devices.
+            device: the name of one of the target's, where there are several.
+
+        Returns:
+            Editions for calls of some sizes, the first that fits is launched; the last for any.
 
         Raises:
             ArgumentError: something must be known of the calls that is not fixed.

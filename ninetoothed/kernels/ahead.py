@@ -181,6 +181,7 @@ class Edition:
         num_warps, num_stages: of its programs.
         variants: the one that assumes most first, the one that assumes nothing last.
         seconds: of a large call, by the estimate; infinite where none can be made.
+        sizes: what a call's sizes are where it is launched; nothing where they may be any.
     """
 
     known: Mapping[Symbol, int]
@@ -188,6 +189,7 @@ class Edition:
     num_stages: int
     variants: tuple[Variant, ...]
     seconds: float
+    sizes: tuple[Condition, ...] = ()
 
     @property
     def interface(self) -> tuple[Any, ...]:

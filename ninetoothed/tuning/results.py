@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -49,6 +49,29 @@ class Subject:
     device: str = ""
     compiler: str = ""
     arguments: str = ""
+
+
+def arguments_text(
+    arguments: Iterable[tuple[str, Sequence[int], str]], constants: Mapping[str, object]
+) -> str:
+    """A subject's arguments: each tensor's name, sizes and element type, and the numbers among the constants."""
+    tensors = [f"{name} {'x'.join(map(str, sizes))} {dtype}" for name, sizes, dtype in arguments]
+    numbers = [f"{n}={v!r}" for n, v in sorted(constants.items()) if isinstance(v, int | float)]
+    return "; ".join([*tensors, *numbers])
+
+
+def arguments_from(text: str) -> tuple[dict[str, tuple[tuple[int, ...], str]], dict[str, str]]:
+    """Sizes and element types by tensor, and constants as they are printed, of `arguments_text`."""
+    tensors: dict[str, tuple[tuple[int, ...], str]] = {}
+    constants: dict[str, str] = {}
+    for part in text.split("; "):
+        name, is_constant, value = part.partition("=")
+        if is_constant:
+            constants[name] = value
+        elif part.count(" ") == 2:
+            name, sizes, dtype = part.split(" ")
+            tensors[name] = tuple(int(n) for n in sizes.split("x") if n.isdigit()), dtype
+    return tensors, constants
 
 
 class Results:
@@ -264,14 +287,8 @@ def import_results(path: str | Path, store: Cache | None = None) -> int:
     Raises:
         NineToothedError: the file holds no results, or those of another version.
     """
-    content = _exported(path)
     taken = 0
-    for key, data in content.items():
-        entry = _entry_from(data)
-        if entry is None:
-            raise NineToothedError(
-                f"{path}: the entry {key[:12]!r}… is damaged, or says what cannot be. Export it again."
-            )
+    for key, entry in _entries_of(path):
         results = Results(key, entry.subject, store)
         results.times = {**entry.times, **results.times}
         if entry.finished is not None and not results.serve(entry.finished):
@@ -279,6 +296,25 @@ def import_results(path: str | Path, store: Cache | None = None) -> int:
         results.write()
         taken += 1
     return taken
+
+
+def read_exported(path: str | Path) -> list[Entry]:
+    """What a file that `export_results` wrote holds; nothing is taken in.
+
+    Raises:
+        NineToothedError: as `import_results`.
+    """
+    return [entry for _, entry in _entries_of(path)]
+
+
+def _entries_of(path: str | Path) -> Iterator[tuple[str, Entry]]:
+    for key, data in _exported(path).items():
+        entry = _entry_from(data)
+        if entry is None:
+            raise NineToothedError(
+                f"{path}: the entry {key[:12]!r}… is damaged, or says what cannot be. Export it again."
+            )
+        yield key, entry
 
 
 def _exported(path: str | Path) -> dict[str, Any]:

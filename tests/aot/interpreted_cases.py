@@ -45,7 +45,7 @@ SIZES: dict[str, list[tuple[int, ...]]] = {
 @functools.cache
 def unit_of(name: str) -> tuple[Unit, Edition]:
     kernel, fixed = defined_of(DECLARED[name], name) if name in DECLARED else defined(name)
-    edition = compiling.backend().edition(kernel, fixed, "sm_90")
+    edition = compiling.backend().editions(kernel, fixed, "sm_90")[-1]
     return Unit(name, kernel, fixed, (edition,), ()), edition
 
 

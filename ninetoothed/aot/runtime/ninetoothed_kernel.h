@@ -47,7 +47,7 @@ typedef struct {
   nt_format format;
   int capability; /* CUDA's, ten times the major number plus the minor one */
   int is_specific; /* whether only devices of just this capability run it */
-  int edition; /* which configuration it was compiled with */
+  int plan; /* how a call's sizes choose a configuration */
   int count;
   const nt_image *images;
 } nt_target;
@@ -73,7 +73,7 @@ typedef struct {
   const nt_driver *driver;
   nt_loaded *loaded;
   nt_handle context, function;
-  int edition; /* of the device's target */
+  int plan, edition; /* of the device's target; what the plan chose */
   const nt_image *image;
   const char *name;
   int64_t programs;  /* none where there is nothing to launch */
@@ -117,8 +117,8 @@ int nt_number(const nt_kernel *kernel, const char *name, const NineToothedTensor
 
 /* The kernel in the current context, loaded by the first call there. */
 int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_decision *decided);
-/* That a variant is launched, of those of the device's target. */
-int nt_decide(nt_decision *decided, int variant, int64_t programs, int64_t workspace);
+/* That a variant is launched, of those of the device's target from the first of its edition on. */
+int nt_decide(nt_decision *decided, int first, int variant, int64_t programs, int64_t workspace);
 /* Sizes and strides in elements; what was made of the same address for the same decision is kept. */
 int nt_describe(const nt_decision *decided, int place, const void *address, const int64_t *shape, const int64_t *strides, nt_descriptor *made);
 int nt_run(const nt_decision *decided, void *stream, void **arguments);

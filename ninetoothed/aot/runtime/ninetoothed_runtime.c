@@ -303,7 +303,7 @@ int nt_find(nt_kernel *kernel, const nt_tensor *const *tensors, nt_decision *dec
   const int device_id = tensors[0]->device_id;
   if (device_id != NT_ANY && device_id != found->ordinal)
     return nt_refuse(NT_ERROR_DEVICE, "kernel `%s`: `%s` is on device %d, and device %d is the current one: make its device current", kernel->name, kernel->parameters[0].name, device_id, found->ordinal);
-  *decided = (nt_decision){.driver = known, .loaded = found, .context = context, .edition = found->target->edition, .name = kernel->name};
+  *decided = (nt_decision){.driver = known, .loaded = found, .context = context, .plan = found->target->plan, .name = kernel->name};
   return 0;
 }
 
@@ -339,15 +339,16 @@ int nt_describe(const nt_decision *decided, int place, const void *address, cons
   return 0;
 }
 
-int nt_decide(nt_decision *decided, int variant, int64_t programs, int64_t workspace) {
+int nt_decide(nt_decision *decided, int first, int variant, int64_t programs, int64_t workspace) {
+  const int image = first + variant;
   nt_loaded *loaded = decided->loaded;
   if (programs > NT_MOST_PROGRAMS)
     return nt_refuse(NT_ERROR_GRID, "kernel `%s` would have %lld programs; a device takes %d", decided->name, (long long)programs, NT_MOST_PROGRAMS);
-  const int result = function_of(loaded, variant, decided->driver, &decided->function);
+  const int result = function_of(loaded, image, decided->driver, &decided->function);
   if (result) return result;
   decided->variant = variant;
-  decided->image = &loaded->target->images[variant];
-  decided->programs = nt_min(programs, loaded->variants[variant].most_programs);
+  decided->image = &loaded->target->images[image];
+  decided->programs = nt_min(programs, loaded->variants[image].most_programs);
   decided->workspace = workspace;
   return 0;
 }

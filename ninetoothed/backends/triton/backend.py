@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
+    from ninetoothed.tuning.results import Entry
     from ninetoothed.tuning.space import Effort
     from ninetoothed.tuning.tuned import Tuned
 
@@ -65,11 +66,18 @@ class TritonBackend(Backend):
 
         return tuple(DEVICES)
 
-    def edition(self, kernel: Definition, fixed: Fixed, target: str) -> Edition:
-        """The kernel as it is best for a target; see `Backend.edition`."""
-        from ninetoothed.backends.triton.ahead.variants import edition_of
+    def editions(
+        self,
+        kernel: Definition,
+        fixed: Fixed,
+        target: str,
+        found: Sequence[Entry] = (),
+        device: str | None = None,
+    ) -> Sequence[Edition]:
+        """The kernel as it is best for a target; see `Backend.editions`."""
+        from ninetoothed.backends.triton.ahead.tuned import editions_of
 
-        return edition_of(kernel, fixed, target)
+        return editions_of(kernel, fixed, target, found, device)
 
     def images(self, variant: Variant, target: str, with_text: bool) -> Sequence[Image]:
         """A variant, compiled by Triton; see `Backend.images`."""

@@ -7,6 +7,7 @@ whose sizes depend on each other may, each meta symbol gets a value in the middl
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.planning import space
@@ -48,9 +49,8 @@ _SERVED = {
 _ALWAYS_ON = {("dependent_launch", 1)}
 
 
-def choose(kernel: Definition, fixed: Fixed, limits: DeviceLimits) -> tuple[Config, float]:
+def choose(kernel: Definition, call: Call, limits: DeviceLimits) -> tuple[Config, float]:
     """A configuration for calls of any size, and the seconds that a large one is estimated to take."""
-    call = large_call(kernel, fixed)
     try:
         estimator = Estimator(kernel, call, limits)
         (plain, *_), _ = space.plainly_ranked(kernel, call, estimator)
@@ -90,8 +90,14 @@ def _middle(symbol: Symbol) -> int:
     return min(max(_MIDDLE, symbol.lower_bound or 1), symbol.upper_bound or _MIDDLE)
 
 
-def large_call(kernel: Definition, fixed: Fixed) -> Call:
-    """A large call: contiguous, aligned, undeclared sizes the same for tensors of one rank."""
+def large_call(
+    kernel: Definition, fixed: Fixed, sizes: Mapping[str, tuple[int, ...]] | None = None
+) -> Call:
+    """A call: contiguous, aligned.
+
+    Args:
+        sizes: of each tensor; by default undeclared ones are large, the same for tensors of one rank.
+    """
     arguments: dict[str, Argument] = {}
     known: dict[Symbol, int] = {}
     for parameter in kernel.tensor_parameters:
@@ -101,6 +107,8 @@ def large_call(kernel: Definition, fixed: Fixed) -> Call:
         for place, size in enumerate(source.shape):
             behind = source.ndim - 1 - place
             default = usual[behind] if behind < len(usual) else _OTHER_SIZE
+            if sizes is not None:
+                default = sizes[parameter.name][place]
             shape.append(_size(size, default, known, fixed, kernel))
         strides = [1] * source.ndim
         for place in reversed(range(source.ndim - 1)):

@@ -57,19 +57,45 @@ DEVICES = {
 }
 
 
-def limits_of(target: str) -> DeviceLimits:
-    """What a device of a target has.
+#: Further devices, where one of an architecture is much unlike another.
+FURTHER = (_cuda("NVIDIA H200", 90, 132, 228, 50, 4.8, 1.98),)
+
+
+def limits_of(target: str, device: str | None = None) -> DeviceLimits:
+    """What a device of a target has: the one that is named, if it is one of the target's, else the usual one.
 
     Raises:
-        DeviceError: there is none of that name.
+        DeviceError: there is no such target, or no device of that name.
     """
     try:
-        return DEVICES[target]
+        usual = DEVICES[target]
     except KeyError:
         raise DeviceError(
             f"{target!r} is no target to build for. There are {', '.join(DEVICES)}."
             f"{near(target, list(DEVICES))}"
         ) from None
+    if device is None:
+        return usual
+    named = device_named(device)
+    if named is None:
+        known = [each.name for each in (*DEVICES.values(), *FURTHER)]
+        raise DeviceError(
+            f"of {device!r} nothing is known here. There are {', '.join(known)}.{near(device, known)}"
+        )
+    return named if named.arch == usual.arch and named.backend == usual.backend else usual
+
+
+def device_named(name: str) -> DeviceLimits | None:
+    """The device with whose name another begins, as ``"NVIDIA H100 80GB HBM3"`` with ``"NVIDIA H100"``,
+    or ends, as ``"NVIDIA H100"`` with ``"H100"``; None where it is not known."""
+    return next(
+        (
+            each
+            for each in (*DEVICES.values(), *FURTHER)
+            if f"{name} ".startswith(f"{each.name} ") or each.name.endswith(f" {name}")
+        ),
+        None,
+    )
 
 
 def target_of(target: str) -> Target:

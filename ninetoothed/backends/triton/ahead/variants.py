@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +42,7 @@ from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config
 
 if TYPE_CHECKING:
+    from ninetoothed.kernels.call import Call
     from ninetoothed.kernels.definition import Definition
 
 #: Text for the driver's own compiler serves later architectures, but where it asks for what only one
@@ -83,11 +85,19 @@ class Work:
     is_dependent: bool = False
 
 
-def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
+def edition_of(
+    kernel: Definition,
+    fixed: Fixed,
+    target: str,
+    device: str | None = None,
+    tuned: tuple[Call, Config] | None = None,
+) -> Edition:
     """The kernel as it is best for a target, its variants not compiled yet.
 
     Args:
         target: what meta symbols, warps and stages are chosen for.
+        device: the name of one of the target's, where there are several.
+        tuned: a call, and what was found to be best for it; by default the estimate chooses for a large one.
 
     Raises:
         ArgumentError: a size that decides a tile's shape is not declared, or a tile is too large.
@@ -100,8 +110,12 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
                 "are not compiled ahead. Call it from Python."
             )
     _check_known(kernel)
-    limits: DeviceLimits = limits_of(target)
-    config, seconds = choose(kernel, fixed, limits)
+    limits: DeviceLimits = limits_of(target, device)
+    call = large_call(kernel, fixed)
+    if tuned is None:
+        config, seconds = choose(kernel, call, limits)
+    else:
+        (call, config), seconds = tuned, math.inf
     known: dict[Symbol, int] = {
         symbol: config[kernel.names[symbol]] for symbol in kernel.meta_symbols
     }
@@ -113,7 +127,6 @@ def edition_of(kernel: Definition, fixed: Fixed, target: str) -> Edition:
     found: list[Variant] = []
     added: tuple[Condition, ...] = ()
     levels = Assumptions(kernel, known, tensors).chain()
-    call = large_call(kernel, fixed)
     case = Case(kernel, call, environment_of(kernel, call, config), limits)
     exact = None
     if has_declared_sizes(kernel):

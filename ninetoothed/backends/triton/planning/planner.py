@@ -49,7 +49,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
-from ninetoothed.tuning.results import FORMAT, Results, Subject
+from ninetoothed.tuning.results import FORMAT, Results, Subject, arguments_text
 from ninetoothed.tuning.search import Budget, Search, first_working
 from ninetoothed.tuning.space import Config
 from ninetoothed.tuning.tuned import Tuned
@@ -302,11 +302,11 @@ class Planner:
         return run_on_device
 
     def _results(self) -> Results:
-        sizes = "; ".join(
-            f"{name} {'x'.join(str(self._bucket(size)) for size in argument.shape)} "
-            f"{argument.dtype.name}"
+        arguments = [
+            (name, [self._bucket(size) for size in argument.shape], argument.dtype.name)
             for name, argument in self._call.arguments.items()
-        )
+        ]
+        sizes = arguments_text(arguments, self._call.constants)
         compiler = "triton " + ".".join(map(str, versions.version()))
         subject = Subject(self._kernel.name, self._limits.name, compiler, sizes)
         return Results(self._results_key, subject)

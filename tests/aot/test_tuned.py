@@ -1,0 +1,128 @@
+"""Results of a machine with a device choose for the sizes that they were found for."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton", reason="needs Triton")
+
+from ninetoothed.backends.triton.ahead.devices import limits_of  # noqa: E402
+from ninetoothed.backends.triton.compiler import versions  # noqa: E402
+from ninetoothed.cache import Cache  # noqa: E402
+from ninetoothed.errors import DeviceError, NineToothedError  # noqa: E402
+from ninetoothed.tuning.results import (  # noqa: E402
+    Results,
+    Subject,
+    arguments_from,
+    arguments_text,
+    export_results,
+)
+from ninetoothed.tuning.space import Config  # noqa: E402
+from tests.aot.making import Loaded, built, driver, library, needs_cc  # noqa: E402
+from tests.aot.reference import View  # noqa: E402
+
+COMPILER = "triton " + ".".join(map(str, versions.version()))
+
+SMALL = Config((("BLOCK_SIZE_K", 64), ("BLOCK_SIZE_M", 16), ("BLOCK_SIZE_N", 64)), 4, 4)
+LARGE = Config((("BLOCK_SIZE_K", 64), ("BLOCK_SIZE_M", 128), ("BLOCK_SIZE_N", 256)), 8, 3)
+
+
+def exported(
+    folder: Path,
+    found: Sequence[tuple[tuple[int, int, int], Config]],
+    device: str = "NVIDIA H200",
+    dtype: str = "float16",
+) -> Path:
+    """A file of what was found for products of some sizes."""
+    store = Cache("tuning", folder / "store")
+    for (m, n, k), config in found:
+        shapes = {"input": (m, k), "other": (k, n), "output": (m, n)}
+        text = arguments_text(((name, shape, dtype) for name, shape in shapes.items()), {})
+        results = Results(f"{m}-{n}-{k}", Subject("mm", device, COMPILER, text), store)
+        results.record(config, 1.0)
+        results.finish("quick", config)
+    export_results(folder / "found.json", store=store)
+    return folder / "found.json"
+
+
+def launched(c: Loaded, m: int, n: int, k: int) -> tuple[str, int]:
+    """The binary and the number of programs of a product."""
+    shapes = ((m, k), (k, n), (m, n))
+    views = [View(shape, (shape[1], 1)) for shape in shapes]
+    tensors = [view.dlpack() for view in views]
+    assert c.library.mm_launch(None, *map(ctypes.byref, tensors)) == 0, c.message()
+    return c.last().label(), c.last().grid
+
+
+@needs_cc
+def test_a_call_takes_what_was_found_for_the_least_bucket_that_holds_its_sizes(
+    tmp_path: Path,
+) -> None:
+    found = exported(
+        tmp_path, [((16, 4096, 4096), SMALL), ((32, 4096, 4096), SMALL), ((4096,) * 3, LARGE)]
+    )
+    made = built("mm", tmp_path / "mm", configs=(((), {}, {}),), targets=("sm_90",), tuned=found)
+    (unit,) = made.units
+    # One bucket holds the other, and both have the same choice.
+    assert [b.num_warps for b in unit.binaries] == [4, 8]
+    assert len({f for f in made.files if f.endswith(".cubin")}) == sum(
+        len(b.images) for b in unit.binaries
+    )
+    c = Loaded(library(made), driver(tmp_path / "driver"))
+    for size, tile in (((32, 4096, 4096), (16, 64)), ((9, 4000, 64), (16, 64))):
+        assert launched(c, *size)[1] == -(-size[0] // tile[0]) * -(-size[1] // tile[1])
+    for size in ((33, 4096, 4096), (32, 4097, 4096), (8192, 8192, 64)):
+        assert launched(c, *size)[1] == -(-size[0] // 128) * -(-size[1] // 256)
+    sizes = json.loads((made.folder / "manifest.json").read_text())["kernels"][0]["binaries"]
+    assert {tuple(b["sizes"]) for b in sizes} == {
+        (
+            "input_size_0 <= 32",
+            "input_size_1 <= 4096",
+            "other_size_0 <= 4096",
+            "other_size_1 <= 4096",
+        )
+        + ("output_size_0 <= 32", "output_size_1 <= 4096"),
+        (),
+    }
+
+
+@pytest.mark.parametrize(
+    "further", [{"device": "NVIDIA A100"}, {"dtype": "bfloat16"}], ids=["device", "dtype"]
+)
+def test_what_was_found_for_others_chooses_nothing(tmp_path: Path, further: Any) -> None:
+    found = exported(tmp_path, [((4096,) * 3, SMALL)], **further)
+    (unit,) = built(
+        "mm", tmp_path / "mm", configs=(((), {}, {}),), targets=("sm_90",), tuned=found
+    ).units
+    assert [b.num_warps for b in unit.binaries] == [8]
+
+
+def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nothing.json").write_text("{}")
+    with pytest.raises(NineToothedError, match="holds no tuning results"):
+        built("mm", tmp_path / "mm", tuned=tmp_path / "nothing.json")
+
+
+def test_arguments_are_read_as_they_are_written() -> None:
+    tensors = [("input", (4, 1), "float16"), ("eps", (), "float32")]
+    text = arguments_text(tensors, {"is_causal": True, "what": "text"})
+    assert arguments_from(text) == (
+        {"input": ((4, 1), "float16"), "eps": ((), "float32")},
+        {"is_causal": "True"},
+    )
+
+
+def test_the_estimate_is_for_the_device_that_is_named() -> None:
+    assert limits_of("sm_90").name == "NVIDIA H100"
+    assert limits_of("sm_90", "H200").name == "NVIDIA H200"
+    assert limits_of("sm_90", "NVIDIA H100 80GB HBM3").name == "NVIDIA H100"
+    # Of another target's nothing is taken.
+    assert limits_of("sm_80", "NVIDIA H200").name == "NVIDIA A100"
+    with pytest.raises(DeviceError, match="of 'H20' nothing is known here.*NVIDIA H200"):
+        limits_of("sm_90", "H20")
