@@ -9,6 +9,7 @@ from typing import Any
 
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition
+from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
 
 #: What a kind of input is in PyTorch's schemas.
@@ -161,6 +162,8 @@ def _short_way(
             if each.__class__ in usual:
                 requires_grad = requires_grad or each.requires_grad
             elif isinstance(each, torch.Tensor):
+                if each.__class__.__name__ == "DTensor":
+                    _shard(definition, operator)
                 return operator(*arguments, **keywords)
         if modes() or is_traced() is not None:
             return operator(*arguments, **keywords)
@@ -323,6 +326,38 @@ def _jvp(definition: OperatorDefinition) -> Callable[..., Any]:
         return found if len(zeros) > 1 else found[0]
 
     return jvp
+
+
+#: The operators whose shardings DTensor knows.
+_SHARDED: set[Any] = set()
+
+
+def _shard(definition: OperatorDefinition, operator: Any) -> None:
+    """Tells DTensor, once, along which axes the operator's tensors may be divided."""
+    if operator in _SHARDED:
+        return
+    from torch.distributed.tensor import Partial, Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    names = [entry.name if entry.kind == "tensor" else None for entry in definition.inputs]
+    made = [entry.name for entry in definition.outputs]
+
+    def placed(sharding: Sharding | None, name: str | None, whole: Any) -> Any:
+        if sharding is None or name is None or name not in sharding.dims:
+            return whole
+        return Shard(sharding.dims[name])
+
+    @register_sharding(operator)  # type: ignore[untyped-decorator]
+    def placements(*arguments: Any, **keywords: Any) -> list[tuple[list[Any], list[Any]]]:
+        found = []
+        for sharding in (None, *operator_shardings(definition)):
+            sums = () if sharding is None else sharding.sums
+            outputs = [placed(sharding, n, Partial() if n in sums else Replicate()) for n in made]
+            inputs = [None if n is None else placed(sharding, n, Replicate()) for n in names]
+            found.append((outputs, inputs[: len(arguments)]))
+        return found
+
+    _SHARDED.add(operator)
 
 
 def _lowered(definition: OperatorDefinition, operator: Any, key: str) -> Callable[..., Any]:
