@@ -159,7 +159,7 @@ def test_the_sweep_tells_the_share_of_the_copys_bandwidth() -> None:
     assert mean == ["geometric mean", "", "0.800, at most 0.800", "", ""]
 
 
-@pytest.mark.parametrize("name", ["sweep", "first_call", "tasks", "option_trials"])
+@pytest.mark.parametrize("name", ["sweep", "first_call", "first_calls", "tasks", "option_trials"])
 def test_what_needs_a_device_says_so(name: str) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")
