@@ -1,6 +1,7 @@
 """What lengths that change cost: compilations, host time of calls, and device time of what is shared.
 
     python -m benchmarks.lengths [--kernels softmax,mm] [--count 4096] [--sampled 64] [--output FOLDER]
+    python -m benchmarks.lengths --quick      # 256 lengths of one power of two, none tuned for: host times
 
 Each kernel is called with all lengths from 1 to 4096, shuffled, in a process with empty caches that
 searches for nothing. Counted are the compilations; timed are the calls once all is warm, and those of
@@ -165,9 +166,11 @@ def check_alike(kernel: Any, exact: Any, given: tuple[Any, ...]) -> None:
     torch.testing.assert_close(*found, rtol=1e-2, atol=1e-3)
 
 
-def measured(subject: Subject, count: int, sampled: int, counter: Compilations) -> dict[str, Any]:
+def measured(
+    subject: Subject, count: int, sampled: int, counter: Compilations, shortest: int = 1
+) -> dict[str, Any]:
     """All figures of one kernel."""
-    shuffled = random.Random(0).sample(range(1, LONGEST + 1), count)
+    shuffled = random.Random(0).sample(range(shortest, LONGEST + 1), count)
     kernel = subject.make()
     compiled: Counter[int] = Counter()
     longest = 0.0
@@ -269,12 +272,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=LONGEST)
     parser.add_argument("--sampled", type=int, default=64)
     parser.add_argument("--output", type=Path, default=RESULTS / "lengths")
+    parser.add_argument("--quick", action="store_true", help="half a minute, for host times")
     options = parser.parse_args()
+    shortest = 1
+    if options.quick:
+        options.count, options.sampled, shortest = 256, 0, LONGEST // 2 + 1
     counter, results = Compilations(), []
     wanted = options.kernels.split(",")
     for subject in subjects():
         if subject.name in wanted:
-            results.append(measured(subject, options.count, options.sampled, counter))
+            results.append(measured(subject, options.count, options.sampled, counter, shortest))
             print(table(HEADER, [_row(results[-1])]), flush=True)
             for each in results[-1]["device"]:
                 us = each["µs"]

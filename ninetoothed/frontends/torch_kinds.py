@@ -7,8 +7,15 @@ of what is stored to for the sake of gradients. Each kind is refused by name, or
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from ninetoothed.bounded import keep
+
+#: Classes and dispatch keys of tensors that are of none of `_KINDS`.
+_USUAL: dict[tuple[type, int], None] = {}
+_MOST_USUAL = 256
 
 #: How often a launch function's quick test of usual tensors is made anew, for others.
 _MOST_TESTS = 16
@@ -81,10 +88,15 @@ def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
 
 def refused(tensor: Any, is_stored: bool) -> str | None:
     """Why no kernel may be given a tensor now, or None; see `Frontend.refused`."""
-    for kinds in (_KINDS, _STORED_KINDS if is_stored else ()):
-        for applies, why in kinds:
+    kind = tensor.__class__, _dispatch_keys(tensor).raw_repr()
+    if kind not in _USUAL:
+        for applies, why in _KINDS:
             if applies(tensor):
                 return why
+        keep(_USUAL, kind, None, _MOST_USUAL)
+    for applies, why in (*_MOMENTARY_KINDS, *(_STORED_KINDS if is_stored else ())):
+        if applies(tensor):
+            return why
     tracer = _tracer()
     if tracer is not None:
         return (
@@ -129,6 +141,17 @@ def _is_leaf_now(tensor: Any) -> bool:
     import torch
 
     return tensor.requires_grad and torch.is_grad_enabled() and _is_of_a_leaf(tensor)
+
+
+@functools.lru_cache(maxsize=1)
+def _keys_function() -> Callable[[Any], Any]:
+    import torch
+
+    return torch._C._dispatch_keys
+
+
+def _dispatch_keys(tensor: Any) -> Any:
+    return _keys_function()(tensor)
 
 
 def _is_uninitialized(tensor: Any) -> bool:
@@ -178,9 +201,13 @@ def _is_dual(tensor: Any) -> bool:
 def _storage_too_small(tensor: Any) -> str | None:
     if tensor.is_nested or tensor.device.type == "meta" or not tensor.numel():
         return None
-    steps = zip(tensor.shape, tensor.stride())
-    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in steps)
-    needed, held = (last + 1) * tensor.element_size(), tensor.untyped_storage().nbytes()
+    held = tensor.untyped_storage().nbytes()
+    if tensor.is_contiguous():
+        last = tensor.storage_offset() + tensor.numel() - 1
+    else:
+        steps = zip(tensor.shape, tensor.stride())
+        last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in steps)
+    needed = (last + 1) * tensor.element_size()
     if needed <= held:
         return None
     return (
@@ -192,6 +219,7 @@ def _storage_too_small(tensor: Any) -> str | None:
 #: A test of a tensor, and why a kernel may not be given what passes it; the first counts.
 _Kinds = tuple[tuple[Callable[[Any], bool], str], ...]
 
+#: What a tensor's class and dispatch keys decide.
 _KINDS: _Kinds = (
     (
         _is_uninitialized,
@@ -241,6 +269,10 @@ _KINDS: _Kinds = (
         lambda tensor: tensor._is_zerotensor(),
         "is a tensor of zeros that autograd made without memory. Give `.clone()` of it.",
     ),
+)
+
+#: What a tensor may be now, and another time not.
+_MOMENTARY_KINDS: _Kinds = (
     (
         _is_dual,
         "has a tangent of forward-mode differentiation, which the kernel would drop. Give "

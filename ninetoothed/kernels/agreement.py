@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.limits import LANE, Limit, Loop
 from ninetoothed.kernels.meetings import Meeting, Side, meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -45,6 +46,34 @@ def check_meetings(
         if differing is not None:
             values = [(limit.total, numbers.value(limit.total)) for limit in differing]
             raise _mismatch(kernel, call, meeting, values)
+
+
+@analysis
+def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
+    """Pairs of sizes: where each are equal, `check_meetings` finds nothing, whatever else the numbers are.
+
+    It compares where elements end, position by position. Positions that are the same expression have
+    the same end on both sides then; where the two sides have other positions, all their ends are one.
+    """
+    found: dict[tuple[Symbol, Symbol], None] = {}
+    for meeting in meetings(kernel):
+        one, other = map(_sizes_by_form, meeting.sides)
+        if not one or not other:
+            continue
+        together = [[*one[form], *other[form]] for form in one.keys() & other.keys()]
+        if one.keys() != other.keys():
+            together = [[size for sizes in (*one.values(), *other.values()) for size in sizes]]
+        for first, *rest in together:
+            found |= dict.fromkeys((first, size) for size in rest if size is not first)
+    return tuple(found)
+
+
+def _sizes_by_form(side: Side) -> dict[Any, list[Symbol]]:
+    found: dict[Any, list[Symbol]] = {}
+    for limit in sorted(side.limits, key=lambda limit: limit.size.sort_key):
+        if not limit.is_of_tile:
+            found.setdefault((limit.factors, limit.shift), []).append(limit.size)
+    return found
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,14 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """
     if 0 in shape:
         return False
+    reach = 0
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        if size > 1 and stride <= reach:
+            break
+        reach += (size - 1) * stride
+    else:
+        # Each dimension steps over all that lies behind it, as usual.
+        return False
     dims = sorted(((abs(stride), n) for n, stride in zip(shape, strides) if n > 1), reverse=True)
     if dims and dims[-1][0] == 0:
         return True

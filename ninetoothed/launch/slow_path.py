@@ -125,11 +125,12 @@ class SlowPath:
             return False
         if definition.untouched:
             return False
-        check_tensors(definition, self._frontend, dict(zip(self._names, arguments)))
+        numbers = tuple([(key[place], key[place + 1]) for place in self.number_places])
+        check_tensors(definition, self._frontend, dict(zip(self._names, arguments)), numbers)
         with self._planning:
             if key in self.plans:
                 return False
-            run = family(tuple([(key[place], key[place + 1]) for place in self.number_places]))
+            run = family(numbers)
             if run is None:
                 return False
             keep(self.plans, key, [run, *entry[1:4], *self._unguarded], MOST_PLANS)

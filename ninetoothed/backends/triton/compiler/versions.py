@@ -15,7 +15,7 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -301,12 +301,12 @@ def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
     # The compiler and the driver number the element types differently.
     dtype = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST[wanted["elem_type"]]
 
-    def make(address: int, shape: Sequence[int], strides: Sequence[int]) -> object:
-        box = wanted["block_size"]
-        size, swizzle = wanted["elem_size"], wanted["swizzle"]
+    box, size, swizzle = wanted["block_size"], wanted["elem_size"], wanted["swizzle"]
+
+    def make(address: int, shape: list[int], strides: list[int]) -> object:
         try:
             # What lies beyond the source reads as 0: the last argument.
-            return fill(address, swizzle, size, dtype, box, list(shape), list(strides), 0)
+            return fill(address, swizzle, size, dtype, box, shape, strides, 0)
         except BUILD_FAILURES as error:
             raise DeviceError(
                 f"The driver makes no tensor descriptor of sizes {tuple(shape)} and strides "

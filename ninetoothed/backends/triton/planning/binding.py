@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspa
 from ninetoothed.backends.triton.specialization.size_classes import Classes, Numbers
 from ninetoothed.bounded import keep
 from ninetoothed.errors import NineToothedError
-from ninetoothed.kernels.agreement import check_meetings
+from ninetoothed.kernels.agreement import check_meetings, equal_sizes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import FUNCTIONS
 from ninetoothed.symbols.simplify import simplify
@@ -187,11 +187,11 @@ class Family:
 
     def __init__(self, kernel: Definition, call: Call, classes: Classes) -> None:
         self._kernel, self._call, self._classes = kernel, call, classes
-        self._planned: dict[Numbers, Callable[[dict[Symbol, int]], Run]] = {}
-        self._symbols = [
-            tuple(as_symbol(number) for number in (*p.source.shape, *p.source.strides))
-            for p in kernel.tensor_parameters
-        ]
+        self._planned: dict[Numbers, Callable[[list[int]], Run | None]] = {}
+        sources = [parameter.source for parameter in kernel.tensor_parameters]
+        symbols = [as_symbol(n) for source in sources for n in (*source.shape, *source.strides)]
+        #: Where each is among a call's sizes and strides, tensor by tensor.
+        self._places = {symbol: place for place, symbol in enumerate(symbols)}
 
     def add(
         self,
@@ -207,12 +207,11 @@ class Family:
             known: the values of the symbols that are neither sizes nor strides.
             finish: what is put around each run.
         """
-        check = self._check(known)
+        fits, bind = self._check(known), binder.bind
+        places = [self._places[symbol] for symbol in binder.symbols]
 
-        def planned(environment: dict[Symbol, int]) -> Run:
-            environment.update(known)
-            check(environment)
-            return finish(binder.run(environment))
+        def planned(flat: list[int]) -> Run | None:
+            return finish(bind([flat[place] for place in places])) if fits(flat) else None
 
         self._planned.pop(numbers, None)
         keep(self._planned, numbers, planned, _MOST_PLANNED)
@@ -223,17 +222,15 @@ class Family:
         planned = None if standing is None else self._planned.get(standing)
         if planned is None:
             return None
-        environment: dict[Symbol, int] = {}
-        for symbols, (shape, strides) in zip(self._symbols, numbers):
-            environment.update(zip(symbols, (*shape, *strides)))
-        try:
-            return planned(environment)
-        except NineToothedError:
-            return None
+        flat: list[int] = []
+        for shape, strides in numbers:
+            flat += shape
+            flat += strides
+        return planned(flat)
 
-    def _check(self, known: Mapping[Symbol, int]) -> Callable[[dict[Symbol, int]], None]:
-        """What raises where sizes do not fit the arrangement, or tiles that meet differ."""
-        kernel, call = self._kernel, self._call
+    def _check(self, known: Mapping[Symbol, int]) -> Callable[[list[int]], bool]:
+        """What says whether sizes fit the arrangement, and tiles that meet have the same elements."""
+        kernel, call, places = self._kernel, self._call, self._places
         expressions = _Expressions(known)
         needed = dict.fromkeys(
             (asked.expression, asked.low, asked.high)
@@ -244,23 +241,34 @@ class Family:
             f"{low} <= {expressions.text(expression)}{'' if high is None else f' <= {high}'}"
             for expression, low, high in needed
         ]
+        pairs = equal_sizes(kernel)
+        leaves = {leaf for pair in pairs for size in pair for leaf in size.leaves()}
+        equal = ["False"]
+        if leaves <= places.keys() | known.keys():
+            equal = [f"{expressions.text(one)} == {expressions.text(size)}" for one, size in pairs]
         grid = "".join(f"{expressions.text(simplify(size))}, " for size in kernel.grid)
         head = "\n    ".join(expressions.unpacking())
         text = (
             f"def check(numbers):\n    {head}\n"
-            f"    return ({grid}) if {' and '.join(tests) or True} else None\n"
+            f"    if not ({' and '.join(tests) or True}):\n        return None\n"
+            f"    return () if {' and '.join(equal) or True} else ({grid})\n"
         )
         namespace: dict[str, Any] = dict(FUNCTIONS_BY_NAME)
         exec(compile(text, f"<check of {kernel.name}>", "exec"), namespace)
-        symbols, grid_of = tuple(expressions.names), namespace["check"]
+        taken, grid_of = [places[symbol] for symbol in expressions.names], namespace["check"]
 
-        def check(environment: dict[Symbol, int]) -> None:
-            grid = grid_of([environment[symbol] for symbol in symbols])
-            if grid is None:
-                raise NineToothedError("the sizes do not fit the arrangement")
-            check_meetings(kernel, call, environment, grid)
+        def fits(flat: list[int]) -> bool:
+            grid = grid_of([flat[place] for place in taken])
+            if not grid:
+                return grid is not None
+            environment = {symbol: flat[place] for symbol, place in places.items()}
+            try:
+                check_meetings(kernel, call, {**environment, **known}, grid)
+            except NineToothedError:
+                return False
+            return True
 
-        return check
+        return fits
 
 
 def families_key(kernel: Definition, call: Call) -> tuple[Any, ...]:

@@ -135,43 +135,45 @@ class Classes:
         self._wide, self._narrow = max(MOST // itemsize, 1), max(LEAST_COPY // itemsize, 1)
         self._parts = PARTS if multiplies_tiles(kernel) else 1
         places: dict[Symbol, tuple[int, int]] = {}
-        #: Of each tensor's dimensions, whether the size must be known, and whether a tile is as wide.
-        self._dims: list[list[tuple[bool, bool]]] = []
+        #: The dimensions whose size must be known, and those that a tile is as wide as, tensor by tensor.
+        self._exact: list[tuple[int, int]] = []
+        self._widths: list[tuple[int, int]] = []
+        self._ranks = [len(parameter.source.shape) for parameter in kernel.tensor_parameters]
         for number, parameter in enumerate(kernel.tensor_parameters):
-            sizes = [as_symbol(size) for size in parameter.source.shape]
-            places |= {size: (number, dim) for dim, size in enumerate(sizes)}
-            self._dims.append([(s in roles.exact, s in roles.widths) for s in sizes])
+            for dim, size in enumerate(map(as_symbol, parameter.source.shape)):
+                places[size] = number, dim
+                if size in roles.exact:
+                    self._exact.append((number, dim))
+                if size in roles.widths:
+                    self._widths.append((number, dim))
         self._equal = [(*places[one], *places[other]) for one, other in roles.equal]
 
     def standing_for(self, numbers: Numbers) -> Numbers | None:
         """The numbers that stand for the class of these; None where they are a class of their own."""
+        for rank, (shape, strides) in zip(self._ranks, numbers):
+            if len(shape) != rank or 0 in shape or (strides and min(strides) < 0):
+                return None
         for number, dim, other, other_dim in self._equal:
             if numbers[number][0][dim] != numbers[other][0][other_dim]:
                 return None
         # What a number is to one tensor, it is to all: where sizes meet they are still equal.
-        exact: set[int] = set()
-        widths: set[int] = set()
+        exact = {numbers[number][0][dim] for number, dim in self._exact}
+        widths = {numbers[number][0][dim] for number, dim in self._widths}
+        if len({width.bit_length() for width in widths}) < len(widths):
+            # They share their quarters.
+            return None
+        # Tensors alike are looked at once.
+        alike = set(numbers)
         ends: set[int] = set()
         steps: set[int] = set()
-        for dims, (shape, strides) in zip(self._dims, numbers):
-            if len(shape) != len(dims):
-                return None
-            for (is_exact, is_width), size, stride in zip(dims, shape, strides):
-                if size == 0 or stride < 0:
-                    return None
-                if is_exact:
-                    exact.add(size)
-                if is_width:
-                    widths.add(size)
+        for shape, strides in alike:
+            for size, stride in zip(shape, strides):
                 if stride == 1:
                     ends.add(size)
                 else:
                     steps.add(stride)
-        if len({width.bit_length() for width in widths}) < len(widths):
-            # They share their quarters.
-            return None
         known: dict[int, int] = {}
-        for shape, strides in numbers:
+        for shape, strides in alike:
             for number in (*shape, *strides):
                 if number in known:
                     continue
@@ -183,13 +185,13 @@ class Classes:
                     divisors.append(self._narrow)
                 is_exact = number in exact
                 known[number] = number if is_exact else _greatest(number, divisors, self._parts)
-        found = []
-        for shape, strides in numbers:
+        found = {}
+        for shape, strides in alike:
             strided = _strided(shape, strides, known)
             if strided is None:
                 return None
-            found.append((tuple([known[size] for size in shape]), strided))
-        return tuple(found)
+            found[shape, strides] = tuple([known[size] for size in shape]), strided
+        return tuple([found[each] for each in numbers])
 
 
 def end_of(number: int, parts: int) -> int:
@@ -207,7 +209,10 @@ def _greatest(number: int, divisors: Sequence[int], parts: int) -> int:
     end = end_of(number, parts)
     if number == end:
         return number
-    return end - next((by for by in divisors if number % by == 0), 1)
+    for by in divisors:
+        if number % by == 0:
+            return end - by
+    return end - 1
 
 
 def _strided(
