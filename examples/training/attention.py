@@ -9,8 +9,10 @@ import math
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples.training.common import operator
+from examples.training.common import operator, precise
 from ninetoothed import Tensor, block_size, like
+
+LOG2_E = math.log2(math.e)
 
 BLOCK_SIZE_M = block_size(lower_bound=32, upper_bound=128)
 BLOCK_SIZE_N = block_size(lower_bound=32, upper_bound=128)
@@ -50,6 +52,16 @@ def walked_statistic(tensor, size, beside):
     return arranged
 
 
+def blocks_seen(query, key, is_causal):
+    """How many blocks of keys a block of queries sees some of."""
+    count = key.shape[0]
+
+    if is_causal:
+        count = ntl.minimum(count, ntl.max(query.offsets(-2)) // key.dtype.shape[0] + 1)
+
+    return count
+
+
 def forward_arrangement(query, key, value, scale, is_causal, output, log_sum):
     queries = held(query, BLOCK_SIZE_M)
 
@@ -65,12 +77,13 @@ def forward_arrangement(query, key, value, scale, is_causal, output, log_sum):
 
 
 def forward(query, key, value, scale, is_causal, output, log_sum):
+    exponent_scale = scale * LOG2_E
     accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
     maximum = ntl.full((query.shape[0],), float("-inf"), dtype=ntl.float32)
     total = ntl.zeros((query.shape[0],), dtype=ntl.float32)
 
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i])) * scale
+    for i in range(blocks_seen(query, key, is_causal)):
+        scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
         position = key[i].offsets(-2)[None, :]
         is_seen = position < key.source.shape[-2]
 
@@ -79,8 +92,8 @@ def forward(query, key, value, scale, is_causal, output, log_sum):
 
         scores = ntl.where(is_seen, scores, float("-inf"))
         new_maximum = ntl.maximum(maximum, ntl.max(scores, axis=1))
-        weights = ntl.exp(scores - new_maximum[:, None])
-        correction = ntl.exp(maximum - new_maximum)
+        weights = ntl.exp2(scores - new_maximum[:, None])
+        correction = ntl.exp2(maximum - new_maximum)
 
         accumulator = accumulator * correction[:, None]
         accumulator += ntl.dot(ntl.cast(weights, value.dtype.dtype), value[i])
@@ -88,7 +101,7 @@ def forward(query, key, value, scale, is_causal, output, log_sum):
         maximum = new_maximum
 
     output = accumulator / total[:, None]
-    log_sum = maximum + ntl.log(total)
+    log_sum = maximum + ntl.log2(total)
 
 
 def query_arrangement(
@@ -110,17 +123,18 @@ def query_arrangement(
 
 
 def query_backward(gradient, query, key, value, scale, is_causal, log_sum, delta, query_gradient):
+    exponent_scale = scale * LOG2_E
     total = ntl.zeros(query_gradient.shape, dtype=ntl.float32)
 
-    for i in range(key.shape[0]):
-        scores = ntl.dot(query, ntl.trans(key[i])) * scale
+    for i in range(blocks_seen(query, key, is_causal)):
+        scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
         position = key[i].offsets(-2)[None, :]
         is_seen = position < key.source.shape[-2]
 
         if is_causal:
             is_seen = is_seen & (position <= query.offsets(-2)[:, None])
 
-        weights = ntl.where(is_seen, ntl.exp(scores - log_sum[:, None]), 0)
+        weights = ntl.where(is_seen, ntl.exp2(scores - log_sum[:, None]), 0)
         change = ntl.dot(gradient, ntl.trans(value[i])) - delta[:, None]
         total += ntl.dot(ntl.cast(weights * change, key.dtype.dtype), key[i])
 
@@ -152,21 +166,40 @@ def key_backward(
     of_keys = ntl.zeros(key_gradient.shape, dtype=ntl.float32)
     of_values = ntl.zeros(value_gradient.shape, dtype=ntl.float32)
 
-    for i in range(query.shape[0]):
-        scores = ntl.dot(query[i], ntl.trans(key)) * scale
-        position = query[i].offsets(-2)[:, None]
-        is_seen = position < query.source.shape[-2]
+    exponent_scale = scale * LOG2_E
+    first = 0
+
+    if is_causal:
+        # No query before sees a key of this block.
+        first = ntl.min(key.offsets(-2)) // query.dtype.shape[0]
+
+    # Queries past the end add nothing: their gradients and scores are zeros.
+    for i in range(first, query.shape[0]):
+        scores = ntl.dot(query[i], ntl.trans(key)) * exponent_scale
+        weights = ntl.exp2(scores - log_sum[i][:, None])
 
         if is_causal:
-            is_seen = is_seen & (key.offsets(-2)[None, :] <= position)
+            is_seen = key.offsets(-2)[None, :] <= query[i].offsets(-2)[:, None]
+            weights = ntl.where(is_seen, weights, 0)
 
-        weights = ntl.where(is_seen, ntl.exp(scores - log_sum[i][:, None]), 0)
         of_values += ntl.dot(ntl.cast(ntl.trans(weights), gradient.dtype.dtype), gradient[i])
         change = ntl.dot(gradient[i], ntl.trans(value)) - delta[i][:, None]
         of_keys += ntl.dot(ntl.cast(ntl.trans(weights * change), query.dtype.dtype), query[i])
 
     key_gradient = of_keys * scale
     value_gradient = of_values
+
+
+def delta_arrangement(gradient, output, delta):
+    return (
+        held(gradient, BLOCK_SIZE_M),
+        held(output, BLOCK_SIZE_M),
+        held_statistic(delta, BLOCK_SIZE_M),
+    )
+
+
+def delta_of_rows(gradient, output, delta):
+    delta = ntl.sum(precise(gradient) * precise(output), axis=1)
 
 
 def heads():
@@ -181,6 +214,16 @@ def scalars():
 
 scale, _ = scalars()
 causal = Tensor(0, constexpr=True)
+
+
+gradient = heads()
+delta_operator = operator(
+    "attention_delta",
+    delta_arrangement,
+    delta_of_rows,
+    (gradient, heads(), Tensor(3)),
+    {"delta": (gradient.shape[:3], ninetoothed.float32)},
+)
 
 
 def _operators(is_causal):
@@ -207,7 +250,7 @@ def _operators(is_causal):
     )
 
     def gradients(gradient, _, query, key, value, scale, output, log_sum):
-        delta = (gradient.float() * output.float()).sum(-1)
+        delta = delta_operator(gradient, output)
         given = gradient, query, key, value, scale, log_sum, delta
 
         return of_queries(*given), *of_keys(*given)

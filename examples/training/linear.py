@@ -1,4 +1,4 @@
-"""The product of matrices, and of a tensor with a weight; both gradients are products again."""
+"""The product of matrices, and of a tensor with a weight; all gradients are products again."""
 
 from examples.mm import application, arrangement, tensors
 from examples.training.common import operator
@@ -16,6 +16,25 @@ mm = operator(
 )
 
 
+def linear_arrangement(input, weight, output):
+    return arrangement(input, weight.permute((1, 0)), output)
+
+
+# Its gradients are contiguous, as the weight and the input are.
+matrices = operator(
+    "linear",
+    linear_arrangement,
+    application,
+    tensors,
+    {"output": ((input.shape[0], other.shape[0]), "input")},
+    backward=lambda gradient, input, other: (mm(gradient, other), mm(gradient.T, input)),
+    saved=("input", "other"),
+)
+
+
 def linear(input, weight):
     """A tensor (..., k) times the transpose of a weight (n, k)."""
-    return mm(input.flatten(end_dim=-2), weight.T).view(*input.shape[:-1], weight.shape[0])
+    if input.ndim == 2:
+        return matrices(input, weight)
+
+    return matrices(input.flatten(end_dim=-2), weight).view(*input.shape[:-1], weight.shape[0])

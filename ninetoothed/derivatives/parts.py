@@ -10,7 +10,7 @@ from ninetoothed.kernels.making import specializations_of
 from ninetoothed.tensors.tensor import Tensor
 
 #: How many parts there are at most: so many programs share the work, and as many rows are left.
-MOST_PARTS = 64
+MOST_PARTS = 256
 
 _COLUMNS = 128
 

@@ -9,6 +9,7 @@ from torch.autograd import gradcheck, gradgradcheck
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor, like
+from ninetoothed.derivatives.parts import MOST_PARTS
 from ninetoothed.errors import ApplicationError, ArgumentError
 from tests.derivatives.operators import MATRIX, made, rows
 
@@ -73,7 +74,7 @@ def test_weights_are_summed_in_a_bounded_number_of_parts(rows):
 
     torch.testing.assert_close(inputs[1].grad, weight.grad)
     torch.testing.assert_close(inputs[2].grad, bias.grad)
-    assert len(made_of) == 2 and all(parts.shape[0] <= 64 for parts in made_of)
+    assert len(made_of) == 2 and all(parts.shape[0] <= MOST_PARTS for parts in made_of)
     assert all(parts.shape[1:] == (1, 7) for parts in made_of)
 
 
