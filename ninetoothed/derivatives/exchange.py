@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.derivatives import rules
-from ninetoothed.derivatives.tape import name
+from ninetoothed.derivatives.tape import assignment, name
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -144,7 +144,7 @@ class Exchange:
         for statement in body:
             if isinstance(statement, Store):
                 total = fresh(f"{statement.tile.parameter}_sum")
-                started.append(_assignment(total, self._zeros(statement.tile.parameter, like)))
+                started.append(assignment(total, self._zeros(statement.tile.parameter, like)))
                 target = ast.Name(id=total, ctx=ast.Store())
                 inner.append(ast.AugAssign(target, ast.Add(), statement.value))
                 ended.append(Store(tile=statement.tile, value=name(total)))
@@ -325,7 +325,3 @@ def _split(tensor: Tensor, counts: Sequence[int], steps: Expression | None = Non
         result.dtype = result.dtype.squeeze(tuple(range(own)))
     result.dtype = _split(result.dtype, counts[1:])
     return result
-
-
-def _assignment(target: str, expression: ast.expr) -> ast.Assign:
-    return ast.Assign(targets=[ast.Name(id=target, ctx=ast.Store())], value=expression)

@@ -21,6 +21,7 @@ from ninetoothed.derivatives.tape import (
     Step,
     Summand,
     Written,
+    assignment,
     dump,
     name,
     refused,
@@ -139,7 +140,7 @@ class Reverse:
             total = self._summed[value] = self._recorder.fresh(f"{value}_gradient")
             dims = self._recorder.dims[value]
             block = self._blocks[own_depth]
-            block.append(_assignment(total, self._zeros(value, dims)))
+            block.append(assignment(total, self._zeros(value, dims)))
             self._found.setdefault(value, []).append(Gradient(name(total), dims, False))
         target = ast.Name(id=total, ctx=ast.Store())
         self._emit(ast.AugAssign(target, ast.Add(), part.expression))
@@ -209,7 +210,7 @@ class Reverse:
         return name(own)
 
     def _assign(self, target: str, expression: ast.expr) -> None:
-        self._emit(_assignment(target, expression))
+        self._emit(assignment(target, expression))
 
     def _emit(self, statement: ast.stmt) -> None:
         self._blocks[-1].append(statement)
@@ -218,10 +219,6 @@ class Reverse:
         body = self._blocks.pop()
         target = ast.Name(id=loop.variable, ctx=ast.Store())
         self._emit(ast.For(target=target, iter=clone(loop.iterable), body=body, orelse=[]))
-
-
-def _assignment(target: str, expression: ast.expr) -> ast.Assign:
-    return ast.Assign(targets=[ast.Name(id=target, ctx=ast.Store())], value=expression)
 
 
 def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool:

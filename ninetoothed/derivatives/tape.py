@@ -129,6 +129,10 @@ def name(text: str) -> ast.Name:
     return ast.Name(id=text, ctx=ast.Load())
 
 
+def assignment(target: str, expression: ast.expr) -> ast.Assign:
+    return ast.Assign(targets=[ast.Name(id=target, ctx=ast.Store())], value=expression)
+
+
 def refused(problem: str, node: ast.AST) -> ApplicationError:
     """The error that a program has no derived backward."""
     return ApplicationError(

@@ -23,6 +23,7 @@ from ninetoothed.program.nodes import (
     SymbolValue,
     clone,
 )
+from ninetoothed.symbols.operators import next_power_of_2
 
 _RANGES = frozenset({"range", "static_range"})
 
@@ -84,7 +85,7 @@ class LanguageCallFrame(OperatorFrame):
         if name == "next_power_of_2" and len(arguments) == 1:
             size = arguments[0]
             if isinstance(size, Known) and isinstance(size.object, int) and size.object > 0:
-                return Known(1 << (size.object - 1).bit_length())
+                return Known(next_power_of_2(size.object))
             return self._padded_size(size, node)
         return None
 

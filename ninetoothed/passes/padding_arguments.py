@@ -63,6 +63,15 @@ class Arguments(Given):
                 return
         self.put(index, value)
 
+    def take_part(self, mask: ast.expr) -> None:
+        """Has elements take part only where a mask holds, besides the third argument, which is one."""
+        node, given = self.node, self.node_of("mask", 2)
+        if given is not None:
+            mask = at(ast.BinOp(left=mask, op=ast.BitAnd(), right=given), node)
+        keywords = [item for item in node.keywords if item.arg != "mask"]
+        node.keywords = [*keywords, at(ast.keyword(arg="mask", value=mask), node)]
+        del node.args[2 - self.first :]
+
     def mask(self, index: int, identity: str, axis: int | None = None) -> None:
         """Put the identity into the padding of an argument; of masks that depend on ``axis`` alone."""
         node, value = self.get(index), with_rank(self.known(index))

@@ -156,13 +156,8 @@ def _histogram(arguments: Arguments, operation: Operation) -> Known:
         return UNKNOWN
     zero = at(ast.Constant(value=0), node)
     real = custom_reductions.is_real(arguments.analysis, clone(counted), validity, node)
-    mask: ast.expr = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
-    given = arguments.node_of("mask", 2)
-    if given is not None:
-        mask = at(ast.BinOp(left=mask, op=ast.BitAnd(), right=given), node)
-    keywords = [item for item in node.keywords if item.arg != "mask"]
-    node.keywords = [*keywords, at(ast.keyword(arg="mask", value=mask), node)]
-    del node.args[2 - arguments.first :]
+    mask = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
+    arguments.take_part(mask)
     return UNKNOWN
 
 

@@ -124,13 +124,7 @@ def _atomic(arguments: Arguments, operation: Operation) -> Known:
     masks = arguments.analysis.masks(joined([arguments.known(0), value]), node)
     if not masks or operation.name == "atomic_cas":
         return UNKNOWN
-    holds: ast.expr = at(AllHold(masks=masks), node)
-    given = arguments.node_of("mask", 2)
-    if given is not None:
-        holds = at(ast.BinOp(left=holds, op=ast.BitAnd(), right=given), node)
-    keywords = [item for item in node.keywords if item.arg != "mask"]
-    node.keywords = [*keywords, at(ast.keyword(arg="mask", value=holds), node)]
-    del node.args[2 - arguments.first :]
+    arguments.take_part(at(AllHold(masks=masks), node))
     return UNKNOWN
 
 

@@ -27,6 +27,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.program.program import Program
+from ninetoothed.symbols.operators import next_power_of_2
 
 
 class Draft:
@@ -136,7 +137,7 @@ def language(name: str, arguments: list[ast.expr], origin: ast.AST) -> ast.Call:
 def size_node(size: Any, origin: ast.AST) -> ast.expr:
     """A tile's size in the running kernel: the next power of two of an int or a symbol."""
     if isinstance(size, int):
-        return at(ast.Constant(value=1 << (size - 1).bit_length()), origin)
+        return at(ast.Constant(value=next_power_of_2(size)), origin)
     return at(Padded(value=at(SymbolValue(symbol=size), origin)), origin)
 
 

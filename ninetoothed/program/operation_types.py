@@ -27,6 +27,7 @@ from ninetoothed.program.types import (
     type_of,
     without_axis,
 )
+from ninetoothed.symbols.operators import next_power_of_2
 
 #: The least that a GPU's units multiply at once.
 LEAST_DEPTH = 16
@@ -178,7 +179,7 @@ def _sorted(call: Call, operation: Operation) -> ValueType:
 
 def _counted(call: Call, operation: Operation) -> ValueType:
     bins = call.constant("num_bins", 1)
-    size = 1 << (bins - 1).bit_length() if isinstance(bins, int) and bins > 0 else None
+    size = next_power_of_2(bins) if isinstance(bins, int) and bins > 0 else None
     return replace(COUNT, shape=(size,), dtype=dtypes.int32)
 
 

@@ -20,6 +20,7 @@ from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scal
 from ninetoothed.program.nodes import Flipped, Kept, Masked
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.expr import Symbol, maximum
+from ninetoothed.symbols.operators import next_power_of_2
 
 #: The sizes of a value's dimensions.
 Shape = tuple[Any, ...]
@@ -121,7 +122,7 @@ def held(value: ValueType) -> ValueType:
 def padded(size: Any) -> Any:
     """The next power of two of an int; symbols stand for themselves padded."""
     if isinstance(size, int) and size > 0:
-        return 1 << (size - 1).bit_length()
+        return next_power_of_2(size)
     if isinstance(size, Symbol) and size.op == "const":
         return padded(size.operands[0])
     return size

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import NineToothedError, near
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
@@ -240,7 +241,7 @@ def thin(configs: Sequence[Config], count: int) -> list[Config]:
 
 def bucket(size: int) -> int:
     """The sizes that share what was tuned: the next power of two, so few that most calls find it."""
-    return 1 << max(size - 1, 0).bit_length() if size > 0 else 0
+    return next_power_of_2(size) if size > 0 else 0
 
 
 class Space:

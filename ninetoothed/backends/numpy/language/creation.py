@@ -13,6 +13,7 @@ from ninetoothed.backends.numpy.values.tile import Tile, Validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import checked_dtype, refuse
+from ninetoothed.symbols.operators import next_power_of_2
 
 _LARGEST_TILE = 1048576
 
@@ -33,7 +34,7 @@ def padded(size: Any) -> int:
     size = integer(size, "A tile's size")
     if size < 1:
         raise refuse(f"A tile's size must be 1 or more, but got {size}.")
-    return 1 << (size - 1).bit_length()
+    return next_power_of_2(size)
 
 
 def tile_shape(shape: Any) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.estimate import Product
 
 if TYPE_CHECKING:
@@ -100,7 +101,9 @@ class _Counter:
         self._call = call
         self._environment = environment
         self._tiles: dict[str, Shape] = {
-            parameter.name: tuple(_padded(self._value(size)) for size in parameter.tile_shape)
+            parameter.name: tuple(
+                next_power_of_2(self._value(size)) for size in parameter.tile_shape
+            )
             for parameter in kernel.tensor_parameters
         }
         self._widths: dict[Any, int] = {None: 1}
@@ -118,7 +121,7 @@ class _Counter:
     def _width(self, size: object) -> int:
         """In how many a dimension is held."""
         if size not in self._widths:
-            self._widths[size] = _padded(self._value(size))
+            self._widths[size] = next_power_of_2(self._value(size))
         return self._widths[size]
 
     def block(self, statements: list[ast.stmt], times: float, depth: int) -> None:
@@ -315,7 +318,3 @@ def _operation_of(node: ast.Call) -> Operation:
     is_known = isinstance(node.func, LanguageRef | ast.Attribute)
     found = operation_of(node) if is_known else None
     return _NOTHING_KNOWN if found is None else found
-
-
-def _padded(size: int) -> int:
-    return 1 << max(size - 1, 0).bit_length()

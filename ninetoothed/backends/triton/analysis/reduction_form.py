@@ -21,6 +21,7 @@ from ninetoothed.program.effects import (
 from ninetoothed.program.nodes import LanguageRef, Load, SymbolValue, walk
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
@@ -68,7 +69,7 @@ def tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
 def room(form: Form, environment: Mapping[Symbol, int]) -> int:
     """The elements of all accumulators of one program."""
     sizes = [[int(size.evaluate(environment)) for size in shape] for shape in form.shapes.values()]
-    return sum(math.prod(1 << max(size - 1, 0).bit_length() for size in shape) for shape in sizes)
+    return sum(math.prod(map(next_power_of_2, shape)) for shape in sizes)
 
 
 def rounds_of(kernel: Definition, environment: Mapping[Symbol, int]) -> int:

@@ -46,6 +46,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, positions
 from ninetoothed.tuning.estimate import resident_programs
@@ -98,7 +99,7 @@ def is_possible(
 
 def count_of(parts: int) -> int:
     """How many slices a tile is cut into; some parts do two."""
-    return 1 << (parts - 1).bit_length()
+    return next_power_of_2(parts)
 
 
 def _unfitness(

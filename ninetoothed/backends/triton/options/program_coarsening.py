@@ -24,6 +24,7 @@ from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Load, Store, clone
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, offset_of, positions
 from ninetoothed.tensors.arrange import Parameter
@@ -61,7 +62,7 @@ def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -
     for wanted in (2 * _ENOUGH_BYTES // moved, _ENOUGH_BYTES // moved):
         count = 1 << max(min(wanted, most), 1).bit_length() - 1
         longest = grid[_dimension(kernel, grid, count)]
-        found.append(min(count, 1 << (longest - 1).bit_length()))
+        found.append(min(count, next_power_of_2(longest)))
     return tuple(dict.fromkeys(count for count in found if count > 1))
 
 

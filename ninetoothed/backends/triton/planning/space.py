@@ -15,6 +15,7 @@ from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config, Space
@@ -111,7 +112,7 @@ def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits
 def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None = None) -> int:
     """A number of warps that gives each thread some elements of the largest tile."""
     largest = _largest_tile(kernel, call, Config(tuple((chosen or {}).items()), 1, 1))
-    warps = 1 << max(largest // (32 * _ELEMENTS_PER_THREAD) - 1, 0).bit_length()
+    warps = next_power_of_2(largest // (32 * _ELEMENTS_PER_THREAD))
     return min(max(warps, 4), 16)
 
 

@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_
 from ninetoothed.kernels.verified import positive_names
 from ninetoothed.program.types import COUNT
 from ninetoothed.symbols.expr import Symbol, as_symbol, padded
-from ninetoothed.symbols.operators import over
+from ninetoothed.symbols.operators import next_power_of_2, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
 from ninetoothed.tensors.access import is_power_of_two
 
@@ -120,7 +120,7 @@ class Emission:
     def width(self, size: Any) -> ast.expr:
         """A tile's size, padded to a power of two. Its type says which it is."""
         if isinstance(size, int):
-            return ast.Constant(1 << max(size - 1, 0).bit_length())
+            return ast.Constant(next_power_of_2(size))
         tree = self._width(size)
         tree.__dict__["type"] = replace(COUNT, number=as_symbol(padded(size)))
         return tree

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from ninetoothed import threads
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.runtime.device_api import Runtime, runtime
+from ninetoothed.symbols.operators import next_power_of_2
 
 #: The bytes of the counters: what stands before the sums.
 COUNTER_BYTES = 4 * MOST_COUNTERS
@@ -75,7 +76,7 @@ class Workspaces:
             if room < size:
                 # The one before stays: a launch of another thread may be about to be given it. All
                 # of a stream together are less than twice as large as the last.
-                room = 1 << max(size - 1, 0).bit_length()
+                room = next_power_of_2(size)
                 with self._library.device(self._index), self._library.capturing_elsewhere():
                     address = self._library.allocate(COUNTER_BYTES + room)
                     self._library.fill(address, 0, COUNTER_BYTES, stream)

@@ -22,6 +22,7 @@ from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 
@@ -188,7 +189,7 @@ def positions(
         ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
     for name, size in zip(access.coordinates, parameter.tile_shape):
         count = int(as_symbol(size).evaluate(environment))
-        ranges[name] = (0, (1 << max(count - 1, 0).bit_length()) - 1)
+        ranges[name] = (0, next_power_of_2(count) - 1)
     return ranges
 
 

@@ -10,6 +10,7 @@ from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.nodes import ElementLoad, ElementPlace, ElementStore, location
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
@@ -54,7 +55,7 @@ def _check(
     kernel: Definition, subject: str, shape: Shape, environment: Mapping[Symbol, int]
 ) -> None:
     sizes = [int(as_symbol(size).evaluate(environment)) for size in shape]
-    count = math.prod(1 << max(size - 1, 0).bit_length() for size in sizes)
+    count = math.prod(map(next_power_of_2, sizes))
     if count > _LARGEST_TILE:
         raise ArgumentError(
             f"kernel `{kernel.name}`: {subject} is {tuple(sizes)}, {count} elements when padded to "
