@@ -30,3 +30,11 @@ def keep(
         if forget is not None:
             forget(oldest)
     return known.setdefault(key, value)
+
+
+def remembering(
+    make: Callable[[_Key], _Value], most: int
+) -> tuple[dict[_Key, _Value], Callable[[_Key], _Value]]:
+    """What was made of keys, and a function that makes what is not there and adds it."""
+    known: dict[_Key, _Value] = {}
+    return known, lambda key: keep(known, key, make(key), most)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from ninetoothed import Tensor, make
-from ninetoothed.bounded import keep
+from ninetoothed.bounded import keep, remembering
 from ninetoothed.kernels import analysis
 from ninetoothed.launch import slow_path
 
@@ -136,3 +136,13 @@ def test_memory_stays_level(what, first, count):
     ).stdout
 
     assert float(told.rpartition("grown ")[2]) < ALLOWED, told
+
+
+def test_what_was_made_is_remembered_and_not_for_ever():
+    known, make = remembering(lambda key: object(), 1024)
+    first = make(16)
+
+    assert known[16] is first
+    for key in range(32, 16 * 2000, 16):
+        make(key)
+    assert 16 not in known and len(known) == 1024

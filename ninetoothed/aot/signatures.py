@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ninetoothed.aot.names import c_names
+from ninetoothed.aot.c_text import c_names
 from ninetoothed.aot.unit import Unit
 from ninetoothed.language.dtypes import DType
 from ninetoothed.tensors.arrange import Parameter

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ninetoothed.aot import c_expressions
-from ninetoothed.aot.c_text import byte_array, filled, or_return, quoted, statement, tensor_map
+from ninetoothed.aot.c_text import (
+    byte_array,
+    c_names,
+    filled,
+    or_return,
+    quoted,
+    statement,
+    tensor_map,
+)
 from ninetoothed.aot.interfaces import Interfaces, seen_places
-from ninetoothed.aot.names import c_names
 from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.unit import Binaries, Unit
 from ninetoothed.kernels.ahead import Condition, Edition, LaunchArgument, Variant, Within

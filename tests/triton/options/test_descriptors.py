@@ -15,8 +15,6 @@ from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
-from ninetoothed.backends.triton.runtime import descriptor_cache  # noqa: E402
-from ninetoothed.backends.triton.runtime.descriptor_cache import remembering  # noqa: E402
 from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
@@ -158,16 +156,6 @@ def test_what_stands_in_the_way_of_a_fixed_option_is_not_tried(monkeypatch):
     monkeypatch.setenv("NINETOOTHED_OPTIONS", "descriptors=1")
 
     assert all(("descriptors", 1) in chosen for chosen in tried(HOPPER))
-
-
-def test_descriptors_are_remembered_by_address_and_not_for_ever():
-    known, make = remembering(lambda address: object())
-    first = make(16)
-
-    assert known[16] is first
-    for address in range(32, 16 * 2000, 16):
-        make(address)
-    assert 16 not in known and len(known) == descriptor_cache._REMEMBERED
 
 
 def compiled(name, target, monkeypatch, **options):

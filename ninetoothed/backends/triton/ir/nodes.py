@@ -18,6 +18,7 @@ from ninetoothed.program.nodes import (
     Load,
     Statement,
     Store,
+    at,
 )
 from ninetoothed.tensors.access import Access
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The most counters that a launch has in its workspace.
 MOST_COUNTERS = 16384
+
+_MARK = "holds_at_first"
 
 
 @dataclass(frozen=True)
@@ -127,3 +130,29 @@ class DescriptorStore(Statement):
     descriptor: ast.expr
     corner: ast.List
     value: ast.expr
+
+
+# A split loop where Gluon is written: both parts are one, with the conditions of both.
+
+
+class MarkedLoop(ast.For):
+    """A loop over a range; in its rounds before ``middle``, a name, the marked comparisons hold."""
+
+    middle: str
+
+
+def marked_loop(loop: ast.For, middle: str) -> MarkedLoop:
+    """A loop whose first rounds end at ``middle``."""
+    result = MarkedLoop(loop.target, loop.iter, loop.body, loop.orelse)
+    result.middle = middle
+    return at(result, loop)
+
+
+def mark(comparison: ast.Compare) -> None:
+    """Notes that a comparison holds in the first rounds. Copies of it are marked too."""
+    setattr(comparison, _MARK, True)
+
+
+def is_marked(value: ast.expr) -> bool:
+    """Whether this is a comparison that holds in the first rounds."""
+    return getattr(value, _MARK, False)

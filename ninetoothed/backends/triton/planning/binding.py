@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.boxes import GRANULE
-from ninetoothed.backends.triton.runtime.descriptor_cache import remembering
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization.size_classes import Classes, Numbers
-from ninetoothed.bounded import keep
+from ninetoothed.bounded import keep, remembering
 from ninetoothed.errors import NineToothedError
 from ninetoothed.kernels.agreement import check_meetings, equal_sizes
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -30,6 +29,9 @@ Run = Callable[..., None]
 
 #: So many classes a family remembers.
 _MOST_PLANNED = 1024
+
+#: So many addresses' descriptors a plan remembers for one parameter.
+_MOST_DESCRIPTORS = 1024
 
 #: What tells a jagged tensor's offsets from its values.
 OFFSETS = " offsets"
@@ -108,7 +110,7 @@ def binder_of(
             first += [f"{name} = {text}" for name, text in zip(shape, sizes)]
             first += [f"{name} = {text}" for name, text in zip(steps, strides)]
             made = f"describe_{place}(({', '.join(shape)},), ({', '.join(steps)},))"
-            first.append(f"known_{place}, make_{place} = remembering({made})")
+            first.append(f"known_{place}, make_{place} = remembering({made}, {_MOST_DESCRIPTORS})")
             found = f"descriptor_{place}"
             lines.append(f"{found} = known_{place}.get({address}) or make_{place}({address})")
             arguments += [found, *shape, *steps]

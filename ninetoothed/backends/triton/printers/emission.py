@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.lowered import Names
 from ninetoothed.backends.triton.ir.trees import assign, language, name
-from ninetoothed.backends.triton.printers.parts import Parts
+from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
 from ninetoothed.kernels.verified import positive_names
 from ninetoothed.program.types import COUNT

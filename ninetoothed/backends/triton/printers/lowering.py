@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.ir.marked_loop import mark, marked_loop
 from ninetoothed.backends.triton.ir.nodes import (
     LibraryRef,
     PairLoad,
@@ -16,6 +15,8 @@ from ninetoothed.backends.triton.ir.nodes import (
     SplitLoop,
     TritonRef,
     Workspace,
+    mark,
+    marked_loop,
 )
 from ninetoothed.backends.triton.ir.trees import all_of, assign, element, language, name
 from ninetoothed.backends.triton.printers.addresses import Addresses

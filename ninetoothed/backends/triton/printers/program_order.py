@@ -1,4 +1,4 @@
-"""Which element of the grid a program is: its positions from its number."""
+"""Which elements of the grid a program is: its positions from its number, where it stays or shares one too."""
 
 from __future__ import annotations
 
@@ -127,3 +127,41 @@ def grouped(
 
 def _text(tree: ast.expr) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def staying(number: str, total: str, count: ast.expr, body: list[ast.stmt]) -> list[ast.stmt]:
+    """The loop over a program's share of the grid, where programs stay (`options.persistent`).
+
+    Args:
+        number: the name of the element's number.
+        total: the name of how many there are.
+        count: how many there are.
+        body: what is done for each.
+    """
+    first, step = (trees.language(n, ast.Constant(0)) for n in ("program_id", "num_programs"))
+    rounds = trees.language("range", first, trees.name(total), step, flatten=ast.Constant(True))
+    return [
+        trees.assign(total, count),
+        ast.For(ast.Name(number, ast.Store()), rounds, body, []),
+    ]
+
+
+class Parts:
+    """The parts of the kernel that is being emitted: their names."""
+
+    def __init__(self, fresh: Callable[[str], str]) -> None:
+        self._tiles, self.tile, self.part = map(fresh, ("num_tiles", "tile", "part"))
+
+    def position(self, tree: Callable[[Any], ast.expr], grid: Any) -> list[ast.stmt]:
+        """The statements that find it out.
+
+        Args:
+            tree: gives a size as an expression of the kernel.
+        """
+        program, tiles = trees.language("program_id", ast.Constant(0)), trees.name(self._tiles)
+        return [
+            # Of the sizes, which the compiler may know, and not of the launch, which it does not.
+            trees.assign(self._tiles, tree(product(grid))),
+            trees.assign(self.tile, ast.BinOp(program, ast.Mod(), tiles)),
+            trees.assign(self.part, ast.BinOp(program, ast.FloorDiv(), tiles)),
+        ]

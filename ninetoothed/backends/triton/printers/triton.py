@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.triton.printers import persistent
+from ninetoothed.backends.triton.printers import program_order
 from ninetoothed.backends.triton.printers.bodies import body_of
 from ninetoothed.backends.triton.printers.emission import KernelParameter
 from ninetoothed.backends.triton.printers.gluon import translation as gluon
@@ -100,7 +100,7 @@ class _Printer:
             write.line(f"    {WAIT}")
         if count is not None:
             total = self._emission.fresh("num_tiles")
-            statements = persistent.loop(
+            statements = program_order.staying(
                 self._emission.number, total, count, [*prologue, *statements]
             )
             prologue = []

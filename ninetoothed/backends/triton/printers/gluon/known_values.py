@@ -1,7 +1,7 @@
 """What is known of the values of a program besides their shapes, so that less is computed.
 
 Vectors that count up from a number, conditions that hold everywhere, and products, in which such a
-condition need not choose. In the first rounds of a split loop (`ir.marked_loop`) more is known.
+condition need not choose. In the first rounds of a split loop (`MarkedLoop`) more is known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ninetoothed.backends.triton.ir.marked_loop import is_marked
+from ninetoothed.backends.triton.ir.nodes import is_marked
 from ninetoothed.backends.triton.ir.trees import element
 from ninetoothed.backends.triton.ir.trees import language as triton
 from ninetoothed.backends.triton.printers.gluon.sizes import Sizes

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.ir.marked_loop import MarkedLoop
-from ninetoothed.backends.triton.ir.nodes import DescriptorStore
+from ninetoothed.backends.triton.ir.nodes import DescriptorStore, MarkedLoop
 from ninetoothed.backends.triton.printers.gluon import rounds
 from ninetoothed.backends.triton.printers.gluon.buffers import Buffers, allocated
 from ninetoothed.backends.triton.printers.gluon.forms import (
