@@ -14,6 +14,7 @@ from ninetoothed.backends.triton.analysis import boxes as box_analysis  # noqa: 
 from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa: E402
+from ninetoothed.backends.triton.printers.spelling import Spelling  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts  # noqa: E402
@@ -198,10 +199,11 @@ def test_the_parts_of_a_box_are_put_in_the_tiles_order():
     widths = [ast.Name("M", ast.Load()), ast.Name("N", ast.Load())]
     value = ast.Name("x", ast.Load())
 
-    assert ast.unparse(as_tile(value, box, widths)) == ("tl.permute(tl.reshape(x, (N, M)), (1, 0))")
-    assert ast.unparse(as_block(value, box, widths)) == (
-        "tl.reshape(tl.permute(x, (1, 0)), (1, N, M))"
+    tile, block = (
+        ast.unparse(Spelling("tl").of(put(value, box, widths))) for put in (as_tile, as_block)
     )
+    assert tile == "tl.permute(tl.reshape(x, (N, M)), (1, 0))"
+    assert block == "tl.reshape(tl.permute(x, (1, 0)), (1, N, M))"
 
 
 def test_a_result_that_is_read_too_is_no_box():
