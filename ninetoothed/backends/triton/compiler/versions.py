@@ -15,7 +15,7 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -286,10 +286,10 @@ def tensor_maps(metadata: Any) -> list[tuple[int, int, int, tuple[int, ...]]]:
     ]
 
 
-def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
-    """``make(address, shape, strides)``: the descriptor that a compiled kernel takes.
+def descriptor_maker(metadata: Any, place: int) -> Callable[..., Callable[[int], object]]:
+    """``describe(shape, strides)``: what makes of an address the descriptor that a compiled kernel takes.
 
-    ``make`` raises `DeviceError` where the driver refuses.
+    It raises `DeviceError` where the driver refuses.
 
     Args:
         metadata: the compiled kernel's.
@@ -300,21 +300,25 @@ def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
     fill = getattr(tools, "fill_tma_descriptor_tiled", None) or tools.fill_tma_descriptor
     # The compiler and the driver number the element types differently.
     dtype = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST[wanted["elem_type"]]
-
     box, size, swizzle = wanted["block_size"], wanted["elem_size"], wanted["swizzle"]
 
-    def make(address: int, shape: list[int], strides: list[int]) -> object:
-        try:
-            # What lies beyond the source reads as 0: the last argument.
-            return fill(address, swizzle, size, dtype, box, shape, strides, 0)
-        except BUILD_FAILURES as error:
-            raise DeviceError(
-                f"The driver makes no tensor descriptor of sizes {tuple(shape)} and strides "
-                f"{tuple(strides)} at address {address:#x}: {error}. "
-                "NINETOOTHED_OPTIONS=descriptors=0 does without."
-            ) from error
+    def describe(shape: Sequence[int], strides: Sequence[int]) -> Callable[[int], object]:
+        sizes, steps = list(shape), list(strides)
 
-    return make
+        def make(address: int) -> object:
+            try:
+                # What lies beyond the source reads as 0: the last argument.
+                return fill(address, swizzle, size, dtype, box, sizes, steps, 0)
+            except BUILD_FAILURES as error:
+                raise DeviceError(
+                    f"The driver makes no tensor descriptor of sizes {tuple(sizes)} and strides "
+                    f"{tuple(steps)} at address {address:#x}: {error}. "
+                    "NINETOOTHED_OPTIONS=descriptors=0 does without."
+                ) from error
+
+        return make
+
+    return describe
 
 
 def descriptor_bytes(descriptor: object) -> bytes:

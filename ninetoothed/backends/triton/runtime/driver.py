@@ -60,7 +60,7 @@ class Launchable:
         self.backend: str = metadata.target.backend
         self.signature: dict[str, str] = {}
         self._descriptors: list[str] = []
-        self._makers: dict[str, Callable[..., object]] = {}
+        self._makers: dict[str, Callable[..., Describe]] = {}
         for name, type_ in compiled.src.signature.items():
             if type_.startswith("tensordesc"):
                 self._descriptors.append(name)
@@ -139,13 +139,11 @@ class Launchable:
             shape: the sizes of what the address is of, contiguous dimension last.
             strides: likewise, in elements.
         """
-        make = self._makers.get(name)
-        if make is None:
-            make = versions.descriptor_maker(self._metadata, self._descriptors.index(name))
-            self._makers[name] = make
-        # The driver's function takes lists.
-        sizes, steps = list(shape), list(strides)
-        return lambda address: make(address, sizes, steps)
+        maker = self._makers.get(name)
+        if maker is None:
+            maker = versions.descriptor_maker(self._metadata, self._descriptors.index(name))
+            self._makers[name] = maker
+        return maker(shape, strides)
 
     def _make_run(self) -> Callable[..., None]:
         arguments = [f"argument_{position}" for position in range(len(self.signature))]
