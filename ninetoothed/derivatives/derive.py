@@ -90,6 +90,17 @@ def grouped(definition: Definition, wrt: Sequence[str]) -> list[tuple[str, ...]]
     return [tuple(group) for group in groups.values()]
 
 
+def joined(groups: Sequence[tuple[str, ...]], definition: Definition) -> tuple[str, ...] | None:
+    """Inputs of two groups whose gradients one kernel may compute; None where there are none.
+
+    It sums the gradient of what all programs share in parts, and stores those of what each has alone.
+    """
+    by_dims = {_Deriving(definition, group, None).shared_by(group[0]): group for group in groups}
+    if len(groups) != 2 or len(by_dims) != 2 or () not in by_dims:
+        return None
+    return (*by_dims.pop(()), *next(iter(by_dims.values())))
+
+
 def derive(
     definition: Definition,
     wrt: Sequence[str],
@@ -174,6 +185,10 @@ class _Deriving:
     def exchange(self, gradients: dict[str, str], made: dict[str, str]) -> Exchange | None:
         """The exchange of the grid's dimensions that the inputs' elements do not differ in."""
         groups = {self.shared_by(each): each for each in self.wrt}
+        beside = frozenset(made[each] for each in self.wrt if not self.shared_by(each))
+        if self.parts is not None and len(groups) == 2:
+            # What no programs share is stored on the way.
+            groups.pop((), None)
         if len(groups) > 1:
             one, other, *_ = groups.values()
             raise ArgumentError(
@@ -186,9 +201,11 @@ class _Deriving:
             return None
         named = dict(self.parameters)
         named |= {new: self.parameters[old] for old, new in {**gradients, **made}.items()}
-        found = Exchange(self.definition.arrangement, absent, named)
-        if self.parts is not None and all(map(found.may_be_in_parts, made.values())):
+        found = Exchange(self.definition.arrangement, absent, named, beside=beside)
+        if self.parts is not None and all(map(found.may_be_in_parts, {*made.values()} - beside)):
             found.parts = self.parts
+        elif beside:
+            raise ExchangeError("the sum would be in one part")
         return found
 
     def shared_by(self, name: str) -> tuple[int, ...]:
@@ -214,12 +231,15 @@ class _Deriving:
             fresh, first = self.recorder.fresh, next(iter(gradients.values()))
             body = needed(exchange.statements(body, [*made.values()], fresh, first))
         covered = self.covered(body, made, exchange)
-        in_parts = exchange is not None and exchange.parts is not None
+        in_parts: set[str] = set()
+        if exchange is not None and exchange.parts is not None:
+            in_parts = {*made.values()} - exchange.beside
         # What else stands for a tensor whose sizes alone are needed.
-        standing = gradients if in_parts else {**gradients, **made}
+        whole = {old: new for old, new in made.items() if new not in in_parts}
+        standing = {**gradients, **whole}
         sources = {
             new: Tensor(1 + len(self.parameters[old].tile_shape))
-            if in_parts
+            if new in in_parts
             else like(self.parameters[old].source)
             for old, new in made.items()
         }
@@ -228,7 +248,7 @@ class _Deriving:
             node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
         }
         extra = [] if exchange is None else exchange.sizes
-        used = {*used, *self.beside} - ({*made.values()} if in_parts else set())
+        used = {*used, *self.beside} - in_parts
         kept = self.kept(body, standing, used, extra)
         sizes: dict[Symbol, Expression] = {}
         for old, new in standing.items():
@@ -256,13 +276,16 @@ class _Deriving:
         parts: dict[str, tuple[Expression, ...]] = {}
         for old, new in made.items():
             parameter = self.parameters[old]
-            if exchange is not None and in_parts:
+            if exchange is not None and new in in_parts:
                 parts[old] = exchange.shape_of_parts(new, lambda n: as_symbol(n).substitute(sizes))
                 arranged[new] = regrouped(
                     sources[new], [[(0, 0)], [(0, dim) for dim in range(1, sources[new].ndim)]]
                 )
             else:
-                arranged[new] = self.arranged(new, parameter, sources[new], sizes, exchange, True)
+                is_made = exchange is None or new not in exchange.beside
+                arranged[new] = self.arranged(
+                    new, parameter, sources[new], sizes, exchange, is_made
+                )
         for each in body:
             for node in walk(each):
                 if isinstance(node, SymbolValue):

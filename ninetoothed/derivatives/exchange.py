@@ -50,6 +50,7 @@ class Exchange:
         rounds: the sizes of the loops that become dimensions of the grid, by their variables.
         selected: for each tensor, by these variables, the middle level and its dimension.
         parts: in how many parts, at most, a sum is left to be added up; None: in one.
+        beside: gradients of inputs that no programs share, stored in each round of the loops.
         order: the new grid: dimensions of the grid that stay and variables of loops, as the dimensions
             of the input that they go along.
     """
@@ -61,6 +62,7 @@ class Exchange:
     selected: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     order: list[int | str] = field(default_factory=list)
     parts: int | None = None
+    beside: frozenset[str] = frozenset()
 
     def _ordered(self, gradient: str) -> list[int | str]:
         grid, parameter = self.arrangement.grid, self.parameters[gradient]
@@ -135,6 +137,7 @@ class Exchange:
         Raises:
             ExchangeError: what is stored needs what the exchange takes away.
         """
+        gradients = [each for each in gradients if each not in self.beside]
         body = self._without_rounds(body, gradients)
         self.order = self._ordered(gradients[0])
         variables = {dim: fresh("i") for dim in self.absent}
@@ -142,7 +145,9 @@ class Exchange:
         ended: list[ast.stmt] = []
         inner: list[ast.stmt] = []
         for statement in body:
-            if isinstance(statement, Store):
+            if isinstance(statement, Store) and statement.tile.parameter in self.beside:
+                inner.append(statement)
+            elif isinstance(statement, Store):
                 total = fresh(f"{statement.tile.parameter}_sum")
                 started.append(assignment(total, self._zeros(statement.tile.parameter, like)))
                 target = ast.Name(id=total, ctx=ast.Store())

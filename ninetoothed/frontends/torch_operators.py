@@ -222,14 +222,17 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
 
 
 def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) -> Callable[..., Any]:
+    import torch
+
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
 
     def backward(ctx: Any, *gradients: Any) -> Any:
         saved = iter(ctx.saved_tensors)
         kept = [next(saved) if value is None else value[0] for value in ctx.kept]
-        keywords = {}
+        keywords: dict[str, Any] = {}
         if definition.is_selective:
             keywords["needed"] = [ctx.needs_input_grad[place] for place in tensors]
+            keywords["is_last"] = not torch.is_grad_enabled()
         found = definition.checked_gradients(derivative(*gradients, *kept, **keywords))
         result: list[Any] = [None] * len(definition.inputs)
         for place, gradient in zip(tensors, found):

@@ -91,8 +91,9 @@ class OperatorDefinition:
         batched: gives, for the names of tensors among the inputs that have a leading dimension, the
             operator over a batch; its outputs have that dimension too. None where it is to be run once
             for each element.
-        is_selective: whether `backward` takes ``needed`` by keyword: for each tensor among the inputs
-            whether its gradient is asked for; None where the framework does not say.
+        is_selective: whether `backward` takes by keyword ``needed``, for each tensor among the inputs
+            whether its gradient is asked for, and ``is_last``, whether gradients are not derived again;
+            both are left out where the framework does not say.
     """
 
     name: str

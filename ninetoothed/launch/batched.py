@@ -101,8 +101,8 @@ def _backward(operator: OperatorDefinition, names: frozenset[str]) -> Callable[.
     ]
     shares = [entry.name not in names for entry in operator.tensors]
 
-    def backward(*values: Any, needed: Sequence[bool] | None = None) -> Any:
-        keywords = {"needed": needed} if operator.is_selective else {}
+    def backward(*values: Any, needed: Sequence[bool] | None = None, is_last: bool = False) -> Any:
+        keywords = {"needed": needed, "is_last": is_last} if operator.is_selective else {}
         exist: list[bool] = []
 
         def of_one(*values: Any) -> tuple[Any, ...]:

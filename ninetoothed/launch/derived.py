@@ -8,9 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.derivatives.derive import Derived, dependent, derive, differentiable, grouped
+from ninetoothed.derivatives.derive import (
+    Derived,
+    dependent,
+    derive,
+    differentiable,
+    grouped,
+    joined,
+)
 from ninetoothed.derivatives.parts import MOST_PARTS, adding_up
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.symbols.expr import Expression, Symbol
@@ -59,13 +66,13 @@ def _later(operator: OperatorDefinition, making: Making, equal: Sizes) -> Operat
     lock = threads.lock()
     made: list[_Backward] = []
 
-    def backward(*values: Any, needed: Sequence[bool] | None = None) -> Any:
+    def backward(*values: Any, needed: Sequence[bool] | None = None, is_last: bool = False) -> Any:
         with lock:
             if not made:
                 made.append(_Backward(operator, making, None, equal))
         by_name = dict(zip(saved, values[count:]))
         kept = (by_name[each] for each in made[0].saved)
-        return made[0].run(*values[:count], *kept, needed=needed)
+        return made[0].run(*values[:count], *kept, needed=needed, is_last=is_last)
 
     return replace(operator, backward=backward, saved=saved, is_selective=True)
 
@@ -113,18 +120,30 @@ class _Backward:
         kernel = operator.kernel
         if wrt is None:
             wrt = dependent(kernel, differentiable(kernel))
-        self._parts = [self._part(group) for group in grouped(kernel, wrt)]
+        groups = grouped(kernel, wrt)
+        self._parts = [self._part(group) for group in groups]
+        self._joint = self._joined(joined(groups, kernel))
         needed = {
             name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
         }
         self.saved = tuple(name for name in _names(operator) if name in needed)
         self._outputs = [entry.name for entry in operator.outputs]
 
-    def run(self, *values: Any, needed: Sequence[bool] | None = None) -> Any:
+    def _joined(self, wrt: tuple[str, ...] | None) -> _Part | None:
+        """What computes several parts' gradients at once."""
+        if wrt is None:
+            return None
+        try:
+            return self._part(wrt)
+        except (ApplicationError, ArgumentError):
+            return None
+
+    def run(self, *values: Any, needed: Sequence[bool] | None = None, is_last: bool = False) -> Any:
         """The gradients, as `op` has a ``backward`` give them.
 
         Args:
             needed: which are asked for; None for all.
+            is_last: whether they are not derived again.
         """
         names = [entry.name for entry in self._operator.tensors]
         asked = set(names if needed is None else itertools.compress(names, needed))
@@ -132,7 +151,9 @@ class _Backward:
         gradients = dict(zip(self._outputs, values[:count]))
         saved = dict(zip(self.saved, values[count:]))
         found: dict[str, Any] = {}
-        for part in self._parts:
+        joint = self._joint
+        is_joint = joint is not None and is_last and asked.issuperset(joint.made)
+        for part in [joint] if joint is not None and is_joint else self._parts:
             if not asked.isdisjoint(part.made):
                 found |= part.run(gradients, saved)
         return tuple(map(found.get, names))
@@ -164,8 +185,9 @@ class _Backward:
         plain = define_operator(name, fixed, outputs, None, (), constants)
         if derived.parts:
             # Parts are sums: they are kept as they were computed.
-            wide = tuple(replace(output, is_wide=True) for output in plain.outputs)
-            plain = replace(plain, outputs=wide)
+            parts = {derived.made[each] for each in derived.parts}
+            wide = (replace(output, is_wide=output.name in parts) for output in plain.outputs)
+            plain = replace(plain, outputs=tuple(wide))
         definition = _later(plain, self._making, derived.equal)
         made = self._making(Kernel(derived.specializations), definition)
         of_gradients = {new: old for old, new in derived.gradients.items()}
