@@ -3,9 +3,9 @@
     python -m benchmarks.ahead [--tasks mm,sdpa] [--tuned] [--rounds 7] [--output FOLDER]
 
 Each of the ten tasks is built for this device by the estimate alone, as where there is none, or with
-the results of the calls' own search (``--tuned``), compiled by ``cc``, and launched through C. The kernel at the call is the tuner's choice. Results are compared
-with float64 first. Beside the ratio stands which of its variants was launched, and the size and the
-seconds of the build.
+the results of the calls' own search (``--tuned``), compiled by ``cc``, and launched through C. The
+kernel at the call is the tuner's choice. Results are compared with float64 first. Beside the ratio
+stand the size and the seconds of the build, and its configuration.
 """
 
 from __future__ import annotations

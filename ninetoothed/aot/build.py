@@ -11,8 +11,9 @@ from ninetoothed import __version__
 from ninetoothed.aot import compiling, packaging, rust
 from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
 from ninetoothed.aot.headers import dispatcher, header
+from ninetoothed.aot.tables import suffix_of
 from ninetoothed.aot.unit import Unit, same_interface
-from ninetoothed.aot.writer import Source, suffix_of
+from ninetoothed.aot.writer import Source
 from ninetoothed.cache import directory
 from ninetoothed.errors import ArgumentError, caller_location
 from ninetoothed.kernels.definition import Specializations

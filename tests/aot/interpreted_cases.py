@@ -13,10 +13,13 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ninetoothed.aot import compiling
 from ninetoothed.aot.unit import Unit
+from ninetoothed.backends.triton.ahead.choice import large_call
+from ninetoothed.backends.triton.ahead.variants import edition_of
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.cache import write_source
 from ninetoothed.kernels.ahead import Edition
-from tests.aot.kernels import DECLARED, defined, defined_of
+from ninetoothed.tuning.space import Config
+from tests.aot.kernels import DECLARED, PREMAKES, defined, defined_of
 from tests.aot.making import tensor_map
 from tests.aot.reference import View as Numbers
 from tests.aot.reference import chosen as chosen_by
@@ -38,12 +41,23 @@ SIZES: dict[str, list[tuple[int, ...]]] = {
     "conv2d": [(1, 5, 9, 11, 33)],
     "rope": [(1, 3)],
     "sdpa": [(1, 1, 2, 131), (1, 1, 1, 128)],
+    "divided": [(70, 70, 130), (32, 64, 160)],
     "convolution": [(1, 512, 6, 6, 32)],
 }
 
 
+#: A product whose reduction is divided, whatever its sizes.
+DIVIDED = Config(
+    (("BLOCK_SIZE_K", 32), ("BLOCK_SIZE_M", 32), ("BLOCK_SIZE_N", 32)), 4, 3, (("split_k", 3),)
+)
+
+
 @functools.cache
 def unit_of(name: str) -> tuple[Unit, Edition]:
+    if name == "divided":
+        kernel, fixed = defined_of(PREMAKES["mm"], name)
+        edition = edition_of(kernel, fixed, "sm_90", None, (large_call(kernel, fixed), DIVIDED))
+        return Unit(name, kernel, fixed, (edition,), ()), edition
     kernel, fixed = defined_of(DECLARED[name], name) if name in DECLARED else defined(name)
     edition = compiling.backend().editions(kernel, fixed, "sm_90")[-1]
     return Unit(name, kernel, fixed, (edition,), ()), edition
@@ -104,7 +118,7 @@ def as_numbers(given: View) -> Numbers:
 
 def check(name: str) -> None:
     unit, edition = unit_of(name)
-    make, _ = CASES[name]
+    make, _ = CASES["mm" if name == "divided" else name]
     ran: set[str] = set()
     for place, size in enumerate(SIZES[name]):
         for how in HOW if place == 0 else HOW[:2]:
@@ -144,6 +158,16 @@ def compare(output: View, expected: np.ndarray, where: str) -> None:
     assert (output.storage.view(np.uint16)[others] == 0x7E7E).all(), where
 
 
+def check_divided() -> None:
+    """A product of sizes that nobody declared, whose reduction is divided."""
+    _, edition = unit_of("divided")
+    assert [v.name for v in edition.variants if v.workspace] == ["full", "divided"]
+    check("divided")
+
+
+case_divided = check_divided
+
+
 def check_declared() -> None:
     """A convolution of declared sizes, whose reduction is divided."""
     _, edition = unit_of("convolution")
@@ -154,6 +178,6 @@ def check_declared() -> None:
 case_convolution = check_declared
 
 for _name in SIZES:
-    if _name in DECLARED:
+    if _name in DECLARED or _name == "divided":
         continue
     globals()[f"case_{_name}"] = functools.partial(check, _name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,23 @@ def exported(
     return folder / "found.json"
 
 
-def launched(c: Loaded, m: int, n: int, k: int) -> tuple[str, int]:
+def tensors(m: int, n: int, k: int) -> list[Any]:
+    """A product's."""
+    return [View(shape, (shape[1], 1)).dlpack() for shape in ((m, k), (k, n), (m, n))]
+
+
+def launched(c: Loaded, *sizes: int) -> tuple[str, int]:
     """The binary and the number of programs of a product."""
-    shapes = ((m, k), (k, n), (m, n))
-    views = [View(shape, (shape[1], 1)) for shape in shapes]
-    tensors = [view.dlpack() for view in views]
-    assert c.library.mm_launch(None, *map(ctypes.byref, tensors)) == 0, c.message()
+    given = tensors(*sizes)
+    assert c.library.mm_launch(None, *map(ctypes.byref, given)) == 0, c.message()
     return c.last().label(), c.last().grid
+
+
+def workspace_size(c: Loaded, *sizes: int) -> int:
+    found, given = ctypes.c_int64(-1), tensors(*sizes)
+    function = c.library.mm_workspace_size
+    assert function(ctypes.byref(found), *map(ctypes.byref, given)) == 0, c.message()
+    return found.value
 
 
 @needs_cc
@@ -90,6 +101,21 @@ def test_a_call_takes_what_was_found_for_the_least_bucket_that_holds_its_sizes(
         + ("output_size_0 <= 32", "output_size_1 <= 4096"),
         (),
     }
+
+
+@needs_cc
+def test_a_reduction_is_divided_where_that_was_found_to_be_best(tmp_path: Path) -> None:
+    divided = replace(SMALL, options=(("split_k", 4),))
+    found = exported(tmp_path, [((16, 4096, 4096), divided), ((4096,) * 3, LARGE)])
+    made = built("mm", tmp_path / "mm", configs=(((), {}, {}),), targets=("sm_90",), tuned=found)
+    c = Loaded(library(made), driver(tmp_path / "driver"))
+    for rows, tiles in ((16, 64), (5, 64)):
+        label, programs = launched(c, rows, 4096, 4096)
+        assert (label, programs) == (f"<sm_90 mm {'full' if rows == 16 else 'divided'}>", 4 * tiles)
+        # Counters, and a sum of a tile for each part.
+        assert workspace_size(c, rows, 4096, 4096) == 65536 + 4 * tiles * 16 * 64 * 4
+    assert launched(c, 64, 4096, 4096)[1] == 16
+    assert workspace_size(c, 64, 4096, 4096) == 0
 
 
 @pytest.mark.parametrize(

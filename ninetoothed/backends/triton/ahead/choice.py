@@ -34,12 +34,14 @@ _NUM_STAGES = 3
 
 #: The options that a call's conditions can answer for, whatever its sizes.
 _SERVED = {
+    "cooperative_reduction",
     "dependent_launch",
     "descriptors",
     "eviction_policy",
     "loop_splitting",
     "partial_reduction_sinking",
     "persistent",
+    "split_k",
     "swizzle",
     "tma_pipeline",
 }

@@ -11,14 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ahead.assumptions import LARGEST_INT32, Assumption
+from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.boxes import GRANULE, LARGEST_STRIDE, is_multiple
 from ninetoothed.backends.triton.analysis.full_iterations import compares
 from ninetoothed.backends.triton.analysis.resources import lanes
 from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import generic
 from ninetoothed.kernels.ahead import Condition, Within
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import product, simplify
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.options.option import Case
@@ -46,6 +49,28 @@ def with_descriptors(
         return levels
     described = replace(aligned, name="described", added=conditions, options=options)
     return [*weaker, aligned, described, replace(full, options=_options(case, config, full))]
+
+
+def with_parts(
+    levels: list[Assumption], case: Case, config: Config, known: Mapping[Symbol, int]
+) -> list[Assumption]:
+    """The levels, with the reduction divided where a configuration divides it: from the one of aligned
+    rows on, where counters and offsets in the workspace suffice."""
+    *weaker, aligned, full = levels
+    tiles = tiles_of(case.kernel, known)
+    form = reduction_form.form_of(case.kernel)
+    assert form is not None
+    room = dict(config.options)["split_k"] * reduction_form.room(form, known)
+    most = min(MOST_COUNTERS, LARGEST_INT32 // room)
+    divided = replace(
+        aligned, name="divided", added=(Within(tiles, 0, most),), options=config.options
+    )
+    return [*weaker, aligned, divided, replace(full, options=config.options)]
+
+
+def tiles_of(kernel: Definition, known: Mapping[Symbol, int]) -> Symbol:
+    """The elements of the grid."""
+    return as_symbol(simplify(as_symbol(product(kernel.grid)).substitute(known)))
 
 
 def lowered(kernel: Definition, level: Assumption, case: Case, **options: int) -> Lowered:

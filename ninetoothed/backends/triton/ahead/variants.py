@@ -12,8 +12,8 @@ from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumption
 from ninetoothed.backends.triton.ahead.choice import choose, has_declared_sizes, large_call
 from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
 from ninetoothed.backends.triton.ahead.exact import exact_call
-from ninetoothed.backends.triton.ahead.levels import lowered, with_descriptors
-from ninetoothed.backends.triton.analysis import boxes
+from ninetoothed.backends.triton.ahead.levels import lowered, tiles_of, with_descriptors, with_parts
+from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
@@ -23,6 +23,7 @@ from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
 from ninetoothed.backends.triton.printers.triton import emit
+from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import environment_of, most_registers_of
 from ninetoothed.errors import ArgumentError, DeviceError, Location
@@ -53,8 +54,8 @@ _FORMATS = {"cuda": "cubin", "hip": "hsaco"}
 
 _COUNTER_BYTES = 4 * MOST_COUNTERS
 
-#: Where in the workspace addresses point, by the parameter's kind.
-_IN_WORKSPACE = {"arrivals": 0, "partials": _COUNTER_BYTES}
+#: Addresses in the workspace, by the parameter's kind: of what they are, and where they point.
+_WORKSPACE = {"arrivals": ("*i32", 0), "partials": ("*fp32", _COUNTER_BYTES)}
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,8 @@ def edition_of(
         exact = exact_call(kernel, call, config, asked)
     elif "descriptors" in dict(config.options):
         levels = with_descriptors(levels, case, config, known)
+    elif dict(config.options).get("split_k", 1) > 1:
+        levels = with_parts(levels, case, config, known)
     variants = [
         _variant(kernel, fixed, known, level, case, config)
         for level in (levels if exact is None else levels[:-1])
@@ -194,6 +197,12 @@ def _variant(
             signature.append((name, of_descriptor[0].type))
             arguments += of_descriptor
             continue
+        if parameter.kind in _WORKSPACE:
+            type_, at = _WORKSPACE[parameter.kind]
+            signature.append((name, type_))
+            arguments.append(LaunchArgument(name, type_, in_workspace=at))
+            divisors.append((name, MOST))
+            continue
         argument = _argument(parameter, fixed, known, facts.wide)
         signature.append((name, argument.type))
         arguments.append(argument)
@@ -220,7 +229,22 @@ def _variant(
         result.is_persistent,
         emitted.waits,
     )
-    return Variant(assumption.name, assumption.added, tuple(arguments), emitted.text, work)
+    programs = workspace = None
+    if result.parts > 1:
+        form = reduction_form.form_of(kernel)
+        assert form is not None
+        programs = tiles_of(kernel, known) * result.parts
+        size = programs * (4 * reduction_form.room(form, known))
+        workspace = Workspace(as_symbol(size + _COUNTER_BYTES), _COUNTER_BYTES)
+    return Variant(
+        assumption.name,
+        assumption.added,
+        tuple(arguments),
+        emitted.text,
+        work,
+        programs,
+        workspace,
+    )
 
 
 def _exact_variant(
@@ -242,8 +266,8 @@ def _exact_variant(
                 tuple(map(as_symbol, numbers.shape)), tuple(map(as_symbol, numbers.strides))
             )
             arguments += _of_descriptor(parameter, type_, described)
-        elif parameter.kind in _IN_WORKSPACE:
-            at = _IN_WORKSPACE[parameter.kind]
+        elif parameter.kind in _WORKSPACE:
+            _, at = _WORKSPACE[parameter.kind]
             arguments.append(LaunchArgument(name, type_, in_workspace=at))
         else:
             argument = _argument(parameter, fixed, known, False)
