@@ -73,6 +73,10 @@ _LINE = 32
 _MEETING, _IN_VAIN = 8.0, 25.0
 _SHARED = 40_000
 
+#: The bytes of sums that the programs of a multiprocessor store and load in the time of a reduction: when
+#: they do, none has a loop left to hide it behind.
+_STORED = 26_000
+
 
 def choices(
     kernel: Definition, environment: Mapping[Symbol, int], parts: int, multiprocessors: int
@@ -313,6 +317,7 @@ class CooperativeReduction(Option):
         )
         end = _MEETING if fits else _IN_VAIN
         end += parts * sums * math.ceil(slices / parts) / slices / _SHARED
+        end += features.programs * parts * sums / features.limits.multiprocessors / _STORED
         return replace(features, reductions=features.reductions + end)
 
 
