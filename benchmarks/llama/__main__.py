@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -233,8 +232,6 @@ def environment() -> dict[str, str]:
 def main() -> None:
     """Measure, print and write."""
     options = parse()
-    # As `python -m examples.llama` runs: what was tuned ahead is used, and nothing is searched.
-    os.environ.setdefault("NINETOOTHED_TUNE", "none")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     benchmark = Benchmark(Config(**options.config), device, [], options.context)
     data: dict[str, Any] = {}

@@ -62,7 +62,6 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=512)
     parser.add_argument("--output", type=Path, default=RESULTS / "models")
     options = parser.parse_args()
-    os.environ.setdefault("NINETOOTHED_TUNE", "none")
     device = f"cuda:{os.environ['LOCAL_RANK']}"
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=torch.device(device))

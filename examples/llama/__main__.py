@@ -74,8 +74,6 @@ def join() -> tuple[str, Group]:
 def main() -> None:
     """Generate, and print the tokens and how long it took."""
     options = parse()
-    # A request is not made to wait for a search: what was found ahead is used, else the first choice.
-    os.environ.setdefault("NINETOOTHED_TUNE", "none")
     device, group = join()
     plain = "float32" if device == "cpu" else "bfloat16"
     dtype = getattr(torch, options.dtype or plain)

@@ -157,6 +157,12 @@ def test_without_values_nothing_is_measured_but_what_was_found_is_used(machine: 
     assert chosen(call, is_given=False) == tuned != untuned
 
 
+def test_a_call_searches_for_nothing_unless_it_is_told_to(machine: Machine, monkeypatch) -> None:
+    monkeypatch.delenv("NINETOOTHED_TUNE")
+    chosen(product(512, 512, 512))
+    assert machine.measured == []
+
+
 def test_the_effort_none_measures_nothing(machine: Machine, monkeypatch) -> None:
     machine.time = lambda config: 1.0 / config.num_stages
     call = product(2048, 2048, 2048)
