@@ -143,10 +143,39 @@ def _unknown(name: str, namespace: str, known: Iterable[str]) -> Any:
         kind = _kind_in_triton(path)
         if kind is not None:
             return LanguageFunction(path, kind)
-    raise AttributeError(
-        f"Triton's language has no {path!r}.{_near(name, known)}",
-        name=name,
-    )
+    raise AttributeError(f"Triton's language has no {path!r}.{_instead(name, known)}", name=name)
+
+
+#: What to write for functions of array libraries that people look for here.
+_INSTEAD = {
+    "absolute": "ntl.abs(x)",
+    "all": "ntl.min(condition)",
+    "any": "ntl.max(condition)",
+    "clip": "ntl.clamp(x, low, high)",
+    "concat": "ntl.cat(a, b, can_reorder=True)",
+    "concatenate": "ntl.cat(a, b, can_reorder=True)",
+    "empty": "ntl.zeros(shape, dtype)",
+    "matmul": "ntl.dot(a, b)",
+    "mean": "ntl.sum(x) / x.shape[0]",
+    "ones": "ntl.full(shape, 1, dtype)",
+    "ones_like": "ntl.zeros_like(x) + 1",
+    "power": "ntl.libdevice.pow(x, y)",
+    "prod": "ntl.reduce(x, axis, function_of_two)",
+    "relu": "ntl.maximum(x, 0)",
+    "silu": "x * ntl.sigmoid(x)",
+    "square": "x * x",
+    "stack": "ntl.join(a, b)",
+    "transpose": "ntl.trans(x)",
+}
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by a name that there is not."""
+    if name in _INSTEAD:
+        return f" Write `{_INSTEAD[name]}`."
+    if f"libdevice.{name}" in _operations.TABLE:
+        return f" There is `ntl.libdevice.{name}`."
+    return _near(name, known)
 
 
 def _kind_in_triton(path: str) -> str | None:

@@ -264,6 +264,13 @@ class Kernel(functools.partial[Any]):
         return visualize_kernel(definition, {**sizes_of(definition, bound), **chosen})
 
     @located_where_too_deep("An expression of the kernel", ArrangementError)
+    def __getitem__(self, grid: object) -> Any:
+        """There is no grid to give."""
+        raise ArgumentError(
+            f"kernel `{self.declaration.name}` is called as it is, with its tensors: how many programs "
+            "there are follows from the arrangement."
+        )
+
     def compile(
         self,
         *arguments: Any,

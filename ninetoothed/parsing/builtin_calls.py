@@ -74,6 +74,8 @@ def to_python(value: Value) -> Known | None:
 def _unknown_arguments(function: Any) -> str:
     name = _name(function)
     message = f"{name!r} is Python's own: its arguments are needed at compile time."
+    if function is len:
+        return f"{message} How many elements a tile has is in its `.shape`."
     if hasattr(language, name):
         message += f" `ntl.{name}` takes values of a running kernel."
     return message

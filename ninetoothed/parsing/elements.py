@@ -81,7 +81,8 @@ class ElementFrame(TileFrame):
                 raise self.error(
                     node,
                     f"The bounds of a slice of {name!r} are needed at compile time, since they decide "
-                    "the shape. Positions that only the running kernel knows are a tile: "
+                    "the shape: a loop over `ntl.static_range` knows its variable then, one over `range` "
+                    "does not. Positions that only the running kernel knows are a tile: "
                     f"`{name}[start + ntl.arange(0, 16)]`.",
                 )
             return Chosen()

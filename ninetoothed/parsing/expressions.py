@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
+from ninetoothed import language
 from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
+from ninetoothed.language import LanguageNamespace
 from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
 from ninetoothed.parsing.frames import MOST_COPIES
 from ninetoothed.parsing.objects import literal, value_of
@@ -174,7 +176,7 @@ class ExpressionFrame(ElementFrame):
         except AttributeError as error:
             what = getattr(item, "__name__", None) or type(item).__name__
             message = str(error)
-            if "Did you mean" not in message:
+            if not isinstance(item, LanguageNamespace) and item is not language:
                 message = f"{what!r} has no attribute {name!r}.{near(name, dir(item))}"
             raise self.error(node, message, UnresolvedNameError) from error
 

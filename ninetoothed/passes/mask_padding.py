@@ -298,7 +298,7 @@ class _Analysis(Carried):
         rest; else the masks that both leave are left.
         """
         constant = is_constant(statement.test, self.constants)
-        statement.test, _ = self.visit(statement.test)
+        statement.test = self.number(statement.test)
         before, was_certain = dict(self.known), self.is_certain
         assigned = names_assigned([*statement.body, *statement.orelse])
         self.is_certain = False
