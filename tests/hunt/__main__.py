@@ -32,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--families", default="", help="of arrangements; all by default")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", help="a file for all of it")
+    parser.add_argument("--first", action="store_true", help="end at a finding, as it is")
     parser.add_argument("--seconds", type=float, help="begin nothing after so long")
     given = parser.parse_args(arguments)
     started = time.monotonic()
@@ -91,9 +92,10 @@ def _run(
     chunks = [range(at, min(at + size, stop)) for at in range(given.seed, stop, size)]
     if given.jobs == 1:
         for chunk in chunks:
-            if given.seconds and time.monotonic() - started > given.seconds:
+            is_over = given.seconds and time.monotonic() - started > given.seconds
+            if is_over or (given.first and total["findings"]):
                 break
-            _add(total, worker.hunted(chunk, backends, families))
+            _add(total, worker.hunted(chunk, backends, families, given.first))
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(given.jobs, mp_context=context, max_tasks_per_child=tasks) as pool:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+from tests.hunt import probes
 from tests.hunt.description import Parameter, Step
 from tests.hunt.memory import LAYOUTS
 from tests.tensors import gather
@@ -30,6 +31,8 @@ INPUT_TYPES = (
     ),
 )
 OUTPUT_TYPES = (*("float32",) * 8, "float64", "float16", "int32", "int64", "int8", "bool", "uint8")
+
+NUMBER_TYPES = (*("float32",) * 3, "float64", "int32", "int64")
 
 
 def _size(choose: random.Random, most: int = 17) -> int:
@@ -197,6 +200,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "products": (products, 1),
     "windows": (windows, 1),
     "chains": (chains, 3),
+    "probes": (probes.parameters, 4),
 }
 
 
@@ -211,6 +215,8 @@ def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[
     for parameter in parameters:
         is_output = parameter.name == "y"
         types = OUTPUT_TYPES if is_output else (common, common, *INPUT_TYPES)
+        if family == "probes" and is_output:
+            types = NUMBER_TYPES
         layouts = [name for name in LAYOUTS if name != "repeated" or not is_output]
         layout = "contiguous" if choose.random() < 0.5 else choose.choice(layouts)
         other = parameter.other
@@ -227,7 +233,7 @@ def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[
                 other=other,
             )
         )
-    if choose.random() < 0.05 and len(result) == 3:
+    if choose.random() < (0.3 if family == "probes" else 0.05) and len(result) == 3:
         first, second, *rest = result
         if first.shape == second.shape:
             result = [

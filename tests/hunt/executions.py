@@ -229,8 +229,10 @@ def _described(parameter: Any, wanted: Any, got: Any, wrong: Any, untouched: Any
 
 
 #: What Triton's interpreter has not, in a program's description: bfloat16 (it computes on the bits),
-#: `reduce` over all dimensions or one from the end, the complement of unsigned integers.
-_NOT_INTERPRETED = re.compile(r"bfloat16|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'")
+#: `reduce` over all dimensions, the complement of unsigned integers.
+_NOT_INTERPRETED = re.compile(
+    r"bfloat16|'reduce', \(\('axis', None|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'"
+)
 
 
 def has(program: Program, backend: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.hunt import dimensions, movements  # noqa: F401
+from tests.hunt import dimensions, movements, probes  # noqa: F401
 from tests.hunt.arrangements import FAMILIES, drawn
 from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
@@ -63,43 +63,46 @@ class Maker:
     """Draws statements one after the other, beside the state in which they stand."""
 
     def __init__(self, choose: random.Random, state: State) -> None:
-        self._choose = choose
-        self._state = state
+        self.choose = choose
+        self.state = state
         self._program = state.program
         self._count = 0
         #: Loops' variables that index a level, by the parameter and the level's dimension.
         self._indices: dict[str, tuple[str, int]] = {}
 
     def program(self) -> Program | None:
+        if self._program.family == "probes":
+            numbers = probes.statements(self)
+            return replace(self._program, body=numbers) if numbers else None
         body: list[Statement] = []
-        for _ in range(self._choose.randint(1, 6)):
-            if statement := self._taken(self._statement):
+        for _ in range(self.choose.randint(1, 6)):
+            if statement := self.taken(self._statement):
                 body.append(statement)
         for _ in range(12):
-            if statement := self._taken(self._last_store):
+            if statement := self.taken(self._last_store):
                 return replace(self._program, body=(*body, statement))
         return None
 
-    def _taken(self, draw: Callable[[], Statement | None]) -> Statement | None:
+    def taken(self, draw: Callable[[], Statement | None]) -> Statement | None:
         """A statement that the reference can execute where the program is now; it is executed."""
         for _ in range(TRIES):
-            state = self._state.copy()
+            state = self.state.copy()
             indices = dict(self._indices)
             try:
                 statement = draw()
                 if statement is not None:
-                    self._state = state.copy()
-                    execute(self._state, statement)
+                    self.state = state.copy()
+                    execute(self.state, statement)
                     return statement
             except Ambiguous:
                 pass
-            self._state, self._indices = state, indices
+            self.state, self._indices = state, indices
         return None
 
     # Statements.
 
     def _statement(self) -> Statement | None:
-        kind = self._choose.choices(
+        kind = self.choose.choices(
             (self._let, self._loop, self._branch, self._store, self._augment, self._tuple),
             (10, 4, 2, 2, 1, 0),
         )[0]
@@ -108,19 +111,19 @@ class Maker:
     def _tuple(self) -> Statement | None:
         return None
 
-    def _fresh(self, letter: str = "v") -> str:
+    def fresh(self, letter: str = "v") -> str:
         self._count += 1
         return f"{letter}{self._count}"
 
     def _let(self) -> Statement:
-        value = self.expression(self._choose.choice((1, 2, 2, 3)), "typed")
-        return ("let", self._fresh(), value)
+        value = self.expression(self.choose.choice((1, 2, 2, 3)), "typed")
+        return ("let", self.fresh(), value)
 
     def _variables(self, holds: Callable[[Value], bool] = lambda value: True) -> list[str]:
         scalars = dict(self._program.scalars)
         return [
             name
-            for name, value in self._state.known.items()
+            for name, value in self.state.known.items()
             if name not in scalars
             and name not in self._indices
             and not name.startswith("k")
@@ -131,59 +134,59 @@ class Maker:
         names = self._variables()
         if not names:
             return None
-        operator = self._choose.choice(("+", "-", "*"))
-        return ("augment", self._choose.choice(names), operator, self.expression(1, "any"))
+        operator = self.choose.choice(("+", "-", "*"))
+        return ("augment", self.choose.choice(names), operator, self.expression(1, "any"))
 
     def _store(self) -> Statement | None:
         outputs = [
             parameter
             for parameter in self._program.parameters
-            if parameter.name == "y" or self._choose.random() < 0.15
+            if parameter.name == "y" or self.choose.random() < 0.15
         ]
-        parameter = self._choose.choice(outputs)
+        parameter = self.choose.choice(outputs)
         indices = self._selection(parameter.name)
         if indices is None:
             return None
-        value = self.expression(self._choose.choice((1, 2, 3)), "any")
-        if self._choose.random() < 0.2:
-            return ("add", parameter.name, indices, self._choose.choice(("+", "-", "*")), value)
-        kind = "put" if self._choose.random() < 0.1 else "store"
+        value = self.expression(self.choose.choice((1, 2, 3)), "any")
+        if self.choose.random() < 0.2:
+            return ("add", parameter.name, indices, self.choose.choice(("+", "-", "*")), value)
+        kind = "put" if self.choose.random() < 0.1 else "store"
         return (kind, parameter.name, indices, value)
 
     def _last_store(self) -> Statement | None:
         indices = self._selection("y")
         if indices is None:
             return self._loop_of_stores()
-        value = self.expression(self._choose.choice((1, 2, 3, 3)), "typed")
+        value = self.expression(self.choose.choice((1, 2, 3, 3)), "typed")
         return ("store", "y", indices, value)
 
     def _loop_of_stores(self) -> Statement | None:
         """A store to each tile of a level."""
-        selections = self._state.tensors["y"].selections
-        names = [self._fresh("k") for _ in selections]
+        selections = self.state.tensors["y"].selections
+        names = [self.fresh("k") for _ in selections]
         indices = tuple(("name", name) for name in names)
 
         def store() -> Statement:
             return ("store", "y", indices, self.expression(2, "typed"))
 
-        statement = self._within(names, [("y", dim) for dim in range(len(names))], store)
+        statement = self.within(names, [("y", dim) for dim in range(len(names))], store)
         return statement
 
-    def _within(self, names: list[str], counts: list[Any], draw: Callable[[], Statement]) -> Any:
+    def within(self, names: list[str], counts: list[Any], draw: Callable[[], Statement]) -> Any:
         """Loops within each other around a statement."""
         from tests.hunt.values import constant
 
-        state = self._state
-        self._state = state.copy()
+        state = self.state
+        self.state = state.copy()
         for name, count in zip(names, counts):
-            self._state.known[name] = constant(0, (len(state.active),), "int32")
+            self.state.known[name] = constant(0, (len(state.active),), "int32")
             if isinstance(count, tuple):
                 self._indices[name] = count
-        self._state.before = dict(state.known)
+        self.state.before = dict(state.known)
         try:
             statement = draw()
         finally:
-            self._state = state
+            self.state = state
             for name in names:
                 self._indices.pop(name, None)
         for name, count in zip(reversed(names), reversed(counts)):
@@ -194,45 +197,45 @@ class Maker:
         """A loop, and before it what it accumulates in."""
         levels = [
             (name, dim)
-            for name, tensor in self._state.tensors.items()
+            for name, tensor in self.state.tensors.items()
             for dim in range(len(tensor.selections))
         ]
-        count: Any = self._choose.choice((2, 3, "n", "n"))
-        if levels and self._choose.random() < 0.8:
-            count = self._choose.choice(levels)
+        count: Any = self.choose.choice((2, 3, "n", "n"))
+        if levels and self.choose.random() < 0.8:
+            count = self.choose.choice(levels)
         accumulators = self._variables(lambda value: value.data.dtype != bool)
-        if self._state.before is None and (not accumulators or self._choose.random() < 0.7):
+        if self.state.before is None and (not accumulators or self.choose.random() < 0.7):
             # One that begins as something of the kind that is accumulated.
-            return self._begun_loop(count)
+            return self.begun_loop(count)
         if not accumulators:
             return None
-        return self._loop_over(self._choose.choice(accumulators), count)
+        return self._loop_over(self.choose.choice(accumulators), count)
 
-    def _begun_loop(self, count: Any) -> Statement | None:
-        kind = self._choose.random()
+    def begun_loop(self, count: Any) -> Statement | None:
+        kind = self.choose.random()
         if kind < 0.5:
-            parameter = self._choose.choice(self._program.parameters)
+            parameter = self.choose.choice(self._program.parameters)
             start = self._filled(parameter.name)
         else:
             start = self.expression(1, "typed")
-        name = self._fresh("a")
-        execute(self._state, ("let", name, start))
+        name = self.fresh("a")
+        execute(self.state, ("let", name, start))
         loop = self._loop_over(name, count)
         return None if loop is None else ("group", (("let", name, start), loop))
 
     def _loop_over(self, accumulator: str, count: Any) -> Statement | None:
-        name = self._fresh("k")
-        is_while = self._choose.random() < 0.15
+        name = self.fresh("k")
+        is_while = self.choose.random() < 0.15
         body: list[Statement] = []
 
         def statement() -> Statement:
-            kind = self._choose.random()
+            kind = self.choose.random()
             old = ("name", accumulator)
             if kind < 0.3:
-                operator = self._choose.choice(("+", "-", "+", "*"))
+                operator = self.choose.choice(("+", "-", "+", "*"))
                 return ("augment", accumulator, operator, self.expression(2, "any"))
             if kind < 0.7:
-                form = self._choose.choice(("maximum", "minimum", "+", "-", "*", "%"))
+                form = self.choose.choice(("maximum", "minimum", "+", "-", "*", "%"))
                 return ("let", accumulator, ("form", form, (), (old, self.expression(2, "number"))))
             if kind < 0.8:
                 return ("let", accumulator, self.expression(2, "typed"))
@@ -244,30 +247,30 @@ class Maker:
 
         from tests.hunt.values import constant
 
-        state = self._state
-        self._state = inner = state.copy()
+        state = self.state
+        self.state = inner = state.copy()
         inner.before = dict(state.known)
         inner.known[name] = constant(0, (len(state.active),), "int32")
         if isinstance(count, tuple):
             self._indices[name] = count
         try:
-            if self._choose.random() < 0.4:
-                made = self._taken(self._let)
+            if self.choose.random() < 0.4:
+                made = self.taken(self._let)
                 if made:
                     body.append(made)
-            made = self._taken(statement)
+            made = self.taken(statement)
             if made is None:
                 return None
             body.append(made)
-            if self._choose.random() < 0.2 and (more := self._taken(self._statement)):
+            if self.choose.random() < 0.2 and (more := self.taken(self._statement)):
                 body.append(more)
         finally:
-            self._state = state
+            self.state = state
             self._indices.pop(name, None)
         return ("while" if is_while else "for", name, count, tuple(body))
 
     def _accumulate(self, name: str) -> Statement:
-        operator = self._choose.choice(("+", "-"))
+        operator = self.choose.choice(("+", "-"))
         return ("augment", name, operator, self.expression(1, "any"))
 
     def _branch(self) -> Statement | None:
@@ -275,53 +278,53 @@ class Maker:
         condition = self._condition()
 
         def inner() -> Statement | None:
-            if names and self._choose.random() < 0.7:
-                return ("let", self._choose.choice(names), self.expression(2, "typed"))
+            if names and self.choose.random() < 0.7:
+                return ("let", self.choose.choice(names), self.expression(2, "typed"))
             return self._store()
 
-        state = self._state.copy()
-        body = self._taken(inner)
-        self._state = state
+        state = self.state.copy()
+        body = self.taken(inner)
+        self.state = state
         if body is None:
             return None
         orelse: tuple[Statement, ...] = ()
-        if self._choose.random() < 0.4:
-            state = self._state.copy()
-            other = self._taken(inner)
-            self._state = state
+        if self.choose.random() < 0.4:
+            state = self.state.copy()
+            other = self.taken(inner)
+            self.state = state
             orelse = (other,) if other else ()
         return ("if", condition, (body,), orelse)
 
     def _condition(self) -> Expression:
         flags = [name for name, _ in self._program.flags]
-        kind = self._choose.random()
+        kind = self.choose.random()
         if flags and kind < 0.3:
             return ("flag", flags[0])
-        operator = self._choose.choice(("<", ">", "==", ">=", "!="))
+        operator = self.choose.choice(("<", ">", "==", ">=", "!="))
         if kind < 0.7:
-            numbers = [name for name in self._state.known if name == "n" or name.startswith("k")]
-            one = ("name", self._choose.choice(numbers))
-            return ("form", operator, (), (one, ("number", self._choose.choice((0, 1, 2, 3)))))
+            numbers = [name for name in self.state.known if name == "n" or name.startswith("k")]
+            one = ("name", self.choose.choice(numbers))
+            return ("form", operator, (), (one, ("number", self.choose.choice((0, 1, 2, 3)))))
         one = self.expression(2, "scalar")
-        return ("form", operator, (), (one, ("number", self._choose.choice((0, 1, -2, 3)))))
+        return ("form", operator, (), (one, ("number", self.choose.choice((0, 1, -2, 3)))))
 
     # Expressions.
 
     def _selection(self, parameter: str) -> tuple[Expression, ...] | None:
         """Indices of one tile of a parameter that are known here."""
-        tensor = self._state.tensors[parameter]
+        tensor = self.state.tensors[parameter]
         indices: list[Expression] = []
         for dim, size in enumerate(tensor.selections):
             fitting = [
                 name
                 for name, (owner, place) in self._indices.items()
-                if self._state.tensors[owner].selections[place] <= size
+                if self.state.tensors[owner].selections[place] <= size
             ]
             exact = [name for name in fitting if self._indices[name] == (parameter, dim)]
-            if fitting and self._choose.random() < 0.9:
-                indices.append(("name", self._choose.choice(exact or fitting)))
-            elif self._choose.random() < 0.3 and size:
-                indices.append(("number", self._choose.randrange(size)))
+            if fitting and self.choose.random() < 0.9:
+                indices.append(("name", self.choose.choice(exact or fitting)))
+            elif self.choose.random() < 0.3 and size:
+                indices.append(("number", self.choose.randrange(size)))
             else:
                 return None
         return tuple(indices)
@@ -329,34 +332,34 @@ class Maker:
     def _leaf(self, kind: str) -> Expression | None:
         """A variable, a tile, a number."""
         holds = KINDS[kind]
-        draw = self._choose.random()
+        draw = self.choose.random()
         if draw < 0.15 and kind in ("any", "number", "integer"):
             numbers = [n for n in NUMBERS if kind != "integer" or isinstance(n, int)]
-            return ("number", self._choose.choice(numbers))
+            return ("number", self.choose.choice(numbers))
         if draw < 0.45:
-            names = [name for name, value in self._state.known.items() if holds(value)]
+            names = [name for name, value in self.state.known.items() if holds(value)]
             if names:
-                return ("name", self._choose.choice(names))
+                return ("name", self.choose.choice(names))
         if draw < 0.5:
-            return self._filled(self._choose.choice(self._program.parameters).name)
-        parameter = self._choose.choice(self._program.parameters)
+            return self._filled(self.choose.choice(self._program.parameters).name)
+        parameter = self.choose.choice(self._program.parameters)
         indices = self._selection(parameter.name)
         if indices is None:
             return None
-        is_vector = len(self._state.tensors[parameter.name].tile) == len(parameter.shape) == 1
+        is_vector = len(self.state.tensors[parameter.name].tile) == len(parameter.shape) == 1
         if draw < 0.54 and is_vector:
             return (
                 "offsets",
                 parameter.name,
                 indices,
-                self._choose.randrange(len(parameter.shape)),
+                self.choose.randrange(len(parameter.shape)),
             )
         return ("load", parameter.name, indices)
 
     def _filled(self, parameter: str) -> Expression:
-        dtype = self._choose.choice(("float32", "float32", "int32", "float64"))
-        value = self._choose.choice((0, 0, -2, 3, 1)) * (1.0 if dtype.startswith("f") else 1)
-        depth = int(bool(self._state.tensors[parameter].selections))
+        dtype = self.choose.choice(("float32", "float32", "int32", "float64"))
+        value = self.choose.choice((0, 0, -2, 3, 1)) * (1.0 if dtype.startswith("f") else 1)
+        depth = int(bool(self.state.tensors[parameter].selections))
         return ("full", (parameter, depth), value, dtype)
 
     def expression(self, depth: int, kind: str) -> Expression:
@@ -364,29 +367,29 @@ class Maker:
         for _ in range(4 * TRIES):
             try:
                 tree = self._drawn(depth, kind)
-                if tree is not None and KINDS[kind](evaluate(self._state, tree)):
+                if tree is not None and KINDS[kind](evaluate(self.state, tree)):
                     return tree
             except Ambiguous:
                 continue
         raise Ambiguous(f"nothing that is {kind}")
 
     def _drawn(self, depth: int, kind: str) -> Expression | None:
-        if depth <= 0 or self._choose.random() < 0.15:
+        if depth <= 0 or self.choose.random() < 0.15:
             return self._leaf(kind)
-        if self._choose.random() < 0.03:
+        if self.choose.random() < 0.03:
             one = self.expression(depth - 1, "typed")
             return ("choice", self._plain_condition(), one, self.expression(depth - 1, "typed"))
-        name = self._choose.choice(_BY_WEIGHT)
+        name = self.choose.choice(_BY_WEIGHT)
         form = FORMS[name]
         operands = tuple(self.expression(depth - 1, operand) for operand in form.kinds)
-        values = [evaluate(self._state, operand) for operand in operands]
+        values = [evaluate(self.state, operand) for operand in operands]
         if all(value.dtype in WEAK for value in values):
             return None
         if form.choose is None:
             return ("form", name, (), operands)
         if values[0].dtype in WEAK or not values[0].shape and "axis" in form.text:
             return None
-        parameters = form.choose(self._choose, values)
+        parameters = form.choose(self.choose, values)
         return None if parameters is None else ("form", name, tuple(parameters.items()), operands)
 
     def _plain_condition(self) -> Expression:

@@ -1,7 +1,7 @@
 """Breaks the package on purpose, and counts what the hunt catches: ``python -m tests.hunt.mutants``.
 
-Each mutant is a copy of the package in which one rule is another; the hunt runs the same programs in it.
-A mutant is caught where a program is found to be wrong that is right in the package as it is; where the
+Each mutant (`broken_rules`) is a copy of the package in which one rule is another. It is caught where a
+program is found to be wrong; all programs are right in the package as it is, which is run first. Where the
 hunt does not come to its end, that is an error.
 """
 
@@ -16,120 +16,30 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+from tests.hunt.broken_rules import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
 
-_CALLS = "ninetoothed/passes/padding_calls.py"
-_MOVES = "ninetoothed/passes/padding_moves.py"
-_MARKS = "ninetoothed/passes/validity.py"
-_ROUNDS = "ninetoothed/passes/padding_rounds.py"
-_VALUES = "ninetoothed/passes/padding_values.py"
-_PYTHON = "ninetoothed/passes/python_operators.py"
 
-#: By its name: the file, what stands there, what a mutant has in its place.
-MUTANTS: dict[str, tuple[str, str, str]] = {
-    "a scan takes padding in": (
-        _CALLS,
-        "    arguments.mask(0, identity(operation))\n    return value.changed()",
-        "    return value.changed()",
-    ),
-    "a reduction takes padding in": (
-        _CALLS,
-        "    arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)\n",
-        "",
-    ),
-    "a reduction's identity is 0": (
-        _CALLS,
-        "arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)",
-        'arguments.mask(0, "zero", axis if isinstance(axis, int) else None)',
-    ),
-    "a sort puts padding first": (
-        _CALLS,
-        '"lowest" if descending else identity(operation)',
-        'identity(operation) if descending else "lowest"',
-    ),
-    "a reduction keeps the wrong dimension": (
-        _CALLS,
-        "result = reduced(value, axis, keep_dims)",
-        "result = reduced(value, 0, keep_dims)",
-    ),
-    "padding is counted": (
-        _CALLS,
-        "ops=[ast.NotEq()], comparators=[zero]",
-        "ops=[ast.GtE()], comparators=[zero]",
-    ),
-    "what is made exists beyond the size": (_CALLS, "validity.append(TileMask((", "(TileMask(("),
-    "a transposed value's padding stays": (
-        _CALLS,
-        "return keep_zero(value, rearranged(value, dims))",
-        "return keep_zero(value, value)",
-    ),
-    "a flip reverses the padding too": (_MOVES, "dim=dim, masks=masks", "dim=dim, masks=[]"),
-    "a flip is of the first dimension": (_MOVES, "    dim %= len(value.shape)\n", "    dim = 0\n"),
-    "what moved exists as it was": (
-        _MOVES,
-        "        return result\n    analysis, node",
-        "        return result\n    return result\n    analysis, node",
-    ),
-    "a round without an element counts": (
-        _ROUNDS,
-        "        if not new or held is None:\n            return\n",
-        "        return\n",
-    ),
-    "a loop forgets what is wanted": (
-        _ROUNDS,
-        "        if new and (loop, name) not in self.needed:",
-        "        if False:",
-    ),
-    "a loaded tile exists everywhere": (
-        _VALUES,
-        "        return Known(shape, (mask,))\n\n    def visit_forwarded",
-        "        return Known(shape)\n\n    def visit_forwarded",
-    ),
-    "what negates is as before": (
-        _VALUES,
-        "            return node, value\n        return node, value.changed()",
-        "            return node, UNKNOWN\n        return node, UNKNOWN",
-    ),
-    "a comparison has no padding": (
-        _VALUES,
-        "        result = joined([left, right])\n        if isinstance(node.ops[0]",
-        "        result = joined([left])\n        if isinstance(node.ops[0]",
-    ),
-    "a product of two drops the right one's padding": (
-        _VALUES,
-        "joined([left, right], OPERATORS",
-        "joined([left], OPERATORS",
-    ),
-    "a sum with padding is 0 there": (_MARKS, 'ast.Sub: "less"', 'ast.Sub: "product"'),
-    "a quotient rounds to 0": (
-        _PYTHON,
-        "        return at(Rounded(left=node.left, op=node.op, right=node.right), node)",
-        "        return node",
-    ),
-    "truth values do not count": (_PYTHON, "node.left = _counted(node.left)", "pass"),
-    "not is as a device has it": (_PYTHON, "node.operand, ast.Eq()", "node.operand, ast.NotEq()"),
-}
-
-
-def findings(name: str | None, programs: int, seconds: float) -> dict[int, str]:
-    """The programs that are found to be wrong in a mutant, or in the package as it is: by seed, of what kind."""
-    changes = [] if name is None else [MUTANTS[name]]
-    # What is found is not made smaller here.
-    changes.append(("tests/hunt/shrink.py", "PATIENCE = 30.0", "PATIENCE = 0.0"))
+def hunted(mutant: Mutant | None, backend: str, programs: int, seed: int) -> dict[str, Any]:
+    """What a hunt finds first in a mutant, or in the package as it is."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        for part in ("ninetoothed", "tests"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / part, Path(folder, part), ignore=ignored)
-        for place, before, after in changes:
-            path = Path(folder, place)
+        # With what is compiled of the sources: it holds for those that stay as they are.
+        for part in ("ninetoothed", "tests", "examples"):
+            shutil.copytree(ROOT / part, Path(folder, part))
+        if mutant is not None:
+            path = Path(folder, mutant.file)
             text = path.read_text()
-            assert text.count(before) == 1, f"{place} has {before!r} {text.count(before)} times"
-            path.write_text(text.replace(before, after))
+            count = text.count(mutant.before)
+            assert count == 1, f"{mutant.file} has {mutant.before!r} {count} times"
+            path.write_text(text.replace(mutant.before, mutant.after))
         kept = Path(folder, "found.json")
-        asked = ["--programs", str(programs), "--seconds", str(seconds), "--json", str(kept)]
+        asked = ["--programs", str(programs), "--seed", str(seed), "--json", str(kept), "--first"]
+        asked += ["--families", "probes,windows,chains,loops"]
         finished = subprocess.run(
-            [sys.executable, "-m", "tests.hunt", "--backend", "plain", *asked],
+            [sys.executable, "-m", "tests.hunt", "--backend", backend, *asked],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": folder, "NINETOOTHED_CACHE_DIR": f"{folder}/cache"},
             capture_output=True,
@@ -137,34 +47,56 @@ def findings(name: str | None, programs: int, seconds: float) -> dict[int, str]:
             check=False,
         )
         if not kept.exists():
-            raise RuntimeError(f"the hunt in {name!r} did not end: {finished.stderr[-2000:]}")
-        found = json.loads(kept.read_text())["findings"]
-    return {finding["seed"]: finding["kind"] for finding in found}
+            raise RuntimeError(f"the hunt did not end: {finished.stderr[-2000:]}")
+        return json.loads(kept.read_text())
+
+
+def caught(name: str, programs: int, seed: int) -> dict[str, Any] | None:
+    """The first program that is found to be wrong in a mutant, and how many it took."""
+    mutant = MUTANTS[name]
+    summary = hunted(mutant, mutant.backend, programs, seed)
+    if not summary["findings"]:
+        return None
+    (found,) = summary["findings"]
+    return {
+        "backend": mutant.backend,
+        "programs": summary["programs"],
+        "seed": found["seed"],
+        "kind": found["kind"],
+    }
 
 
 def main() -> int:
     """0 where every mutant is caught."""
     parser = argparse.ArgumentParser(prog="python -m tests.hunt.mutants", description=__doc__)
-    parser.add_argument("--programs", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each mutant")
+    parser.add_argument("--programs", type=int, default=40, help="for each mutant, at most")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--mutants", help="several with commas; all by default")
+    parser.add_argument("--mutants", help="several with semicolons; all by default")
     parser.add_argument("--json", help="a file for what was caught")
     given = parser.parse_args()
-    results: dict[str, dict[int, str]] = {}
-    names = given.mutants.split(",") if given.mutants else list(MUTANTS)
+    names = given.mutants.split(";") if given.mutants else list(MUTANTS)
+    for backend in sorted({MUTANTS[name].backend for name in names}):
+        found = hunted(None, backend, given.programs, given.seed)["findings"]
+        assert not found, f"the package as it is: {found}"
+    results: dict[str, dict[str, Any] | None] = {}
     with ThreadPoolExecutor(given.jobs) as pool:
-        found = pool.map(lambda name: findings(name, given.programs, given.seconds), [None, *names])
-        known = next(found)
-        print(f"as it is: {len(known)} found", flush=True)
-        for name, seen in zip(names, found):
-            results[name] = {seed: kind for seed, kind in seen.items() if seed not in known}
-            count = len(results[name])
-            print(f"{name}: {f'caught by {count}' if count else 'NOT CAUGHT'}", flush=True)
+        catches = pool.map(lambda name: caught(name, given.programs, given.seed), names)
+        for name, found in zip(names, catches):
+            results[name] = found
+            text = (
+                f"caught by program {found['programs']}: {found['kind']}" if found else "NOT CAUGHT"
+            )
+            print(f"{name}: {text}", flush=True)
     count = sum(map(bool, results.values()))
-    print(f"mutants: {count} of {len(results)} caught")
+    print(f"mutants: {count} of {len(results)} caught by {given.programs} programs each")
     if given.json:
-        summary = {"caught": count, "of": len(results), "programs": given.programs}
+        summary = {
+            "caught": count,
+            "of": len(results),
+            "programs": given.programs,
+            "seed": given.seed,
+        }
         Path(given.json).write_text(json.dumps({**summary, "mutants": results}, indent=1) + "\n")
     return count < len(results)
 

@@ -32,8 +32,10 @@ class Finding:
     detail: str
 
 
-def hunted(seeds: range, backends: tuple[str, ...], families: tuple[str, ...]) -> dict[str, Any]:
-    """What became of the programs of these seeds."""
+def hunted(
+    seeds: range, backends: tuple[str, ...], families: tuple[str, ...], is_first: bool = False
+) -> dict[str, Any]:
+    """What became of the programs of these seeds; of those up to the first finding, if that is asked."""
     counts: dict[str, int] = {}
     refusals: dict[str, int] = {}
     findings: list[dict[str, Any]] = []
@@ -62,15 +64,17 @@ def hunted(seeds: range, backends: tuple[str, ...], families: tuple[str, ...]) -
                 name = shrink.signature(found)[1]
                 refusals[name] = refusals.get(name, 0) + 1
             if not found.is_right:
-                findings.append(asdict(_described(seed, backend, program, found)))
+                findings.append(asdict(_described(seed, backend, program, found, is_first)))
+                if is_first:
+                    return result()
             if _ENDED.search(found.detail):
                 # Nothing more can run in this process.
                 return result()
     return result()
 
 
-def _described(seed: int, backend: str, program: Any, found: Any) -> Finding:
-    if found.kind != "slow" and not _ENDED.search(found.detail):
+def _described(seed: int, backend: str, program: Any, found: Any, is_first: bool) -> Finding:
+    if not is_first and found.kind != "slow" and not _ENDED.search(found.detail):
         program, found = shrink.minimal(program, backend, found)
     tensors = [
         f"{p.name}: {p.shape} {p.dtype} {p.layout} {p.sign}"
