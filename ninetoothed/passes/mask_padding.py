@@ -307,16 +307,8 @@ class _Analysis(Carried):
         self.known = dict(before)
         self.block(statement.orelse)
         other = self.known
-        for name in sorted(assigned & before.keys() & self.carried.keys()):
-            if name in one and name in other:
-                ways = (one, statement.body, other), (other, statement.orelse, one)
-                for way, block, beside in ways:
-                    way[name] = self.after_way(name, before[name], way[name], beside[name], block)
+        met = self.after_branch(statement, assigned, before, one, other)
         self.known = other
-        met = {
-            name: of_either(known, one[name], other[name])
-            for name, known in self.meet(assigned, one, other).items()
-        }
         used = assigned & {name for item in rest for name in names_read(item)}
         differing = {
             name for name in used & met.keys() if _loses(met[name], one[name], other[name])
@@ -336,8 +328,27 @@ class _Analysis(Carried):
         self.continued(statement.orelse, copied)
         self.is_certain = was_certain
         assigned |= names_assigned(rest)
-        self.learn(assigned, self.meet(assigned, one, self.known))
+        self.learn(assigned, self.after_branch(statement, assigned, before, one, self.known))
         return True
+
+    def after_branch(
+        self,
+        statement: ast.If,
+        assigned: set[str],
+        before: Mapping[str, Known],
+        one: dict[str, Known],
+        other: dict[str, Known],
+    ) -> dict[str, Known]:
+        """What holds after both ways; where one lacks masks, what a loop carries keeps what it had."""
+        for name in sorted(assigned & before.keys() & self.carried.keys()):
+            if name in one and name in other:
+                ways = (one, statement.body, other), (other, statement.orelse, one)
+                for way, block, beside in ways:
+                    way[name] = self.after_way(name, before[name], way[name], beside[name], block)
+        return {
+            name: of_either(known, one[name], other[name])
+            for name, known in self.meet(assigned, one, other).items()
+        }
 
     def check_splits(self, statement: ast.If) -> None:
         """Raise where the copies of what follows such statements, which double with each, are too many."""
@@ -353,14 +364,20 @@ class _Analysis(Carried):
     def matters(
         self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Known]
     ) -> bool:
-        """Whether the rest becomes another with the masks of one of the outcomes."""
+        """Whether the rest becomes another with the masks of one of the outcomes.
+
+        So it does where a variable that a loop carries gets others: where they fail it is to keep what it had.
+        """
+        carried = sorted(self.carried.keys() & names_assigned(rest))
         found = set()
         for known in outcomes:
             rehearsal = _Rehearsal(self)
             rehearsal.learn(names, {n: known[n].changed() for n in names if n in known})
             copied = [clone(item) for item in rest]
             rehearsal.block(copied)
-            found.add(key_of(copied))
+            left = [rehearsal.known.get(name, UNKNOWN).validity for name in carried]
+            places = tuple(frozenset(mask.place for mask in each) for each in left)
+            found.add((key_of(copied), places))
         return len(found) > 1
 
     def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:

@@ -168,7 +168,8 @@ def captured(
         return result
     analysis, node = arguments.analysis, arguments.node
     wish = ("moved", place_of(node))
-    rank = None if result.shape is None else len(result.shape)
+    shape = result.shape if result.items is None else result.items[0].shape
+    rank = None if shape is None else len(shape)
     if wish not in analysis.needed or isinstance(analysis.statement, ast.While):
         mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
         return _with_mask(result, mask)

@@ -11,8 +11,9 @@ from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.passes.validity import Known, with_rank
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
-from ninetoothed.program.nodes import Kept, Store, TileRef, at
+from ninetoothed.program.nodes import Kept, Store, SymbolValue, TileRef, Within, at
 from ninetoothed.program.tile_masks import NOWHERE, TileMask
+from ninetoothed.symbols.expr import as_symbol
 
 
 class Carried(Values):
@@ -32,10 +33,30 @@ class Carried(Values):
         loop, _ = self.carried[name]
         new = new_masks(before, after)
         rest = tuple(mask for mask in after.validity if mask not in new)
+        rest += self.implied(before, after, new)
         if new and (loop, name) not in self.needed:
             wanted = any(not stays_out(mask) or mask.origin.names & assigned for mask in new)
             rest += (on_demand((loop, name), new, is_lasting=not wanted),)
         return replace(after, validity=rest)
+
+    def implied(
+        self, before: Known, after: Known, new: tuple[TileMask, ...]
+    ) -> tuple[TileMask, ...]:
+        """Masks of what was made before a round that hold wherever those of a tile of its size do."""
+        places = {mask.place for mask in with_rank(after).validity}
+
+        def is_implied(mask: TileMask) -> bool:
+            made = mask.origin.tile
+            return isinstance(made, Within) and any(
+                isinstance(tile := other.origin.tile, TileRef)
+                and _is_size(made.size, self.tensors[tile.parameter].tile_shape[dim])
+                for other in new
+                for own, dim in zip(mask.layout, other.layout)
+                if own is not None and dim is not None
+            )
+
+        old = with_rank(before).validity
+        return tuple(mask for mask in old if mask.place not in places and is_implied(mask))
 
     def keep(self, name: str, before: Known, after: Known, body: list[ast.stmt]) -> None:
         """Has a variable keep what it held before a round, where its value has no element."""
@@ -81,6 +102,7 @@ class Carried(Values):
         if not lost or loop is None:
             return after
         rest = tuple(mask for mask in after.validity if mask not in lost)
+        rest += self.implied(before, after, lost)
         if held is not None and block:
             self.keep(name, before, replace(after, validity=(*lost, *before.validity)), block)
             return replace(after, validity=rest)
@@ -109,6 +131,11 @@ class Carried(Values):
     def loops_over(self, validity: Iterable[TileMask]) -> bool:
         """Whether masks may differ from round to round."""
         return any(mask.origin.names & {*self.carried, *self.rounds} for mask in validity)
+
+
+def _is_size(node: ast.expr, size: Any) -> bool:
+    known = node.symbol if isinstance(node, SymbolValue) else getattr(node, "value", None)
+    return known is not None and as_symbol(known) == as_symbol(size)
 
 
 def target_names(statement: ast.For | ast.While) -> Iterator[str]:

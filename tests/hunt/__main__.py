@@ -49,20 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         if group := tuple(name for name in backends if name in chosen):
             _run(group, families, given, total, started)
     seconds = time.monotonic() - started
-    summary = {
-        "programs": total["programs"],
-        "first seed": given.seed,
-        "backends": list(backends),
-        "counts": dict(sorted(total["counts"].items())),
-        "refusals": dict(sorted(total["refusals"].items())),
-        "findings": total["findings"],
-        "slowest": dict(zip(("seconds", "seed", "backend"), total["slowest"])),
-        "seconds": round(seconds, 1),
-    }
-    if given.json:
-        with open(given.json, "w") as file:
-            json.dump(summary, file, indent=1)
-            file.write("\n")
+    summary = _kept(total, given, started)
     counts = ", ".join(f"{count} {name}" for name, count in summary["counts"].items())
     print(
         f"hunt: {total['programs']} programs from seed {given.seed}: {counts}; "
@@ -70,6 +57,25 @@ def main(arguments: list[str] | None = None) -> int:
         f"(seed {total['slowest'][1]}, {total['slowest'][2]}); {seconds:.0f} s"
     )
     return 1 if total["findings"] else 0
+
+
+def _kept(total: dict[str, Any], given: Any, started: float) -> dict[str, Any]:
+    """What has become of the programs so far; in the file, too, that is asked for."""
+    summary = {
+        "programs": total["programs"],
+        "first seed": given.seed,
+        "backends": given.backend.split(","),
+        "counts": dict(sorted(total["counts"].items())),
+        "refusals": dict(sorted(total["refusals"].items())),
+        "findings": total["findings"],
+        "slowest": dict(zip(("seconds", "seed", "backend"), total["slowest"])),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump(summary, file, indent=1)
+            file.write("\n")
+    return summary
 
 
 def _run(
@@ -96,6 +102,7 @@ def _run(
             if is_over or (given.first and total["findings"]):
                 break
             _add(total, worker.hunted(chunk, backends, families, given.first))
+            _kept(total, given, started)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(given.jobs, mp_context=context, max_tasks_per_child=tasks) as pool:
@@ -103,6 +110,7 @@ def _run(
         for future in as_completed(futures):
             try:
                 _add(total, future.result())
+                _kept(total, given, started)
             except BrokenProcessPool:
                 detail = f"a process ended on one of the seeds {futures[future]}"
                 _add(total, {"findings": [{"kind": "crash", "detail": detail}]})

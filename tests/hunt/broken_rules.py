@@ -33,18 +33,18 @@ _FACTS = _TRITON + "specialization/call_facts.py"
 _VALIDITY = {
     "a scan takes padding in": (
         "padding_calls",
-        "    arguments.exclude(0, identity(operation))\n    return value.changed()",
+        "    arguments.mask(0, identity(operation))\n    return value.changed()",
         "    return value.changed()",
     ),
     "a reduction takes padding in": (
         "padding_calls",
-        "    arguments.exclude(0, identity(operation), axis if isinstance(axis, int) else None)\n",
+        "    arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)\n",
         "",
     ),
     "a reduction's identity is 0": (
         "padding_calls",
-        "arguments.exclude(0, identity(operation), axis if isinstance(axis, int) else None)",
-        'arguments.exclude(0, "zero", axis if isinstance(axis, int) else None)',
+        "arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)",
+        'arguments.mask(0, "zero", axis if isinstance(axis, int) else None)',
     ),
     "a sort puts padding first": (
         "padding_calls",
@@ -61,7 +61,11 @@ _VALIDITY = {
         "ops=[ast.NotEq()], comparators=[zero]",
         "ops=[ast.GtE()], comparators=[zero]",
     ),
-    "what is made exists beyond the size": ("padding_calls", "marks.append(Mark((", "(Mark(("),
+    "what is made exists beyond the size": (
+        "padding_calls",
+        "validity.append(TileMask((",
+        "(TileMask((",
+    ),
     "a transposed value's padding stays": (
         "padding_calls",
         "return keep_zero(value, rearranged(value, dims))",
@@ -94,8 +98,8 @@ _VALIDITY = {
     ),
     "a loaded tile exists everywhere": (
         "padding_values",
-        "        return Marked(shape, (mark,))\n\n    def visit_forwarded",
-        "        return Marked(shape)\n\n    def visit_forwarded",
+        "        return Known(shape, (mask,))\n\n    def visit_forwarded",
+        "        return Known(shape)\n\n    def visit_forwarded",
     ),
     "what negates is as before": (
         "padding_values",
@@ -112,7 +116,7 @@ _VALIDITY = {
         "joined([left, right], OPERATORS",
         "joined([left], OPERATORS",
     ),
-    "a difference from padding is 0 there": ("marks", 'ast.Sub: "less"', 'ast.Sub: "product"'),
+    "a difference from padding is 0 there": ("validity", 'ast.Sub: "less"', 'ast.Sub: "product"'),
 }
 
 #: What operators mean, what memory holds: Triton's other passes.
@@ -183,8 +187,8 @@ _OTHERS = {
     "numpy: a partly padded reduction exists nowhere": Mutant(
         "numpy",
         _NUMPY + "language/identities.py",
-        "kept.append(mark.any(axis=axis",
-        "kept.append(mark.all(axis=axis",
+        "kept.append(mask.any(axis=axis",
+        "kept.append(mask.all(axis=axis",
     ),
     "numpy: a flip is off by one": Mutant(
         "numpy",

@@ -229,9 +229,9 @@ def _described(parameter: Any, wanted: Any, got: Any, wrong: Any, untouched: Any
 
 
 #: What Triton's interpreter has not, in a program's description: bfloat16 (it computes on the bits),
-#: `reduce` over all dimensions, the complement of unsigned integers.
+#: `reduce` over all dimensions, the complement of unsigned integers, `umulhi` of negative ones.
 _NOT_INTERPRETED = re.compile(
-    r"bfloat16|'reduce', \(\('axis', None|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'"
+    r"bfloat16|'umulhi'|'reduce', \(\('axis', None|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'"
 )
 
 

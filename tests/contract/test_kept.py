@@ -1,0 +1,71 @@
+"""LANGUAGE.md, "Padding": what a loop's variable keeps, and what is moved and then reduced in parts.
+
+Run in Triton's interpreter too, by `tests.contract.on_interpreter`.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+
+
+def in_rounds(x, n, y):
+    """Blocks of five, which are held in eight, one after the other."""
+    return x.tile((5,)).tile((-1,)), n, y.tile((1,))
+
+
+def assigned_whole(x, n, y):
+    kept = ntl.full(x.dtype.shape, 3.0, ntl.float32)
+    for k in range(x.shape[0]):
+        kept = x[k]
+    y = ntl.sum(kept)
+
+
+def chosen_in_an_expression(x, n, y):
+    kept = ntl.full(x.dtype.shape, 3.0, ntl.float32)
+    other = ntl.full(x.dtype.shape, -2.0, ntl.float32)
+    for k in range(x.shape[0]):
+        kept = 1 + (x[k] if n > 1 else other)
+    y = ntl.sum(kept)
+
+
+def chosen_among_tiles(x, n, y):
+    kept = ntl.full(x.dtype.shape, 3.0, ntl.float32)
+    for k in range(x.shape[0]):
+        kept = ntl.where(kept > 0, x[k] if n > 1 else x[k] + 9, kept)
+    y = ntl.max(kept)
+
+
+@pytest.mark.parametrize(
+    ("application", "n", "expected"),
+    [
+        # Of the third block there is one element, 12.
+        (assigned_whole, 2, 12 + 7 + 8 + 9 + 10),
+        (chosen_in_an_expression, 2, 13 + 8 + 9 + 10 + 11),
+        (chosen_in_an_expression, 1, -5),
+        (chosen_among_tiles, 2, 12),
+        (chosen_among_tiles, 1, 21),
+    ],
+)
+def test_what_a_round_has_no_element_for_is_kept(application, n, expected):
+    x, y = torch.cat([torch.arange(1.0, 11), torch.tensor([12.0])]), torch.full((1,), float("nan"))
+    kernel = ninetoothed.make(in_rounds, application, (Tensor(1), Tensor(0), Tensor(1)))
+    kernel(x, n, y)
+    assert y.item() == expected
+
+
+def test_half_of_what_was_joined_is_reduced_in_parts():
+    def application(x, z, y):
+        _, second = ntl.split(ntl.join(x, z))
+        y = ntl.min(ntl.sum(second, axis=0))  # noqa: F841
+
+    def arrangement(x, z, y):
+        return x.tile((-1, -1)), z.tile((-1, -1)), y.tile((1,))
+
+    x, z, y = torch.ones(3, 5), torch.rand(3, 5) + 1, torch.zeros(1)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2), Tensor(1)))(x, z, y)
+    torch.testing.assert_close(y[0], z.sum(0).min())
