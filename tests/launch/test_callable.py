@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 
 import pytest
@@ -39,3 +41,16 @@ def test_a_call_reaches_the_launch_function_and_nothing_else():
     launch = kernel.func
 
     assert launch is kernel.launch_function(plugins.find_frontend(Array))
+
+
+def test_a_partial_of_a_kernel_calls_the_kernel_whatever_it_calls_by_then():
+    kernel = make()
+
+    assert functools.partial(kernel, flag=True).func is kernel
+
+
+def test_the_signature_is_the_applications():
+    kernel = make()
+
+    assert inspect.signature(kernel) == inspect.signature(kernel.__wrapped__)
+    assert repr(kernel).startswith("<kernel ")
