@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from ninetoothed.backends.triton.ir.nodes import (
     DescriptorLoad,
@@ -14,7 +16,7 @@ from ninetoothed.backends.triton.ir.trees import attribute, method, name
 from ninetoothed.program.nodes import DTypeRef, NodeT, at
 
 
-class Spelling(ast.NodeTransformer):
+class Spelling:
     """Puts plain Python for each node.
 
     Args:
@@ -26,23 +28,41 @@ class Spelling(ast.NodeTransformer):
 
     def of(self, tree: NodeT) -> NodeT:
         """The tree, changed in place."""
-        return self.visit(tree)  # type: ignore[no-any-return]
+        rule = _RULES.get(type(tree))
+        if rule is not None:
+            tree = rule(self, tree)
+        fields = tree.__dict__
+        for name in tree._fields:
+            value = fields.get(name)
+            if isinstance(value, list):
+                value[:] = [self.of(item) if isinstance(item, ast.AST) else item for item in value]
+            elif isinstance(value, ast.AST) and value._fields:
+                fields[name] = self.of(value)
+        return tree
 
-    def visit_TritonRef(self, node: TritonRef) -> ast.expr:
+    def _function(self, node: TritonRef) -> ast.expr:
         head, *rest = node.name.split(".")
         if head == "libdevice":
             return attribute(name(head), *rest)
         return attribute(name(self._language), head, *rest)
 
-    def visit_DTypeRef(self, node: DTypeRef) -> ast.expr:
+    def _dtype(self, node: DTypeRef) -> ast.expr:
         return attribute(name(self._language), node.dtype.triton_name)
 
-    def visit_PointedType(self, node: PointedType) -> ast.expr:
+    def _pointed(self, node: PointedType) -> ast.expr:
         return attribute(node.pointer, "dtype", "element_ty")
 
-    def visit_DescriptorLoad(self, node: DescriptorLoad) -> ast.expr:
-        return method(node.descriptor, "load", self.visit(node.corner))
+    def _load(self, node: DescriptorLoad) -> ast.expr:
+        return method(node.descriptor, "load", node.corner)
 
-    def visit_DescriptorStore(self, node: DescriptorStore) -> ast.stmt:
-        value = self.visit(node.value)
-        return at(ast.Expr(method(node.descriptor, "store", self.visit(node.corner), value)), node)
+    def _store(self, node: DescriptorStore) -> ast.stmt:
+        return at(ast.Expr(method(node.descriptor, "store", node.corner, node.value)), node)
+
+
+_RULES: dict[type, Callable[[Spelling, Any], Any]] = {
+    TritonRef: Spelling._function,
+    DTypeRef: Spelling._dtype,
+    PointedType: Spelling._pointed,
+    DescriptorLoad: Spelling._load,
+    DescriptorStore: Spelling._store,
+}
