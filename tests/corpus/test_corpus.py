@@ -69,3 +69,11 @@ def test_every_option_changes_a_text() -> None:
     }
 
     assert changing == DEFAULTS.keys() - WITHOUT_EFFECT.keys()
+
+
+def test_no_option_changes_the_program_that_it_is_given() -> None:
+    for case in all_cases():
+        program = case.kernel.specializations.of(case.call.constants).optimized
+        before = program.text(shows_types=True)
+        emitted(case)
+        assert program.text(shows_types=True) == before, case.name
