@@ -53,12 +53,14 @@ class Values(Knowledge):
         """Visit what a node is made of; what is known of its ``value``."""
         result = UNKNOWN
         for name in node._fields:
+            if name in ("target", "targets", "annotation"):
+                continue
             child = getattr(node, name, None)
             if isinstance(child, list):
                 for index, item in enumerate(child):
                     if isinstance(item, ast.expr):
                         child[index], _ = self.visit(item)
-            elif isinstance(child, ast.expr) and name not in ("target", "annotation"):
+            elif isinstance(child, ast.expr):
                 new, known = self.visit(child)
                 setattr(node, name, new)
                 if name == "value":

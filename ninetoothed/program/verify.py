@@ -136,7 +136,8 @@ class _Verifier:
     def __init__(self, program: Program, known: set[str]) -> None:
         self.program = program
         self.known = known | {"float", "len", "range"}
-        self.seen: set[int] = set()
+        #: By identity, which is theirs as long as they are kept.
+        self.seen: dict[int, ast.AST] = {}
         self.tensors = {item.name: item for item in program.parameters if item.kind == "tensor"}
 
     def block(self, body: list[ast.stmt]) -> None:
@@ -222,7 +223,7 @@ class _Verifier:
 
     def once(self, node: ast.AST) -> None:
         self.require(id(node) not in self.seen, node, "appears twice in the tree")
-        self.seen.add(id(node))
+        self.seen[id(node)] = node
         if isinstance(node, ast.expr | ast.stmt):
             placed = isinstance(getattr(node, "lineno", None), int)
             placed = placed and isinstance(getattr(node, "file", None), str)

@@ -32,12 +32,12 @@ class Spelling:
         if rule is not None:
             tree = rule(self, tree)
         fields = tree.__dict__
-        for name in tree._fields:
-            value = fields.get(name)
+        for field in tree._fields:
+            value = fields.get(field)
             if isinstance(value, list):
                 value[:] = [self.of(item) if isinstance(item, ast.AST) else item for item in value]
             elif isinstance(value, ast.AST) and value._fields:
-                fields[name] = self.of(value)
+                fields[field] = self.of(value)
         return tree
 
     def _function(self, node: TritonRef) -> ast.expr:
