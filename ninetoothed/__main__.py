@@ -109,6 +109,9 @@ def _add_build(commands: Any) -> None:
         help='what the estimate chooses for, as in "NVIDIA H200"; by default the target\'s usual',
     )
     command.add_argument(
+        "--torch-library", metavar="NAME", help="an operator of PyTorch in C++ too, in this library"
+    )
+    command.add_argument(
         "--portable", action="store_true", help="binaries as numbers in the C text, not beside it"
     )
 
@@ -273,6 +276,7 @@ def _build(options: argparse.Namespace) -> int:
         is_portable=options.portable,
         tuned=options.tuned,
         device=options.device,
+        torch_library=options.torch_library,
         progress=_print_progress,
     )
     print(file=sys.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ninetoothed import __version__
-from ninetoothed.aot import compiling, packaging, rust
+from ninetoothed.aot import compiling, packaging, rust, torch_operator
 from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
 from ninetoothed.aot.headers import dispatcher, header
 from ninetoothed.aot.tables import suffix_of
@@ -70,6 +70,7 @@ def build(
     progress: Callable[[int, int], None] | None = None,
     tuned: Any = None,
     device: str | None = None,
+    torch_library: str | None = None,
 ) -> Built:
     """Many variants of a kernel, compiled ahead of time behind one C function; needs no device.
 
@@ -94,6 +95,8 @@ def build(
             found for.
         device: the name of a device that the estimate chooses for, where its target has several, as
             ``"NVIDIA H200"``.
+        torch_library: the name of a library of PyTorch's operators; a C++ source beside the others makes
+            the kernel one of them.
 
     Raises:
         NineToothedError: ``tuned`` holds no results.
@@ -121,7 +124,8 @@ def build(
     found = () if tuned is None else read_exported(tuned)
     units = compiling.units(kernels, targets, progress, compiling.Guidance(found, device))
     same_interface(units)
-    return _written(name, list(zip(candidates, units, strict=True)), output_dir, is_portable)
+    chosen = list(zip(candidates, units, strict=True))
+    return _written(name, chosen, output_dir, is_portable, torch_library)
 
 
 def make_ahead(
@@ -162,6 +166,7 @@ def _written(
     chosen: Sequence[tuple[Choice | None, Unit]],
     output_dir: Any,
     is_portable: bool,
+    torch_library: str | None = None,
 ) -> Built:
     """A folder with everything."""
     folder = directory() / "ahead" / name if output_dir is None else Path(output_dir)
@@ -180,10 +185,13 @@ def _written(
         files[f"{name}.h"] = header(name, units[0], choices[0][0].names, __version__)
         files[f"{name}.c"] = dispatcher(name, choices, __version__)
         sources.append(f"{name}.c")
+    names = choices[0][0].names if choices else ()
     files |= packaging.files(name, units, sources, __version__)
-    files |= rust.files(
-        name, units[0], choices[0][0].names if choices else (), sources, __version__
-    )
+    files |= rust.files(name, units[0], names, sources, __version__)
+    if torch_library is not None:
+        text = torch_operator.text(name, torch_library, units[0], names, __version__)
+        files[f"{name}_torch.cpp"] = text
+        files[packaging.FOR_TORCH] = (packaging.FOLDER / packaging.FOR_TORCH).read_bytes()
     for file, content in files.items():
         data = content if isinstance(content, bytes) else content.encode()
         (folder / file).parent.mkdir(exist_ok=True)

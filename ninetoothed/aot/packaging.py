@@ -11,8 +11,13 @@ from typing import Any
 from ninetoothed.aot.unit import Unit
 from ninetoothed.kernels.ahead import Aligned, Condition
 
+FOLDER = Path(__file__).parent / "runtime"
+
+#: What only a source for PyTorch includes.
+FOR_TORCH = "ninetoothed_torch.hpp"
+
 #: What every folder has: C sources of this package.
-RUNTIME = sorted(path for path in (Path(__file__).parent / "runtime").iterdir() if path.is_file())
+RUNTIME = sorted(p for p in FOLDER.iterdir() if p.is_file() and p.name != FOR_TORCH)
 RUNTIME_SOURCES = tuple(path.name for path in RUNTIME if path.suffix == ".c")
 
 _CMAKE = """\
