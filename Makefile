@@ -51,10 +51,10 @@ bench:  ## the ten tasks beside hand-written Triton and PyTorch on a CUDA device
 
 bench-host: $(STAMP)  ## import, make, compile time as programs grow, and the size of the code, here
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/bench.txt
-	@$(BIN)/python -m benchmarks.import_time $(ARGS)
-	@$(BIN)/python -m benchmarks.make_time $(ARGS)
-	@$(BIN)/python -m benchmarks.compile_growth $(ARGS)
-	@$(BIN)/python -m benchmarks.code_size $(ARGS)
+	@$(BIN)/python -m benchmarks.host.import_time $(ARGS)
+	@$(BIN)/python -m benchmarks.host.make_time $(ARGS)
+	@$(BIN)/python -m benchmarks.host.compile_growth $(ARGS)
+	@$(BIN)/python -m benchmarks.host.code_size $(ARGS)
 
 clean:  ## remove the environment and whatever the tools wrote
 	@rm -rf $(VENV) $(PADDLE_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """What a process remembers stays within bounds; what it forgot and needs again is made again, and right.
 
-The whole of it, 100,000 calls and 20,000 kernels: ``python -m benchmarks.memory_growth``.
+The whole of it, 100,000 calls and 20,000 kernels: ``python -m benchmarks.host.memory_growth``.
 """
 
 import linecache
@@ -122,7 +122,7 @@ def test_memory_stays_level(what, first, count):
         "large": "growth.calls_with_large_tiles()",
     }[what]
     script = (
-        "from benchmarks import memory_growth as growth\n"
+        "from benchmarks.host import memory_growth as growth\n"
         f"growth.FIRST = {first}\n"
         f"print('grown', growth.measure({what!r}, {step}, {count}))\n"
     )

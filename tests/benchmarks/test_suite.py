@@ -14,10 +14,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from benchmarks import compile_growth, first_call, published, sweep, tasks  # noqa: E402
+from benchmarks import first_call, published, sweep, tasks  # noqa: E402
 from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
 from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.common.report import figure  # noqa: E402
+from benchmarks.host import compile_growth  # noqa: E402
 from benchmarks.peers.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.peers.idiomatic.configs import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
@@ -201,7 +202,7 @@ def test_a_grown_program_is_made_and_compiled() -> None:
 def test_the_size_of_code_is_measured_as_in_the_paper() -> None:
     """For these kernels the paper's program and ours read the same."""
     pytest.importorskip("radon", reason="needs radon")
-    from benchmarks import code_size
+    from benchmarks.host import code_size
 
     sizes = code_size.measure()
     assert list(sizes) == list(code_size.PAPER)

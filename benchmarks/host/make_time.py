@@ -1,6 +1,6 @@
 """How long `make` takes for each example: the first time in a process, and after that.
 
-python -m benchmarks.make_time [--processes 5] [--output FOLDER]
+python -m benchmarks.host.make_time [--processes 5] [--output FOLDER]
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ print(json.dumps([first, statistics.median(spent)]))
 
 def main() -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser("python -m benchmarks.make_time", description=__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks.host.make_time", description=__doc__)
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--output", type=Path, default=RESULTS / "host")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """How `make` and the first compilation grow with the program: from one statement to 64.
 
-    python -m benchmarks.compile_growth [--processes 3] [--output FOLDER]
+    python -m benchmarks.host.compile_growth [--processes 3] [--output FOLDER]
 
 Two programs grow: a chain of arithmetic on one tile, and a sum of shifted tiles, each of which is an
 access of its own. Compilation is for compute capability 9.0, from an empty cache, and needs no
@@ -124,7 +124,7 @@ def as_table(runs: dict[str, dict[int, list[list[float]]]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(
-        "python -m benchmarks.compile_growth",
+        "python -m benchmarks.host.compile_growth",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,6 +1,6 @@
 """How much memory a process takes that goes on meeting what it has not seen: new calls, new kernels.
 
-    python -m benchmarks.memory_growth [--calls 100000] [--makes 20000] [--large 5000]
+    python -m benchmarks.host.memory_growth [--calls 100000] [--makes 20000] [--large 5000]
 
 Each call has a shape of its own, each kernel a tile size of its own. Memory is what the process holds at
 that moment (its resident set), after a garbage collection; growth is counted from the 1,000th on.

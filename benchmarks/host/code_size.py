@@ -1,6 +1,6 @@
 """How much code the ten kernels are: our examples against the idiomatic Triton kernels.
 
-    python -m benchmarks.code_size [--output FOLDER]
+    python -m benchmarks.host.code_size [--output FOLDER]
 
 The measures are those of the paper's table (section 5.2): lines, logical lines and source lines,
 cyclomatic complexity G (summed over the functions), Halstead's vocabulary η, length N, volume V and
@@ -201,7 +201,7 @@ def as_tables(sizes: dict[str, dict[str, Size]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(
-        "python -m benchmarks.code_size",
+        "python -m benchmarks.host.code_size",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

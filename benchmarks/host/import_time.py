@@ -1,6 +1,6 @@
 """How long `import ninetoothed` takes, beyond the interpreter's own start and NumPy.
 
-python -m benchmarks.import_time [--processes 15] [--output FOLDER]
+python -m benchmarks.host.import_time [--processes 15] [--output FOLDER]
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ print(json.dumps([1000 * (bare - start), 1000 * (end - start), heavy]))
 
 def main() -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser("python -m benchmarks.import_time", description=__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks.host.import_time", description=__doc__)
     parser.add_argument("--processes", type=int, default=15)
     parser.add_argument("--output", type=Path, default=RESULTS / "host")
     options = parser.parse_args()

@@ -1,0 +1,1 @@
+"""What the host alone does: importing, making, compiling, remembering; and the size of the code. No device."""
