@@ -71,7 +71,7 @@ class Machine:
         return SimpleNamespace(
             specialized=specialized,
             launchable=None,
-            binder=SimpleNamespace(),
+            binder=SimpleNamespace(bind=None, symbols=()),
             run=lambda *_: milliseconds,
         )
 
