@@ -1,13 +1,10 @@
-"""What the operators share: arrangements by rows and by blocks, and sums over many rows."""
+"""What the operators share: arrangements by rows and by blocks."""
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor, op
 
 BLOCK_SIZE = ninetoothed.block_size()
-
-#: One program of a sum over rows takes so many tiles of so many rows.
-ROWS, STEPS, COLUMNS = 16, 8, 128
 
 
 def precise(tile):
@@ -49,39 +46,3 @@ def operator(name, arrangement, application, tensors, outputs, **options):
     """An operator of these examples; ``outputs`` may say nothing of sizes: (shape, dtype) or `like`."""
     kernel = ninetoothed.make(arrangement, application, tensors, kernel_name=name)
     return op(f"ninetoothed_examples::{name}", kernel, outputs, **options)
-
-
-def sum_over_rows(name, application, matrices, statistics=0):
-    """An operator that sums over the rows what an application makes of tiles of matrices.
-
-    The application is given some tiles of the matrices (m, n), in a level above, and of the vectors
-    (m,), the statistics, and stores a row of sums. These are few, one for each group of rows, and
-    summed in the same order each time.
-    """
-
-    def arrangement(*tensors):
-        *inputs, sums = tensors
-
-        def arranged_matrix(tensor):
-            arranged = tensor.tile((ROWS, COLUMNS)).tile((STEPS, 1))
-            arranged.dtype = arranged.dtype.squeeze(1)
-            return arranged
-
-        arranged = [arranged_matrix(tensor) for tensor in inputs[:matrices]]
-        for tensor in inputs[matrices:]:
-            groups = tensor.tile((ROWS,)).tile((STEPS,)).unsqueeze(1)
-            arranged.append(groups.expand((-1, arranged[0].shape[1])))
-        return *arranged, sums.tile((1, COLUMNS))
-
-    tensors = [Tensor(2) for _ in range(matrices)] + [Tensor(1) for _ in range(statistics)]
-    kernel = ninetoothed.make(
-        arrangement, application, (*tensors, Tensor(2)), kernel_name=f"{name}_sums"
-    )
-    rows, columns = tensors[0].shape
-    groups = (rows + ROWS * STEPS - 1) // (ROWS * STEPS)
-    sums = op(
-        f"ninetoothed_examples::{name}_sums",
-        kernel,
-        {"sums": ((groups, columns), ninetoothed.float32)},
-    )
-    return lambda *arguments: sums(*arguments).sum(0)
