@@ -10,10 +10,12 @@ import pytest
 pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.aot.build import Built  # noqa: E402
+from tests.aot.kernels import DECLARED  # noqa: E402
 from tests.aot.making import (  # noqa: E402
     HERE,
     WARNINGS,
     built,
+    built_of,
     driver,
     environment,
     needs_cc,
@@ -59,16 +61,31 @@ def test_every_source_compiles_without_a_warning(
 def test_threads_whose_first_call_is_the_first_of_all(
     sanitizer: str, mm: Built, folder: Path
 ) -> None:
-    flags = (f"-fsanitize={sanitizer}", "-g", "-O1")
-    stub = driver(folder / f"driver-{sanitizer}", False, flags)
     program = folder / "threads"
-    run(
-        *("cc", "-std=gnu11", *WARNINGS[1:], *flags, f"-I{mm.folder}", PROGRAMS / "threads.c"),
-        *(*mm.folder.glob("*.c"), stub / "libcuda.so.1", "-o", program, "-ldl", "-lpthread"),
-    )
+    stub = _sanitized(sanitizer, "threads.c", mm, program, folder)
     said = run(program, env=environment(stub))
     # Each variant's binary is loaded once, whoever comes first.
     assert said.split() == ["16000", "launches,", "2", "modules"]
+
+
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_threads_that_share_a_stream_share_its_workspace(sanitizer: str, folder: Path) -> None:
+    made = built_of(DECLARED["convolution"], "convolution", folder / "convolution")
+    program = folder / "workspaces"
+    stub = _sanitized(sanitizer, "workspaces.c", made, program, folder)
+    # One for the stream of four, and one for each of the other four.
+    assert run(program, env=environment(stub)) == "5 made, 0 given back\n"
+
+
+def _sanitized(sanitizer: str, source: str, made: Built, program: Path, folder: Path) -> Path:
+    """Compiles a program with what finds mistakes; gives the driver's folder."""
+    flags = (f"-fsanitize={sanitizer}", "-g", "-O1")
+    stub = driver(folder / f"driver-{sanitizer}", False, flags)
+    run(
+        *("cc", "-std=gnu11", *WARNINGS[1:], *flags, f"-I{made.folder}", PROGRAMS / source),
+        *(*made.folder.glob("*.c"), stub / "libcuda.so.1", "-o", program, "-ldl", "-lpthread"),
+    )
+    return stub
 
 
 def test_a_program_written_against_the_published_interface(folder: Path) -> None:
