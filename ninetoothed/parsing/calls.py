@@ -67,6 +67,9 @@ class CallFrame(LanguageCallFrame):
             return folded
         return call_builtin(self, item, arguments, keywords, node)
 
+    def _evaluate_Lambda(self, node: ast.Lambda) -> Value:
+        return self.local_function(_lambda_definition(node), node)
+
     # Arguments.
 
     def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:

@@ -29,14 +29,8 @@ from ninetoothed.parsing.values import (
 )
 
 _ADVICE = {
-    ast.Lambda: (
-        "A lambda can only be handed to the language's own functions, `ntl.reduce` for one: write a "
-        "function with `def`"
-    ),
-    ast.ListComp: "A comprehension is not supported: write a loop",
-    ast.SetComp: "A comprehension is not supported: write a loop",
-    ast.DictComp: "A comprehension is not supported: write a loop",
-    ast.GeneratorExp: "A generator is not supported: write a loop",
+    ast.SetComp: "A set is not supported: use a list",
+    ast.DictComp: "A comprehension that makes a dictionary is not supported: use a list",
     ast.Await: "`await` is not supported: a program is serial",
     ast.Yield: "`yield` is not supported: assign to a parameter to store a result",
     ast.YieldFrom: "`yield` is not supported: assign to a parameter to store a result",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
-from ninetoothed.parsing.assignments import AssignmentFrame
+from ninetoothed.parsing.comprehensions import ComprehensionFrame
 from ninetoothed.parsing.values import (
     Cell,
     Known,
@@ -48,7 +48,7 @@ class _Bound:
     value: Value
 
 
-class StatementFrame(AssignmentFrame):
+class StatementFrame(ComprehensionFrame):
     """A frame that evaluates statements."""
 
     def run(self, statements: list[ast.stmt | _Bound]) -> Value | None:
@@ -396,6 +396,9 @@ def _of_one_function(node: ast.AST) -> Iterator[ast.AST]:
             continue
         fields = current.__dict__
         for name in reversed(current._fields):
+            if isinstance(current, ast.comprehension) and name == "target":
+                # Its variables are its own.
+                continue
             value = fields.get(name)
             if isinstance(value, list):
                 pending.extend(item for item in reversed(value) if isinstance(item, ast.AST))

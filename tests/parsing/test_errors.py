@@ -286,14 +286,6 @@ def test_a_list_that_is_to_grow():
     assert "'append' is not supported: tuples, lists and dictionaries" in failure(application)
 
 
-def test_a_lambda_that_is_kept():
-    def application(x, y):
-        twice = lambda value: 2 * value  # noqa: E731  # HERE
-        y = twice(x)
-
-    assert "write a function with `def`" in failure(application)
-
-
 def test_a_loop_variable_cannot_be_a_tile():
     def application(x, y, n):
         for x in range(n):  # HERE

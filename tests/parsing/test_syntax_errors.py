@@ -73,11 +73,11 @@ def with_raise(x, y):
 
 
 def with_comprehension(x, y):
-    y = sum([k for k in range(3)])  # HERE
+    y = sum([x for k in range(3) if x > k])  # HERE
 
 
 def with_generator(x, y):
-    y = sum(k for k in range(3))  # HERE
+    y = sum(k for k in x)  # HERE
 
 
 def with_dict(x, y):
@@ -89,7 +89,7 @@ def with_set(x, y):
 
 
 def with_lambda(x, y):
-    f = lambda v: v + 1  # HERE  # noqa: E731
+    y = lambda v: v + 1  # HERE  # noqa: E731
 
 
 def with_fstring(x, y, n):
@@ -145,11 +145,11 @@ def with_decorator(x, y):
         (with_nonlocal, "`nonlocal`"),
         (with_del, "`del`"),
         (with_raise, "use `assert`"),
-        (with_comprehension, "write a loop"),
-        (with_generator, "write a loop"),
+        (with_comprehension, "needed at compile time"),
+        (with_generator, "gone through one by one"),
         (with_dict, "dictionary"),
         (with_set, "set"),
-        (with_lambda, "lambda"),
+        (with_lambda, "no value of a running kernel"),
         (with_fstring, "device_print"),
         (with_yield, "`yield`"),
         (with_matmul, "use `ntl.dot`"),

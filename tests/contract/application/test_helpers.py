@@ -238,3 +238,46 @@ def test_a_dictionary_whose_keys_are_known_holds_values():
 
     x = arange(5)
     assert run(application, x, empty(5)).tolist() == (x * 2 + 3 + 5 + 3 + 3).tolist()
+
+
+WEIGHTS = (0.25, 0.5, 0.25)
+place = 5
+
+
+def test_a_comprehension_over_what_is_known_is_a_tuple_of_values():
+    def arrangement(x, y):
+        return x.tile((6,), strides=(4,)), y.tile((4,))
+
+    def application(x, y):
+        terms = [x[place : place + 4] * WEIGHTS[place] for place in range(3)]
+        y = sum(terms) + sum(x[1:5] * w for w in WEIGHTS if w > 0.3) + place
+
+    x = arange(14)
+    smooth = (x[:-2] + 2 * x[1:-1] + x[2:]) / 4
+    y = run(application, x, empty(12), arrangement=arrangement)
+    assert y.tolist() == (smooth + x[1:-1] / 2 + 5).tolist()
+
+
+def test_tiles_in_a_comprehension_are_loaded_there():
+    def application(x, y):
+        tiles = [x[k] for k in range(2)]
+        x[0] = tiles[1]
+        x[1] = tiles[0]
+        y[0] = tiles[0]
+        y[1] = x[0]
+
+    x = arange(8)
+    y = run(application, x, empty(8), arrangement=blocks_of_rows)
+    assert x.tolist() == [5, 6, 7, 8, 1, 2, 3, 4]
+    assert y.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_lambda_is_a_helper():
+    def application(x, shift, y):
+        scaled = lambda value, by=3: value * by + shift  # noqa: E731
+        y = scaled(x)
+        for function in (lambda value: value + 1, scaled):
+            y = function(y)
+
+    x = arange(5)
+    assert run(application, x, 2, empty(5)).tolist() == ((x * 3 + 2 + 1) * 3 + 2).tolist()
