@@ -291,7 +291,8 @@ def main() -> None:
                     flush=True,
                 )
     text = table(HEADER, [_row(result) for result in results])
-    for path in write("lengths", environment(), text, results, options.output):
+    label = "lengths-quick" if options.quick else None
+    for path in write("lengths", environment(), text, results, options.output, label):
         print(path)
 
 
