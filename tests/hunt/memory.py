@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.hunt.description import Parameter, Program
+from tests.hunt.description import Parameter, Program, gathered
 from tests.hunt.values import INTEGERS, Ambiguous, is_float, storage_of
 
 #: How many elements there are before and behind a tensor; none where a sanitizer looks at the ends.
 ROOM = int(os.environ.get("HUNT_ROOM", "64"))
+
+#: No program is taken that has more elements in a value.
+MOST_ELEMENTS = 1 << 16
 
 LAYOUTS = ("contiguous", "transposed", "spread", "apart", "shifted", "repeated")
 
@@ -173,3 +176,46 @@ class Memory:
         buffer.error[places] = error[there]
         buffer.written[places] = True
         buffer.writer[places] = program
+
+
+# Where the elements of tiles are.
+
+
+def padded(index: np.ndarray, rank: int) -> np.ndarray:
+    """With the last dimensions of a power of two's size; nothing is in what is added."""
+    more = [(0, 0)] * (index.ndim - rank)
+    more += [
+        (0, (1 << max(size - 1, 0).bit_length()) - size)
+        for size in index.shape[index.ndim - rank :]
+    ]
+    return np.pad(index, more, constant_values=-1) if more else index
+
+
+@dataclass
+class Arranged:
+    """Where the elements of a parameter's tiles are.
+
+    Attributes:
+        index: (programs, selections…, lanes…), in the tensor, -1 where there is none.
+        tile: the tile's own shape, before it is padded.
+    """
+
+    index: np.ndarray
+    selections: tuple[int, ...]
+    tile: tuple[int, ...]
+    grid: tuple[int, ...]
+
+
+def arranged(parameter: Parameter) -> Arranged:
+    found = gathered(parameter)
+    outer, *middle, tile = found.ranks if len(found.ranks) > 1 else (*found.ranks, 0)
+    shape = found.data.shape
+    grid, lanes = shape[:outer], shape[len(shape) - tile :]
+    selections = shape[outer : len(shape) - tile]
+    index = padded(found.data, tile)
+    index = index.reshape(int(np.prod(grid)), *selections, *index.shape[index.ndim - tile :])
+    if 0 in lanes:
+        raise Ambiguous("a tile of no element")
+    if index.size > MOST_ELEMENTS:
+        raise Ambiguous("too large to try")
+    return Arranged(index, selections, lanes, tuple(size for size in grid if size != 1))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.hunt.description import Expression, Parameter, Program, Statement, gathered
+from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
-from tests.hunt.memory import Memory
+from tests.hunt.memory import MOST_ELEMENTS, Arranged, Memory, arranged, padded
 from tests.hunt.values import (
     WEAK,
     Ambiguous,
@@ -26,49 +26,8 @@ from tests.hunt.values import (
     unequal_meetings,
 )
 
-#: No program is taken that has more elements in a value, or more rounds in a loop.
-MOST_ELEMENTS = 1 << 16
+#: No program is taken that has more rounds in a loop.
 MOST_ROUNDS = 12
-
-
-def padded(index: np.ndarray, rank: int) -> np.ndarray:
-    """With the last dimensions of a power of two's size; nothing is in what is added."""
-    more = [(0, 0)] * (index.ndim - rank)
-    more += [
-        (0, (1 << max(size - 1, 0).bit_length()) - size)
-        for size in index.shape[index.ndim - rank :]
-    ]
-    return np.pad(index, more, constant_values=-1) if more else index
-
-
-@dataclass
-class Arranged:
-    """Where the elements of a parameter's tiles are.
-
-    Attributes:
-        index: (programs, selections…, lanes…), in the tensor, -1 where there is none.
-        tile: the tile's own shape, before it is padded.
-    """
-
-    index: np.ndarray
-    selections: tuple[int, ...]
-    tile: tuple[int, ...]
-    grid: tuple[int, ...]
-
-
-def arranged(parameter: Parameter) -> Arranged:
-    found = gathered(parameter)
-    outer, *middle, tile = found.ranks if len(found.ranks) > 1 else (*found.ranks, 0)
-    shape = found.data.shape
-    grid, lanes = shape[:outer], shape[len(shape) - tile :]
-    selections = shape[outer : len(shape) - tile]
-    index = padded(found.data, tile)
-    index = index.reshape(int(np.prod(grid)), *selections, *index.shape[index.ndim - tile :])
-    if 0 in lanes:
-        raise Ambiguous("a tile of no element")
-    if index.size > MOST_ELEMENTS:
-        raise Ambiguous("too large to try")
-    return Arranged(index, selections, lanes, tuple(size for size in grid if size != 1))
 
 
 @dataclass
