@@ -24,6 +24,8 @@ import torch
 
 from ninetoothed import plugins
 from ninetoothed.errors import NineToothedError
+from ninetoothed.launch.recorded import definition_of
+from ninetoothed.program.verify import verify
 from tests.hunt import reference
 from tests.hunt.description import Program
 from tests.hunt.memory import content, places, poison_of
@@ -159,6 +161,10 @@ def _run(program: Program, backend: str) -> dict[str, np.ndarray] | None:
             *(value for _, value in program.scalars),
             *(value for _, value in program.flags),
         ]
+        if backend != "numpy":
+            # NumPy runs the application itself.
+            call = loaded.kernel.call_of(*arguments, **constants)
+            verify(definition_of(loaded.kernel, call).optimized)
         if backend == "cubin":
             compiled = loaded.kernel.compile(*arguments, target=("cuda", 90), **constants)
             assert compiled.asm["cubin"]
