@@ -14,13 +14,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from benchmarks import first_call, published, sweep, tasks  # noqa: E402
+from benchmarks import published, sweep, tasks  # noqa: E402
 from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
 from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.common.report import figure  # noqa: E402
 from benchmarks.host import compile_growth  # noqa: E402
 from benchmarks.peers.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.peers.idiomatic.configs import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
+from benchmarks.tuner import first_call  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -160,7 +161,9 @@ def test_the_sweep_tells_the_share_of_the_copys_bandwidth() -> None:
     assert mean == ["geometric mean", "", "0.800, at most 0.800", "", ""]
 
 
-@pytest.mark.parametrize("name", ["sweep", "first_call", "first_calls", "tasks", "option_trials"])
+@pytest.mark.parametrize(
+    "name", ["sweep", "tuner.first_call", "tuner.first_calls", "tasks", "option_trials"]
+)
 def test_what_needs_a_device_says_so(name: str) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")

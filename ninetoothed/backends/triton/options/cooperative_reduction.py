@@ -311,13 +311,11 @@ class CooperativeReduction(Option):
         parts = dict(config.options)["split_k"]
         sums = max((4 * p.rows * p.columns for p in counts.products), default=features.threads * 4)
         slices = count_of(parts)
-        fits = (
-            features.programs * parts
-            <= resident_programs(features) * features.limits.multiprocessors
-        )
-        end = _MEETING if fits else _IN_VAIN
+        programs = features.programs * parts
+        room = resident_programs(features) * features.limits.multiprocessors
+        end = _MEETING if programs <= room else _IN_VAIN
         end += parts * sums * math.ceil(slices / parts) / slices / _SHARED
-        end += features.programs * parts * sums / features.limits.multiprocessors / _STORED
+        end += min(programs, room) * sums / features.limits.multiprocessors / _STORED
         return replace(features, reductions=features.reductions + end)
 
 

@@ -1,6 +1,6 @@
 """Every example called once in one process: with empty caches, and with those of the process before.
 
-    python -m benchmarks.first_calls [--dtype float16] [--output FOLDER]
+    python -m benchmarks.tuner.first_calls [--dtype float16] [--output FOLDER]
 
 Nothing is set but the folder of the caches: what a call takes is what a user waits for.
 """
@@ -41,7 +41,7 @@ print(json.dumps([environment(), seconds]))
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; gives the exit status."""
     parser = argparse.ArgumentParser(
-        "python -m benchmarks.first_calls",
+        "python -m benchmarks.tuner.first_calls",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,6 +1,6 @@
 """What configurations take that the estimate ranks first, for `tests/tuning/rankings.json`.
 
-    python -m benchmarks.rankings [--match REGEX] [--count 24] [--output FILE]
+    python -m benchmarks.tuner.rankings [--match REGEX] [--count 24] [--output FILE]
 
 The most promising are compiled, then measured one by one. A transposed argument is one of the shape that is given, by columns.
 """
@@ -139,7 +139,7 @@ def as_text(here: dict[str, str], tasks: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(
-        "python -m benchmarks.rankings",
+        "python -m benchmarks.tuner.rankings",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,6 +1,6 @@
 """What the first call costs and how well it chooses, against an exhaustive search of the same space.
 
-    python -m benchmarks.first_call [--tasks mm] [--efforts none,quick,full] [--rounds 9]
+    python -m benchmarks.tuner.first_call [--tasks mm] [--efforts none,quick,full] [--rounds 9]
         [--processes 3] [--output FOLDER]
 
 Each effort of the tuner (``NINETOOTHED_TUNE``) starts with empty caches in a fresh process, which is
@@ -122,7 +122,7 @@ def as_tables(tasks: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; gives the exit status."""
     parser = argparse.ArgumentParser(
-        "python -m benchmarks.first_call",
+        "python -m benchmarks.tuner.first_call",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

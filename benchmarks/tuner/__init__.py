@@ -1,0 +1,1 @@
+"""What the tuner is fitted to, and what first calls take."""
