@@ -9,6 +9,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArgumentError, ArrangementError
+from tests.contract.kernels import arange, empty
 
 NAN = float("nan")
 
@@ -208,3 +209,20 @@ def test_a_size_that_others_have_as_well_is_theirs():
     for given in (None, torch.ones(4, 4), torch.ones(())):
         kernel(given, x, output, False)
         assert torch.equal(output, x)
+
+
+@pytest.mark.parametrize("other", [None, 7.0])
+def test_outside_of_a_source_is_read_what_stands_for_it_and_counts(other):
+    def application(x, total, count):
+        values = x.source[ntl.arange(0, 16)]
+        total = ntl.sum(values)  # noqa: F841
+        count = ntl.sum(ntl.where(values == values, 1.0, 1.0))  # noqa: F841
+
+    def arrangement(x, total, count):
+        return x, total.tile((1,)), count.tile((1,))
+
+    tensors = (Tensor(1, other=other), Tensor(1), Tensor(1))
+    x, total, count = arange(11), empty(1), empty(1)
+    ninetoothed.make(arrangement, application, tensors)(x, total, count)
+    assert total.tolist() == [x.sum().item() + 5 * (other or 0)]
+    assert count.tolist() == [16]
