@@ -44,7 +44,9 @@ def exported(
     store = Cache("tuning", folder / "store")
     for (m, n, k), config in found:
         shapes = {"input": (m, k), "other": (k, n), "output": (m, n)}
-        text = arguments_text(((name, shape, dtype) for name, shape in shapes.items()), {})
+        text = arguments_text(
+            ((name, shape, dtype) for name, shape in shapes.items()), {"of_the_call": 1}
+        )
         results = Results(f"{m}-{n}-{k}", Subject("mm", device, COMPILER, text), store)
         results.record(config, 1.0)
         results.finish("quick", config)

@@ -86,7 +86,9 @@ def _buckets(
         arguments, constants = arguments_from(subject.arguments)
         sizes = _sizes(kernel, fixed, arguments)
         if sizes is None or any(
-            repr(fixed.constants.get(name)) != value for name, value in constants.items()
+            # What is a constant of a call only may be declared here.
+            name in fixed.constants and repr(fixed.constants[name]) != value
+            for name, value in constants.items()
         ):
             continue
         call = large_call(kernel, fixed, {name: shape for name, (shape, _) in arguments.items()})
