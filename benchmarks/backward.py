@@ -1,7 +1,7 @@
 """Backwards against PyTorch's: ``torch.compile``'s, cuBLAS' for products, SDPA's for attention.
 
-Those of rows and of elements are derived; those of cross entropy and of attention are written by hand
-(`examples/training/`). Only backward is timed, captured in a CUDA graph so that no host is waited for,
+Those of softmax, cross entropy and attention are written by hand (`examples/training/`), the others, and
+softmax again, are derived. Only backward is timed, captured in a CUDA graph so that no host is waited for,
 the contenders in turns with a cold L2 cache.
 
 python -m benchmarks.backward [--tasks rms_norm,mm] [--rounds 7] [--output FOLDER]
@@ -115,7 +115,10 @@ def tasks(rows: int = 8192, columns: int = 4096, matrix: int = 4096) -> dict[str
             (by_row, vector, vector),
             (1e-5,),
         ),
-        "softmax": Task(lambda: _derived(softmax.kernel, same), lambda x: x.softmax(-1), (by_row,)),
+        "softmax": Task(lambda: training.softmax, lambda x: x.softmax(-1), (by_row,)),
+        "softmax-derived": Task(
+            lambda: _derived(softmax.kernel, same), lambda x: x.softmax(-1), (by_row,)
+        ),
         "cross_entropy": Task(
             lambda: training.cross_entropy,
             lambda x, target: F.cross_entropy(x.float(), target),

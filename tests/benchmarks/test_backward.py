@@ -8,7 +8,9 @@ import torch
 from benchmarks.backward import contenders, tasks
 
 
-@pytest.mark.parametrize("name", ("rms_norm", "layer_norm", "softmax", "cross_entropy", "rope"))
+@pytest.mark.parametrize(
+    "name", ("rms_norm", "layer_norm", "softmax", "softmax-derived", "cross_entropy", "rope")
+)
 def test_what_is_timed_is_right(name):
     task = tasks(rows=16, columns=256, matrix=32)[name]
     task = type(task)(task.making, task.reference, task.shapes, task.others, {"eager": lambda f: f})

@@ -149,7 +149,9 @@ def test_a_batch_of_numbers_is_run_one_by_one():
         backward=None,
     )
 
-    assert operator(torch.ones(3), 2.0).tolist() == [2, 2, 2]
+    found = torch.vmap(operator, (None, 0))(torch.ones(3), torch.tensor([2.0, 3.0]))
+
+    assert found.tolist() == [[2, 2, 2], [3, 3, 3]]
 
 
 def test_tables_that_all_of_a_batch_share():
