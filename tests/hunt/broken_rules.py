@@ -284,7 +284,7 @@ _OTHERS = {
         "interpreter", _FACTS, "return left[1] < right[0]", "return left[1] <= right[0]"
     ),
     "lanes end with the tile": Mutant(
-        "interpreter", _FACTS, "(0, (1 << max(count - 1, 0).bit_length()) - 1)", "(0, count - 1)"
+        "interpreter", _FACTS, "(0, next_power_of_2(count) - 1)", "(0, count - 1)"
     ),
     "a program fewer is looked at": Mutant(
         "interpreter",

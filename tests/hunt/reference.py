@@ -369,8 +369,9 @@ def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> N
         # Types have to fit all the same.
         _rehearsed(state, name, body)
     outer, names, kept = state.before, frozenset(state.known), set(state.stale)
+    around = frozenset(state.stale)
     for place in range(times):
-        state.before, state.stale = dict(state.known), set()
+        state.before, state.stale = dict(state.known), set(around)
         state.known[name] = constant(place, (len(state.active),), "int32")
         run(state, body)
         for made in set(state.known) - names:
