@@ -60,6 +60,16 @@ def test_attention_is_loaded_to_rings():
     }
 
 
+@pytest.mark.parametrize("columns", [32, 64, 128])
+def test_blocks_may_be_numbers(columns):
+    def arrangement(*tensors):
+        return sdpa.arrangement(*tensors, 64, columns)
+
+    kernel = ninetoothed.make(arrangement, sdpa.application, sdpa.tensors)
+
+    assert tried(*attention(kernel)) == {0, *tma_pipeline.SIZES}
+
+
 @pytest.mark.parametrize(
     "device",
     [Target("cuda", 80, 32), Target("cuda", 100, 32), Target("hip", "gfx942", 64), None],

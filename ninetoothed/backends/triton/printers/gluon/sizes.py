@@ -67,8 +67,10 @@ def _least(call: ast.Call, found: ValueType) -> ValueType:
     if not isinstance(call.func, ast.Name) or len(call.args) != 2:
         return _number(call, found)
     one, other = map(size_of, call.args)
-    known = one is not None and other is not None
-    return replace(COUNT, number=next_power_of_two(_lesser(one, other)) if known else None)
+    if one is None or other is None:
+        return COUNT
+    least = _lesser(one, other)
+    return replace(COUNT, number=least if isinstance(least, int) else next_power_of_two(least))
 
 
 def _column(call: ast.Call, found: ValueType) -> ValueType:
