@@ -357,7 +357,9 @@ form("umulhi", "ntl.umulhi({0}, 0 * {0} + 1000000007)", "integers", _umulhi)
 
 
 def _cdiv(value: Value, by: int) -> Value:
-    # Of what is negative it is what Triton makes of it.
+    # Of what is negative it is what Triton makes of it, and the least number stays so.
+    if (value.data[value.exists] == -(1 << (INTEGERS[value.dtype][0] - 1))).any():
+        raise Ambiguous("no absolute value")
     return elementwise(lambda a: np.floor_divide(np.abs(a) + (by - 1), by), [value], value.dtype)
 
 
