@@ -83,7 +83,7 @@ def test_simulate_arrangement_exists():
             ninetoothed.build,
             "premake configs meta_parameters caller kernel_name output_dir lazy "
             # "ours adds"
-            "targets is_portable progress",
+            "targets is_portable progress tuned device torch_library",
         ),
         (ninetoothed.debugging.simulate_arrangement, "arrangement tensors subs"),
     ],

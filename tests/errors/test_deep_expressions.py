@@ -1,6 +1,7 @@
 """Expressions that are nested deeper than Python's recursion limit allows: a located error at each stage."""
 
 import importlib.util
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +11,15 @@ from ninetoothed import Symbol, Tensor, make
 from ninetoothed.errors import NineToothedError
 
 TERMS = 1000
+
+
+@pytest.fixture(autouse=True)
+def _usual_recursion_limit():
+    """PyTorch's compiler raises it in its process."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(limit)
 
 
 def _sizes(count=TERMS):

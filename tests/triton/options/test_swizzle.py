@@ -10,6 +10,7 @@ import pytest
 
 from ninetoothed.backends.triton.analysis import program_order
 from ninetoothed.backends.triton.printers import program_order as printing
+from ninetoothed.backends.triton.printers.spelling import Spelling
 from ninetoothed.symbols.expr import as_symbol
 from tests.golden.kernels import TEN
 
@@ -71,7 +72,8 @@ def by_inverses(whole, targets, grid, tree):
     body = printing.by_inverses(
         whole, targets, tuple(map(as_symbol, grid)), tree, inverse, lambda wanted: f"_{wanted}"
     )
-    text = "\n".join(ast.unparse(ast.fix_missing_locations(each)) for each in body)
+    spelled = [ast.fix_missing_locations(Spelling("tl").of(each)) for each in body]
+    text = "\n".join(map(ast.unparse, spelled))
     return ast.parse(text.replace(".to(tl.int64)", "").replace(".to(tl.int32)", "")).body
 
 
