@@ -111,7 +111,7 @@ def _recorded(
     # Where nothing is transformed: with `setup_context` PyTorch binds the arguments anew at each call.
     plain = _function(definition, {"forward": forward_with_context, "backward": backward})
     transformable = _function(definition, parts)
-    is_transformed = torch._C._are_functorch_transforms_active
+    is_transformed, has_duals = torch._C._are_functorch_transforms_active, _duals()
     parameters = [
         inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
         for e in definition.inputs
@@ -123,7 +123,7 @@ def _recorded(
             bound = signature.bind(*arguments, **keywords)
             bound.apply_defaults()
             arguments = tuple(bound.arguments.values())
-        is_plain = not is_transformed() and not _has_duals()
+        is_plain = not is_transformed() and not has_duals()
         return (plain if is_plain else transformable).apply(*arguments)
 
     return apply
@@ -153,6 +153,7 @@ def _short_way(
     is_transformed = torch._C._are_functorch_transforms_active
     modes, is_traced = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
     is_cast = torch._C._is_any_autocast_enabled if definition.autocast is not None else bool
+    has_duals = _duals()
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():
@@ -169,7 +170,7 @@ def _short_way(
             return operator(*arguments, **keywords)
         if is_cast():
             arguments, keywords = _cast(definition, arguments, keywords)
-        if is_transformed() or _has_duals():
+        if is_transformed() or has_duals():
             return (apply or operator)(*arguments, **keywords)
         if requires_grad and apply is not None and is_recorded():
             return apply(*arguments, **keywords)
@@ -178,11 +179,12 @@ def _short_way(
     return call
 
 
-def _has_duals() -> bool:
+def _duals() -> Callable[[], bool]:
     """Whether tensors may be dual numbers, of forward mode; within its own formulas they are not."""
     import torch
 
-    return torch.autograd.forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
+    forward_ad, is_forward = torch.autograd.forward_ad, torch._C._is_fwd_grad_enabled
+    return lambda: forward_ad._current_level >= 0 and is_forward()
 
 
 def _empty(beside: Any, shape: Any, dtype: Any) -> Any:

@@ -151,9 +151,10 @@ class _Backward:
         gradients = dict(zip(self._outputs, values[:count]))
         saved = dict(zip(self.saved, values[count:]))
         found: dict[str, Any] = {}
-        joint = self._joint
-        is_joint = joint is not None and is_last and asked.issuperset(joint.made)
-        for part in [joint] if joint is not None and is_joint else self._parts:
+        parts = self._parts
+        if self._joint is not None and is_last and asked.issuperset(self._joint.made):
+            parts = [self._joint]
+        for part in parts:
             if not asked.isdisjoint(part.made):
                 found |= part.run(gradients, saved)
         return tuple(map(found.get, names))

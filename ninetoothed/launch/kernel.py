@@ -263,7 +263,6 @@ class Kernel(functools.partial[Any]):
         definition = self.definition_of(bound)
         return visualize_kernel(definition, {**sizes_of(definition, bound), **chosen})
 
-    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def __getitem__(self, grid: object) -> Any:
         """There is no grid to give."""
         raise ArgumentError(
@@ -271,6 +270,7 @@ class Kernel(functools.partial[Any]):
             "there are follows from the arrangement."
         )
 
+    @located_where_too_deep("An expression of the kernel", ArrangementError)
     def compile(
         self,
         *arguments: Any,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ninetoothed import Symbol, Tensor, make
+from ninetoothed import Symbol, Tensor, make, plugins
 from ninetoothed.errors import NineToothedError
 
 TERMS = 1000
@@ -84,3 +84,16 @@ def test_an_application_of_many_terms_is_right_or_refused(tmp_path, count):
     else:
         np.testing.assert_allclose(out, x * count)
         assert count < TERMS
+
+
+def test_what_is_compiled_too_deep_is_refused(monkeypatch):
+    kernel = make(lambda x, o: (x.tile((64,)), o.tile((64,))), _copy, (Tensor(1), Tensor(1)))
+
+    def too_deep(*arguments):
+        raise RecursionError
+
+    monkeypatch.setattr(plugins.backend_named("triton"), "compile", too_deep)
+    x = torch.zeros(64)
+
+    with pytest.raises(NineToothedError, match=r"(?s)nested too deep.*File"):
+        kernel.compile(x, x, target=("cuda", 90))

@@ -253,7 +253,7 @@ class Family:
         text = (
             f"def check(numbers):\n    {head}\n"
             f"    if not ({' and '.join(tests) or True}):\n        return None\n"
-            f"    return () if {' and '.join(equal) or True} else ({grid})\n"
+            f"    return True if {' and '.join(equal) or True} else ({grid})\n"
         )
         namespace: dict[str, Any] = dict(FUNCTIONS_BY_NAME)
         exec(compile(text, f"<check of {kernel.name}>", "exec"), namespace)
@@ -261,8 +261,8 @@ class Family:
 
         def fits(flat: list[int]) -> bool:
             grid = grid_of([flat[place] for place in taken])
-            if not grid:
-                return grid is not None
+            if grid is None or grid is True:
+                return grid is True
             environment = {symbol: flat[place] for symbol, place in places.items()}
             try:
                 check_meetings(kernel, call, {**environment, **known}, grid)
