@@ -14,15 +14,8 @@ from typing import Any
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.tape import assignment, name
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_read
-from ninetoothed.program.nodes import (
-    ElementLoad,
-    ElementType,
-    Store,
-    SymbolValue,
-    TileRef,
-    walk,
-)
 from ninetoothed.symbols.expr import Expression, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.arrange import Arrangement, Parameter
@@ -145,16 +138,16 @@ class Exchange:
         ended: list[ast.stmt] = []
         inner: list[ast.stmt] = []
         for statement in body:
-            if isinstance(statement, Store) and statement.tile.parameter in self.beside:
+            if isinstance(statement, nodes.Store) and statement.tile.parameter in self.beside:
                 inner.append(statement)
-            elif isinstance(statement, Store):
+            elif isinstance(statement, nodes.Store):
                 total = fresh(f"{statement.tile.parameter}_sum")
                 started.append(assignment(total, self._zeros(statement.tile.parameter, like)))
                 target = ast.Name(id=total, ctx=ast.Store())
                 inner.append(ast.AugAssign(target, ast.Add(), statement.value))
-                ended.append(Store(tile=statement.tile, value=name(total)))
+                ended.append(nodes.Store(tile=statement.tile, value=name(total)))
             elif isinstance(statement, ast.For) and any(
-                isinstance(node, Store) for node in walk(statement)
+                isinstance(node, nodes.Store) for node in nodes.walk(statement)
             ):
                 raise ExchangeError("its tiles are read in a loop within a loop")
             else:
@@ -165,7 +158,7 @@ class Exchange:
             size = self.arrangement.grid[dim]
             if self.parts is not None and dim == self.absent[0]:
                 size = self.steps(lambda size: size)
-            count = SymbolValue(symbol=size)
+            count = nodes.SymbolValue(symbol=size)
             rounds = rules.template("range(n)", n=count)
             assert isinstance(rounds, ast.Call)
             rounds.func = name("range")
@@ -178,13 +171,13 @@ class Exchange:
             statement
             for statement in body
             if isinstance(statement, ast.For)
-            and any(isinstance(n, Store) and n.tile.indices for n in walk(statement))
+            and any(isinstance(n, nodes.Store) and n.tile.indices for n in nodes.walk(statement))
         ]
         if not loops:
-            if any(s.tile.indices for s in body if isinstance(s, Store)):
+            if any(s.tile.indices for s in body if isinstance(s, nodes.Store)):
                 raise ExchangeError("its tiles are selected by numbers")
             return body
-        if len(loops) > 1 or any(isinstance(s, Store) for s in body):
+        if len(loops) > 1 or any(isinstance(s, nodes.Store) for s in body):
             raise ExchangeError("its tiles are read in several loops, or in and out of one")
         (loop,) = loops
         assert isinstance(loop.target, ast.Name)
@@ -209,8 +202,8 @@ class Exchange:
 
     def _promote(self, statement: ast.stmt, variable: str) -> None:
         """Takes a loop's round out of the tiles' indices, and notes where it stood."""
-        for node in walk(statement):
-            if not isinstance(node, TileRef | ElementLoad):
+        for node in nodes.walk(statement):
+            if not isinstance(node, nodes.TileRef | nodes.ElementLoad):
                 continue
             levels = self.parameters[node.parameter].middle_levels
             places = [(d, i) for d, level in enumerate(levels) for i in range(len(level))]
@@ -237,15 +230,15 @@ class Exchange:
             self.rounds.setdefault(variable, size)
 
     def _select(self, statement: ast.stmt, variables: Sequence[str]) -> None:
-        for node in walk(statement):
-            if isinstance(node, TileRef | ElementLoad):
+        for node in nodes.walk(statement):
+            if isinstance(node, nodes.TileRef | nodes.ElementLoad):
                 node.indices = [*(name(each) for each in variables), *node.indices]
 
     def _zeros(self, gradient: str, like: str) -> ast.expr:
         shape = self.parameters[gradient].tile_shape
-        sizes = ast.Tuple([SymbolValue(symbol=size) for size in shape], ast.Load())
+        sizes = ast.Tuple([nodes.SymbolValue(symbol=size) for size in shape], ast.Load())
         text = "full(s, 0.0, dtype=float64 if t is float64 else float32)"
-        return rules.template(text, s=sizes, t=ElementType(parameter=like))
+        return rules.template(text, s=sizes, t=nodes.ElementType(parameter=like))
 
     # Tensors.
 

@@ -10,23 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ninetoothed.language as ntl
-from ninetoothed.program.nodes import (
-    DTypeRef,
-    ElementLoad,
-    ElementType,
-    LanguageRef,
-    Load,
-    Offsets,
-    Padded,
-    SequenceLength,
-    SourceLoad,
-    SourcePointer,
-    SourceStride,
-    Store,
-    SymbolValue,
-    TileRef,
-    clone,
-)
+from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.views import Chosen, Fixed
 
@@ -51,7 +35,7 @@ def function_of(
         about: its docstring.
     """
     lowering = _Lowering(levels, symbols)
-    lowered = [lowering.visit(clone(statement)) for statement in body]
+    lowered = [lowering.visit(nodes.clone(statement)) for statement in body]
     text = ast.unparse(ast.fix_missing_locations(ast.Module(lowered or [ast.Pass()], [])))
     lines = [f"def {name}({', '.join(parameters)}):", f'    """{about}"""', ""]
     lines += [f"    {line}" for line in text.splitlines()]
@@ -68,7 +52,7 @@ def function_of(
 
 def is_written(node: ast.AST) -> bool:
     """Whether a Program's node can be said in the language."""
-    return type(node).__module__ != Store.__module__ or type(node) in _LOWERED
+    return type(node).__module__ != nodes.Store.__module__ or type(node) in _LOWERED
 
 
 class _Lowering(ast.NodeTransformer):
@@ -88,14 +72,14 @@ class _Lowering(ast.NodeTransformer):
         lower = _LOWERED.get(type(node))
         return self.generic_visit(node) if lower is None else lower(self, node)
 
-    def symbol(self, node: SymbolValue) -> ast.expr:
+    def symbol(self, node: nodes.SymbolValue) -> ast.expr:
         def name_of(symbol: Symbol) -> ast.expr:
             self.used[symbol] = None
             return _name(self.symbols[symbol])
 
         return as_symbol(node.symbol).ast(name_of)
 
-    def tile(self, node: TileRef) -> ast.expr:
+    def tile(self, node: nodes.TileRef) -> ast.expr:
         return self.selected(node.parameter, node.indices)
 
     def selected(self, parameter: str, indices: Sequence[ast.expr]) -> ast.expr:
@@ -107,12 +91,12 @@ class _Lowering(ast.NodeTransformer):
                 found = _subscript(found, list(itertools.islice(left, count)))
         return found
 
-    def offsets(self, node: Offsets) -> ast.expr:
+    def offsets(self, node: nodes.Offsets) -> ast.expr:
         function = ast.Attribute(self.tile(node.tile), "offsets", ast.Load())
         arguments: list[ast.expr] = [] if node.dim is None else [ast.Constant(node.dim)]
         return ast.Call(function, arguments, [])
 
-    def elements(self, node: ElementLoad) -> ast.expr:
+    def elements(self, node: nodes.ElementLoad) -> ast.expr:
         count = len(node.indices) - node.view.chosen
         chosen = iter([self.visit(index) for index in node.indices[count:]])
         entries: list[ast.expr] = []
@@ -120,11 +104,13 @@ class _Lowering(ast.NodeTransformer):
             if isinstance(entry, Chosen):
                 entries.append(next(chosen))
             elif isinstance(entry, Fixed):
-                entries.append(self.symbol(SymbolValue(symbol=entry.position)))
+                entries.append(self.symbol(nodes.SymbolValue(symbol=entry.position)))
             else:
                 start, size = as_symbol(entry.start), as_symbol(entry.count)
                 parts = [start, start + size * entry.step, as_symbol(entry.step)]
-                entries.append(ast.Slice(*(self.symbol(SymbolValue(symbol=p)) for p in parts)))
+                entries.append(
+                    ast.Slice(*(self.symbol(nodes.SymbolValue(symbol=p)) for p in parts))
+                )
         return _subscript(self.selected(node.parameter, node.indices[:count]), entries)
 
     def of_source(self, parameter: str, attribute: str) -> ast.expr:
@@ -135,7 +121,7 @@ class _Lowering(ast.NodeTransformer):
         function = ast.Attribute(_name(parameter), method, ast.Load())
         return ast.Call(function, [ast.Constant(each) for each in arguments], [])
 
-    def length(self, node: SequenceLength) -> ast.expr:
+    def length(self, node: nodes.SequenceLength) -> ast.expr:
         return _subscript(self.of_source(node.parameter, "shape"), [ast.Constant(node.dim)])
 
     def of_language(self, name: str) -> ast.expr:
@@ -144,7 +130,7 @@ class _Lowering(ast.NodeTransformer):
             found = ast.Attribute(found, part, ast.Load())
         return found
 
-    def store(self, node: Store) -> ast.stmt:
+    def store(self, node: nodes.Store) -> ast.stmt:
         target: Any = self.tile(node.tile)
         target.ctx = ast.Store()
         return ast.Assign([target], self.visit(node.value))
@@ -160,21 +146,21 @@ def _subscript(value: ast.expr, entries: list[ast.expr]) -> ast.expr:
 
 
 _LOWERED: dict[type, Any] = {
-    TileRef: _Lowering.tile,
-    Load: lambda to, node: to.tile(node.tile),
-    Store: _Lowering.store,
-    Offsets: _Lowering.offsets,
-    ElementLoad: _Lowering.elements,
-    SymbolValue: _Lowering.symbol,
-    SourceStride: lambda to, node: to.called(node.parameter, "stride", node.dim),
-    SourcePointer: lambda to, node: to.called(node.parameter, "data_ptr"),
-    ElementType: lambda to, node: to.of_source(node.parameter, "dtype"),
-    SequenceLength: _Lowering.length,
-    SourceLoad: lambda to, node: _subscript(
+    nodes.TileRef: _Lowering.tile,
+    nodes.Load: lambda to, node: to.tile(node.tile),
+    nodes.Store: _Lowering.store,
+    nodes.Offsets: _Lowering.offsets,
+    nodes.ElementLoad: _Lowering.elements,
+    nodes.SymbolValue: _Lowering.symbol,
+    nodes.SourceStride: lambda to, node: to.called(node.parameter, "stride", node.dim),
+    nodes.SourcePointer: lambda to, node: to.called(node.parameter, "data_ptr"),
+    nodes.ElementType: lambda to, node: to.of_source(node.parameter, "dtype"),
+    nodes.SequenceLength: _Lowering.length,
+    nodes.SourceLoad: lambda to, node: _subscript(
         ast.Attribute(_name(node.parameter), "source", ast.Load()),
         [to.visit(index) for index in node.indices],
     ),
-    DTypeRef: lambda to, node: to.of_language(node.dtype.triton_name),
-    LanguageRef: lambda to, node: to.of_language(node.name),
-    Padded: lambda to, node: to.visit(node.value),
+    nodes.DTypeRef: lambda to, node: to.of_language(node.dtype.triton_name),
+    nodes.LanguageRef: lambda to, node: to.of_language(node.name),
+    nodes.Padded: lambda to, node: to.visit(node.value),
 }

@@ -16,13 +16,7 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
 )
-from ninetoothed.program.nodes import (
-    ElementLoad,
-    ElementPlace,
-    ElementStore,
-    SourceLoad,
-    SourcePlace,
-)
+from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Expression
 from ninetoothed.tensors.views import Chosen, Fixed, Run, View, run_of
 
@@ -112,7 +106,7 @@ class ElementFrame(TileFrame):
         indices = [copy_of(Runtime(index)).node for index in elements.indices]
         name = elements.parameter.name
         return Runtime(
-            self.at(ElementLoad(parameter=name, indices=indices, view=elements.view), node)
+            self.at(nodes.ElementLoad(parameter=name, indices=indices, view=elements.view), node)
         )
 
     def place_of(self, value: Value, node: ast.AST) -> Value:
@@ -121,17 +115,17 @@ class ElementFrame(TileFrame):
             self.reference(value, node)
             value = self.loaded_elements(self.elements_of(value, [], node), node)
         loaded = value.node if isinstance(value, Runtime) else None
-        if not isinstance(loaded, SourceLoad):
+        if not isinstance(loaded, nodes.SourceLoad):
             return value
         fields = {field: getattr(loaded, field) for field in loaded._fields}
-        place = ElementPlace if isinstance(loaded, ElementLoad) else SourcePlace
+        place = nodes.ElementPlace if isinstance(loaded, nodes.ElementLoad) else nodes.SourcePlace
         return Runtime(self.at(place(**fields), loaded))
 
     def store_elements(self, elements: Elements, value: ast.expr, node: ast.AST) -> None:
         """Stores to elements of a tile."""
         indices = [copy_of(Runtime(index)).node for index in elements.indices]
         name = elements.parameter.name
-        store = ElementStore(parameter=name, indices=indices, view=elements.view, value=value)
+        store = nodes.ElementStore(parameter=name, indices=indices, view=elements.view, value=value)
         self.emit(store, node)
 
 

@@ -32,19 +32,8 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
 )
+from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.nodes import (
-    DTypeRef,
-    ElementType,
-    ExternRef,
-    LanguageRef,
-    Load,
-    NodeT,
-    SymbolValue,
-    TileRef,
-    at,
-    clone,
-)
 
 #: Names that the Program itself may use for Python's own functions.
 RESERVED = frozenset({"float", "len", "range"})
@@ -145,9 +134,9 @@ class Frame:
                 "doubles at each step, keep what one returns in a variable.",
             )
 
-    def at(self, node: NodeT, origin: ast.AST) -> NodeT:
+    def at(self, node: nodes.NodeT, origin: ast.AST) -> nodes.NodeT:
         """``node`` as the Program has it: at the place of ``origin``."""
-        return at(node, origin, self.file)
+        return nodes.at(node, origin, self.file)
 
     def name(self, text: str, origin: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
         """A name of the Program."""
@@ -167,7 +156,7 @@ class Frame:
         if not constant:
             return self.at(ast.Assign(targets=[target], value=value), origin)
         self.state.constants.add(name)
-        annotation = self.at(LanguageRef(name="constexpr"), origin)
+        annotation = self.at(nodes.LanguageRef(name="constexpr"), origin)
         return self.at(
             ast.AnnAssign(target=target, annotation=annotation, value=value, simple=1), origin
         )
@@ -228,19 +217,19 @@ class Frame:
         if isinstance(value, Known):
             return self._of_object(value.object, node)
         if isinstance(value, Tile):
-            return self.at(Load(tile=self.reference(value, node)), node)
+            return self.at(nodes.Load(tile=self.reference(value, node)), node)
         if isinstance(value, Symbolic):
-            return self.at(SymbolValue(symbol=value.symbol), node)
+            return self.at(nodes.SymbolValue(symbol=value.symbol), node)
         if isinstance(value, Named):
             raise self.error(node, "A dictionary is no value of a running kernel: take one of its.")
         if isinstance(value, Group):
             items = [self.expression(item, node) for item in value.items]
             return self.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
         if isinstance(value, Element):
-            return self.at(ElementType(parameter=value.parameter.name), node)
+            return self.at(nodes.ElementType(parameter=value.parameter.name), node)
         raise self.error(node, _no_value(value))
 
-    def reference(self, tile: Tile, node: ast.AST) -> TileRef:
+    def reference(self, tile: Tile, node: ast.AST) -> nodes.TileRef:
         """The node for a tile, which must be one, not several."""
         if not tile.is_complete:
             shape = shape_text(tile.parameter.levels[tile.selected_level])
@@ -250,8 +239,8 @@ class Frame:
                 f"Select it: `{tile.parameter.name}[...]` with "
                 f"{count_text(len(tile.parameter.levels[tile.selected_level]), 'index', 'indices')}.",
             )
-        indices = [clone(index) for index in tile.indices]
-        return self.at(TileRef(parameter=tile.parameter.name, indices=indices), node)
+        indices = [nodes.clone(index) for index in tile.indices]
+        return self.at(nodes.TileRef(parameter=tile.parameter.name, indices=indices), node)
 
     def is_constant(self, node: ast.expr) -> bool:
         """Whether the backend's compiler will know the value of ``node``."""
@@ -268,11 +257,11 @@ class Frame:
         if item is Ellipsis:
             return self.at(ast.Constant(value=item), node)
         if (dtype := element_type(item)) is not None:
-            return self.at(DTypeRef(dtype=dtype), node)
+            return self.at(nodes.DTypeRef(dtype=dtype), node)
         if isinstance(item, LanguageFunction):
-            return self.at(LanguageRef(name=item.name), node)
+            return self.at(nodes.LanguageRef(name=item.name), node)
         if is_triton_function(item):
-            return self.at(ExternRef(name=self._extern(item)), node)
+            return self.at(nodes.ExternRef(name=self._extern(item)), node)
         raise self.error(node, _no_value(Known(item)))
 
     def _number(self, number: int | float, node: ast.AST) -> ast.expr:

@@ -13,16 +13,9 @@ from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
+from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import is_effect
-from ninetoothed.program.nodes import (
-    ExternRef,
-    LanguageRef,
-    Padded,
-    SequenceLength,
-    SymbolValue,
-    clone,
-)
 from ninetoothed.symbols.operators import next_power_of_2
 
 _RANGES = frozenset({"range", "static_range"})
@@ -35,7 +28,7 @@ class LanguageCallFrame(OperatorFrame):
         self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
     ) -> Value:
         """A call of the language's function ``name``."""
-        reference = self.at(LanguageRef(name=name), node)
+        reference = self.at(nodes.LanguageRef(name=name), node)
         return self.runtime_call(reference, arguments, keywords, node)
 
     def language_function(
@@ -159,13 +152,13 @@ class LanguageCallFrame(OperatorFrame):
                 return value
             # What is made exists in the size that is asked for.
             return (
-                Runtime(self.at(Padded(value=self.expression(value, node)), node))
+                Runtime(self.at(nodes.Padded(value=self.expression(value, node)), node))
                 if size > 0
                 else value
             )
         if isinstance(value, Runtime) and is_shape(value.node):
             return value
-        if isinstance(value, Runtime) and isinstance(value.node, SequenceLength):
+        if isinstance(value, Runtime) and isinstance(value.node, nodes.SequenceLength):
             size = f"{value.node.parameter}.source.shape[{value.node.dim}]"
             raise self.error(
                 node,
@@ -173,7 +166,7 @@ class LanguageCallFrame(OperatorFrame):
                 "in every program. Take that of a tile that the arrangement made.",
             )
         self._check_size(value, node)
-        return Runtime(self.at(Padded(value=self.expression(value, node)), node))
+        return Runtime(self.at(nodes.Padded(value=self.expression(value, node)), node))
 
     def _check_size(self, value: Value, node: ast.AST) -> None:
         """A tile's size is the same in every program: it is made of constants and of sizes."""
@@ -215,7 +208,7 @@ class LanguageCallFrame(OperatorFrame):
         if isinstance(value, Known) and is_inlined(value.object):
             value = self.function_value(value.object, node)
         if isinstance(value, Function):
-            return self.at(ExternRef(name=self.helper(value, node)), origin)
+            return self.at(nodes.ExternRef(name=self.helper(value, node)), origin)
         return self.expression(value, origin)
 
     def function_value(self, function: Any, node: ast.AST) -> Function:
@@ -253,13 +246,13 @@ def _without_shapes(node: ast.expr) -> ast.expr:
             if isinstance(part, ast.expr) and (is_shape(part) or isinstance(part, _SIZES)):
                 return ast.Constant(value=1)
             part = self.generic_visit(part)
-            if isinstance(part, ast.Call) and isinstance(part.func, LanguageRef):
+            if isinstance(part, ast.Call) and isinstance(part.func, nodes.LanguageRef):
                 return ast.Tuple(elts=part.args)
             return part
 
-    result: ast.expr = Shapes().visit(clone(node))
+    result: ast.expr = Shapes().visit(nodes.clone(node))
     return result
 
 
 #: What stands for a size, which the compiler is given where a tile's shape needs it.
-_SIZES = (SymbolValue, Padded)
+_SIZES = (nodes.SymbolValue, nodes.Padded)

@@ -16,16 +16,8 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.passes.validity import UNKNOWN, Known, reduced
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import (
-    DTypeRef,
-    ExternRef,
-    LanguageRef,
-    Masked,
-    at,
-    clone,
-    location,
-)
 from ninetoothed.program.tile_masks import TileMask
 
 #: The identity of a function that only applies this to its two parameters.
@@ -50,11 +42,11 @@ def call(
     if not validity:
         return node, result
     function = arguments.node_of("combine_fn", 2)
-    if not isinstance(function, ExternRef):
+    if not isinstance(function, nodes.ExternRef):
         raise ApplicationError(
             f"`ntl.{operation.name}` takes a function of two elements that combines them, as its argument "
             "`combine_fn`.",
-            location(node),
+            nodes.location(node),
         )
     identity = _identity(analysis.helpers.get(function.name))
     if identity is not None and value.items is None:
@@ -85,7 +77,7 @@ def _identity(helper: ast.FunctionDef | None) -> str | None:
     found: str | None = None
     if isinstance(returned, ast.BinOp):
         parts, found = [returned.left, returned.right], _OPERATORS.get(type(returned.op))
-    elif isinstance(returned, ast.Call) and isinstance(returned.func, LanguageRef):
+    elif isinstance(returned, ast.Call) and isinstance(returned.func, nodes.LanguageRef):
         if not returned.keywords:
             parts, found = returned.args, _identity_of(returned)
     names = {part.id for part in parts if isinstance(part, ast.Name)}
@@ -104,7 +96,7 @@ def _accompanied(
     node: ast.Call,
     arguments: Arguments,
     validity: list[TileMask],
-    function: ExternRef,
+    function: nodes.ExternRef,
     values: tuple[Known, ...],
 ) -> ast.expr:
     """The call on the values and on whether each element is real."""
@@ -112,14 +104,14 @@ def _accompanied(
     assert given is not None
     is_tuple = isinstance(given, ast.Tuple)
     elements = given.elts if isinstance(given, ast.Tuple) else [given]
-    real = is_real(analysis, clone(elements[0]), validity, node)
+    real = is_real(analysis, nodes.clone(elements[0]), validity, node)
     name = _real_helper(analysis, function, len(elements))
-    arguments.put_named("combine_fn", 2, at(ExternRef(name=name), node))
-    whole = at(ast.Tuple(elts=[*elements, real], ctx=ast.Load()), node)
+    arguments.put_named("combine_fn", 2, nodes.at(nodes.ExternRef(name=name), node))
+    whole = nodes.at(ast.Tuple(elts=[*elements, real], ctx=ast.Load()), node)
     if isinstance(node.func, ast.Attribute):
         # As a method it could not take a tuple.
-        function_ref = at(LanguageRef(name=node.func.attr), node)
-        made: ast.Call = at(
+        function_ref = nodes.at(nodes.LanguageRef(name=node.func.attr), node)
+        made: ast.Call = nodes.at(
             ast.Call(func=function_ref, args=[whole, *node.args], keywords=node.keywords), node
         )
     else:
@@ -127,34 +119,34 @@ def _accompanied(
         made = node
     if not is_tuple:
         return _item(made, 0, node)
-    results: list[ast.expr] = [made, *(clone(made) for _ in elements[1:])]
+    results: list[ast.expr] = [made, *(nodes.clone(made) for _ in elements[1:])]
     if not isinstance(analysis.statement, ast.While):
         # A condition of a loop is evaluated in each round, where it stands.
         name = analysis.draft.fresh("results")
         analysis.draft.insert_before(analysis.statement, assign(name, made, node))
         results = [read(name, node) for _ in elements]
     items = [_item(result, index, node) for index, result in enumerate(results)]
-    return at(ast.Tuple(elts=items, ctx=ast.Load()), node)
+    return nodes.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
 def is_real(
     analysis: Knowledge, value: ast.expr, validity: Sequence[TileMask], origin: ast.AST
 ) -> ast.expr:
     """1 where an element of ``value`` is real, else 0."""
-    integer = at(DTypeRef(dtype=dtypes.int32), origin)
+    integer = nodes.at(nodes.DTypeRef(dtype=dtypes.int32), origin)
     zeros = language("cast", [language("zeros_like", [value], origin), integer], origin)
-    one = at(ast.Constant(value=1), origin)
-    ones = at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
+    one = nodes.at(ast.Constant(value=1), origin)
+    ones = nodes.at(ast.BinOp(left=zeros, op=ast.Add(), right=one), origin)
     masks = analysis.masks(Known(validity=tuple(validity)), origin)
-    return at(Masked(value=ones, masks=masks, identity="zero"), origin)
+    return nodes.at(nodes.Masked(value=ones, masks=masks, identity="zero"), origin)
 
 
 def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
-    place = at(ast.Constant(value=index), origin)
-    return at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
+    place = nodes.at(ast.Constant(value=index), origin)
+    return nodes.at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
 
 
-def _real_helper(analysis: Knowledge, function: ExternRef, count: int) -> str:
+def _real_helper(analysis: Knowledge, function: nodes.ExternRef, count: int) -> str:
     """The name of a function that combines what is real of two sides."""
     name = f"{function.name}_real"
     if name in analysis.helpers:
@@ -168,16 +160,18 @@ def _real_helper(analysis: Knowledge, function: ExternRef, count: int) -> str:
         return read(text, function)
 
     def holds(text: str) -> ast.expr:
-        zero = at(ast.Constant(value=0), function)
+        zero = nodes.at(ast.Constant(value=0), function)
         compare = ast.Compare(left=local(text), ops=[ast.NotEq()], comparators=[zero])
-        return at(compare, function)
+        return nodes.at(compare, function)
 
     def both(op: ast.operator) -> ast.expr:
         operands = local("left_is_real"), local("right_is_real")
-        return at(ast.BinOp(left=operands[0], op=op, right=operands[1]), function)
+        return nodes.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), function)
 
-    combined = at(
-        ast.Call(func=clone(function), args=[local(item) for item in left + right], keywords=[]),
+    combined = nodes.at(
+        ast.Call(
+            func=nodes.clone(function), args=[local(item) for item in left + right], keywords=[]
+        ),
         function,
     )
     body: list[ast.stmt] = [
@@ -194,16 +188,16 @@ def _real_helper(analysis: Knowledge, function: ExternRef, count: int) -> str:
         )
         results.append(language("where", [holds("both_are_real"), value, one], function))
     results.append(both(ast.BitOr()))
-    returned = at(ast.Tuple(elts=results, ctx=ast.Load()), function)
-    body.append(at(ast.Return(value=returned), function))
+    returned = nodes.at(ast.Tuple(elts=results, ctx=ast.Load()), function)
+    body.append(nodes.at(ast.Return(value=returned), function))
     made = ast.arguments(
         posonlyargs=[],
-        args=[at(ast.arg(arg=item), function) for item in parameters],
+        args=[nodes.at(ast.arg(arg=item), function) for item in parameters],
         kwonlyargs=[],
         kw_defaults=[],
         defaults=[],
     )
-    analysis.helpers[name] = at(
+    analysis.helpers[name] = nodes.at(
         ast.FunctionDef(name=name, args=made, body=body, decorator_list=[]), function
     )
     return name

@@ -50,20 +50,9 @@ from ninetoothed.passes.validity import (
     met,
     with_rank,
 )
+from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.nodes import (
-    ElementStore,
-    Held,
-    LanguageRef,
-    SourceStore,
-    Store,
-    Within,
-    at,
-    clone,
-    location,
-    walk,
-)
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
 
@@ -120,7 +109,9 @@ class _Analysis(Carried):
             return False
         choice = statement.value
         rehearsal = _Rehearsal(self)
-        one, other = (rehearsal.visit(clone(node))[1] for node in (choice.body, choice.orelse))
+        one, other = (
+            rehearsal.visit(nodes.clone(node))[1] for node in (choice.body, choice.orelse)
+        )
         return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
 
     def choice_within(self, statement: ast.stmt) -> ast.stmt | None:
@@ -128,7 +119,7 @@ class _Analysis(Carried):
         if isinstance(statement, ast.If | ast.For | ast.While):
             return None
         for owner, _ in own_expressions(statement):
-            for node in walk(owner):
+            for node in nodes.walk(owner):
                 for name in node._fields:
                     child = getattr(node, name, None)
                     listed = child if isinstance(child, list) else [child]
@@ -137,11 +128,11 @@ class _Analysis(Carried):
                             "value"
                         ):
                             continue
-                        chosen = at(ast.Assign(targets=[], value=part), part)
+                        chosen = nodes.at(ast.Assign(targets=[], value=part), part)
                         if not self.differs(chosen):
                             continue
                         held = self.draft.fresh("choice")
-                        chosen.targets = [at(ast.Name(id=held, ctx=ast.Store()), part)]
+                        chosen.targets = [nodes.at(ast.Name(id=held, ctx=ast.Store()), part)]
                         if isinstance(child, list):
                             child[place] = read(held, part)
                         else:
@@ -169,16 +160,16 @@ class _Analysis(Carried):
             name = statement.targets[0].id  # type: ignore[attr-defined]
             self.known[name] = accumulated(self.known.get(name, UNKNOWN), value)
             return
-        if isinstance(statement, Store):
+        if isinstance(statement, nodes.Store):
             value = self.fields(statement)
             validity = with_rank(value).validity
             self.want(m for m in validity if not stays_out(m) or self.is_stored_over(m, statement))
             return
-        if isinstance(statement, ElementStore):
+        if isinstance(statement, nodes.ElementStore):
             self.elements(statement)
             statement.value = self.stored(statement.value)
             return
-        if isinstance(statement, SourceStore):
+        if isinstance(statement, nodes.SourceStore):
             self.addressed(statement)
             statement.value = self.stored(statement.value)
             return
@@ -224,7 +215,7 @@ class _Analysis(Carried):
             if mask.origin is again.origin:
                 return True
             tile = mask.origin.tile
-            if isinstance(tile, Within | Held | ast.Constant):
+            if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
                 return not mask.origin.names & names
             return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
 
@@ -249,7 +240,7 @@ class _Analysis(Carried):
             if isinstance(statement, ast.For):
                 assert isinstance(statement.target, ast.Name)
                 rehearsal.known[statement.target.id] = SCALAR
-            rehearsal.block([clone(item) for item in statement.body])
+            rehearsal.block([nodes.clone(item) for item in statement.body])
             rounds = assigned | set(target_names(statement))
             after = {
                 name: self.after_round(name, known[name], rehearsal.known[name], rounds)
@@ -279,7 +270,7 @@ class _Analysis(Carried):
             statement.iter.args = [self.number(item) for item in statement.iter.args]
             self.known[statement.target.id] = SCALAR
             function = getattr(statement.iter, "func", None)
-            if isinstance(function, LanguageRef) and function.name == "static_range":
+            if isinstance(function, nodes.LanguageRef) and function.name == "static_range":
                 self.constants.add(statement.target.id)
         else:
             statement.test = self.number(statement.test)
@@ -321,7 +312,7 @@ class _Analysis(Carried):
             self.learn(assigned, met)
             return False
         self.check_splits(statement)
-        copied = [clone(item) for item in rest]
+        copied = [nodes.clone(item) for item in rest]
         self.known = one
         self.continued(statement.body, rest)
         one, self.known = self.known, other
@@ -358,7 +349,7 @@ class _Analysis(Carried):
                 "In too many branches in a row a variable gets elements that exist in different places, "
                 "and what follows is looked at for each way through them. Give it elements of the same "
                 "tiles in both branches, or choose between values with `ntl.where`.",
-                location(statement),
+                nodes.location(statement),
             )
 
     def matters(
@@ -373,7 +364,7 @@ class _Analysis(Carried):
         for known in outcomes:
             rehearsal = _Rehearsal(self)
             rehearsal.learn(names, {n: known[n].changed() for n in names if n in known})
-            copied = [clone(item) for item in rest]
+            copied = [nodes.clone(item) for item in rest]
             rehearsal.block(copied)
             left = [rehearsal.known.get(name, UNKNOWN).validity for name in carried]
             places = tuple(frozenset(mask.place for mask in each) for each in left)
@@ -404,7 +395,7 @@ class _Rehearsal(_Analysis):
         self.carried = dict(analysis.carried)
 
     def mask(self, mask: TileMask, origin: ast.AST) -> ast.expr:
-        return at(mask.node(), origin)
+        return nodes.at(mask.node(), origin)
 
 
 #: What is known of a loop's variables settles long before; after so many tries nothing is known.
@@ -417,9 +408,9 @@ def _as_branches(statement: ast.stmt) -> ast.If:
     choice = statement.value
     blocks: list[list[ast.stmt]] = []
     for value in (choice.body, choice.orelse):
-        targets = [clone(target) for target in statement.targets]
-        blocks.append([at(ast.Assign(targets=targets, value=value), statement)])
-    return at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
+        targets = [nodes.clone(target) for target in statement.targets]
+        blocks.append([nodes.at(ast.Assign(targets=targets, value=value), statement)])
+    return nodes.at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
 
 
 def _loses(met: Known, *outcomes: Known) -> bool:

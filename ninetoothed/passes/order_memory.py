@@ -22,20 +22,8 @@ from ninetoothed.passes.rewriting import (
     read,
     stored_and_loaded,
 )
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.nodes import (
-    ElementLoad,
-    ElementPlace,
-    ElementStore,
-    Load,
-    Masked,
-    SourceLoad,
-    SourcePlace,
-    SourceStore,
-    Store,
-    at,
-    walk,
-)
 from ninetoothed.program.program import Program
 
 #: What was stored and not waited for yet: parameter and tile; None for elements of the source.
@@ -45,11 +33,13 @@ Pending = set[tuple[str, object]]
 def run(program: Program) -> Program:
     """The program with barriers between stores and the loads that they may concern."""
     both = stored_and_loaded(program)
-    if not both and not any(isinstance(node, SourceStore) for node in program.nodes()):
+    if not both and not any(isinstance(node, nodes.SourceStore) for node in program.nodes()):
         return program
     draft = Draft(program)
     moved = {
-        node.parameter for node in program.nodes() if isinstance(node, ElementLoad | ElementStore)
+        node.parameter
+        for node in program.nodes()
+        if isinstance(node, nodes.ElementLoad | nodes.ElementStore)
     }
     if moved & both:
         _load_before_storing(draft.body, moved & both, draft)
@@ -62,14 +52,14 @@ def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: Draft) ->
     for statement in body:
         for block in blocks_of(statement):
             _load_before_storing(block, moved, draft)
-        if not isinstance(statement, Store | SourceStore):
+        if not isinstance(statement, nodes.Store | nodes.SourceStore):
             continue
-        tile = statement.tile if isinstance(statement, Store) else statement
+        tile = statement.tile if isinstance(statement, nodes.Store) else statement
         if tile.parameter not in moved:
             continue
         if _loaded(statement) & moved:
             # What does not exist is left out by the store itself.
-            owner = statement.value if isinstance(statement.value, Masked) else statement
+            owner = statement.value if isinstance(statement.value, nodes.Masked) else statement
             name = draft.fresh(f"{tile.parameter}_value")
             draft.insert_before(statement, assign(name, owner.value, statement))
             owner.value = read(name, statement)
@@ -77,7 +67,7 @@ def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: Draft) ->
 
 
 def _barrier(place: ast.stmt) -> ast.stmt:
-    return at(ast.Expr(value=language("debug_barrier", [], place)), place)
+    return nodes.at(ast.Expr(value=language("debug_barrier", [], place)), place)
 
 
 def _block(body: list[ast.stmt], pending: Pending, draft: Draft) -> Pending:
@@ -95,11 +85,15 @@ def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
         return one | _block(statement.orelse, set(pending), draft)
     if isinstance(statement, ast.For | ast.While):
         return pending | _block(statement.body, pending | _stored_anew(statement), draft)
-    if isinstance(statement, Store):
+    if isinstance(statement, nodes.Store):
         return pending | {(statement.tile.parameter, key_of(statement.tile))}
-    if isinstance(statement, SourceStore):
+    if isinstance(statement, nodes.SourceStore):
         return pending | {(statement.parameter, None)}
-    changed = (node for node in walk(statement) if isinstance(node, SourcePlace | ElementPlace))
+    changed = (
+        node
+        for node in nodes.walk(statement)
+        if isinstance(node, nodes.SourcePlace | nodes.ElementPlace)
+    )
     return pending | {(node.parameter, None) for node in changed}
 
 
@@ -108,9 +102,9 @@ def _meets(statement: ast.stmt, pending: Pending) -> bool:
 
     The elements of one tile are stored by the same threads each time.
     """
-    if isinstance(statement, SourceStore):
+    if isinstance(statement, nodes.SourceStore):
         return any(parameter == statement.parameter for parameter, _ in pending)
-    return isinstance(statement, Store) and (statement.tile.parameter, None) in pending
+    return isinstance(statement, nodes.Store) and (statement.tile.parameter, None) in pending
 
 
 def _loaded(statement: ast.stmt) -> set[str]:
@@ -119,10 +113,10 @@ def _loaded(statement: ast.stmt) -> set[str]:
     for owner, field in own_expressions(statement):
         value = getattr(owner, field)
         for part in value if isinstance(value, list) else [value]:
-            for node in walk(part):
-                if isinstance(node, Load):
+            for node in nodes.walk(part):
+                if isinstance(node, nodes.Load):
                     found.add(node.tile.parameter)
-                elif isinstance(node, SourceLoad | SourcePlace | ElementPlace):
+                elif isinstance(node, nodes.SourceLoad | nodes.SourcePlace | nodes.ElementPlace):
                     found.add(node.parameter)
     return found
 
@@ -134,9 +128,9 @@ def _stored_anew(loop: ast.For | ast.While) -> Pending:
     """
     assigned = names_assigned([loop])
     pending: Pending = set()
-    for node in walk(loop):
-        if isinstance(node, SourceStore | SourcePlace | ElementPlace):
+    for node in nodes.walk(loop):
+        if isinstance(node, nodes.SourceStore | nodes.SourcePlace | nodes.ElementPlace):
             pending.add((node.parameter, None))
-        elif isinstance(node, Store) and index_names(node.tile).isdisjoint(assigned):
+        elif isinstance(node, nodes.Store) and index_names(node.tile).isdisjoint(assigned):
             pending.add((node.tile.parameter, key_of(node.tile)))
     return pending

@@ -26,16 +26,8 @@ from ninetoothed.passes.validity import (
     trailing,
     with_rank,
 )
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import (
-    ElementPlace,
-    Padded,
-    SourcePlace,
-    SymbolValue,
-    Within,
-    at,
-    clone,
-)
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
@@ -43,7 +35,7 @@ from ninetoothed.tensors.access import is_power_of_two
 
 def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
     operation = operation_of(node)
-    if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
+    if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
         return node, analysis.atomic(node)
     arguments = Arguments(analysis, node)
     if operation is None:
@@ -154,9 +146,9 @@ def _histogram(arguments: Arguments, operation: Operation) -> Known:
     validity = with_rank(arguments.known(0)).validity
     if counted is None or not validity:
         return UNKNOWN
-    zero = at(ast.Constant(value=0), node)
-    real = custom_reductions.is_real(arguments.analysis, clone(counted), validity, node)
-    mask = at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
+    zero = nodes.at(ast.Constant(value=0), node)
+    real = custom_reductions.is_real(arguments.analysis, nodes.clone(counted), validity, node)
+    mask = nodes.at(ast.Compare(left=real, ops=[ast.NotEq()], comparators=[zero]), node)
     arguments.take_part(mask)
     return UNKNOWN
 
@@ -261,17 +253,17 @@ def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple
     """Masks of dimensions that are held in more than the size that was asked for."""
     validity = []
     for dim, node in enumerate(sizes):
-        if not isinstance(node, Padded) or _is_power_of_two(node.value):
+        if not isinstance(node, nodes.Padded) or _is_power_of_two(node.value):
             continue
         layout = tuple(0 if other == dim else None for other in range(len(sizes)))
-        asked = at(Within(size=clone(node.value), layout=layout), node)
+        asked = nodes.at(nodes.Within(size=nodes.clone(node.value), layout=layout), node)
         origin = Origin(asked, arguments.analysis.statement)
         validity.append(TileMask(("within", key_of(node.value)), origin, layout, is_zero))
     return tuple(validity)
 
 
 def _is_power_of_two(node: ast.expr) -> bool:
-    if isinstance(node, SymbolValue):
+    if isinstance(node, nodes.SymbolValue):
         return is_power_of_two(node.symbol)
     number = node.value if isinstance(node, ast.Constant) else None
     return isinstance(number, int) and is_power_of_two(number)

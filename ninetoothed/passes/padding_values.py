@@ -23,24 +23,7 @@ from ninetoothed.passes.validity import (
     type_of_known,
     with_rank,
 )
-from ninetoothed.program.nodes import (
-    ElementLoad,
-    ElementPlace,
-    ElementRef,
-    ElementStore,
-    ElementType,
-    Forwarded,
-    Load,
-    Masked,
-    Offsets,
-    SequenceLength,
-    SourceLoad,
-    SourcePlace,
-    SourceStore,
-    SymbolValue,
-    TileRef,
-    at,
-)
+from ninetoothed.program import nodes
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
@@ -100,7 +83,7 @@ class Values(Knowledge):
     def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Known]:
         return node, SCALAR
 
-    def visit_tile(self, node: TileRef) -> tuple[ast.expr, Known]:
+    def visit_tile(self, node: nodes.TileRef) -> tuple[ast.expr, Known]:
         """A tile as an index is its one element: an address is a number, not a tile."""
         node.indices = [self.number(item) for item in node.indices]
         return node, UNKNOWN
@@ -110,14 +93,14 @@ class Values(Knowledge):
         node, known = self.visit(node)
         if not known.shape:
             return node
-        method = at(ast.Attribute(value=node, attr="item", ctx=ast.Load()), node)
-        return at(ast.Call(func=method, args=[], keywords=[]), node)
+        method = nodes.at(ast.Attribute(value=node, attr="item", ctx=ast.Load()), node)
+        return nodes.at(ast.Call(func=method, args=[], keywords=[]), node)
 
-    def visit_load(self, node: Load) -> tuple[ast.expr, Known]:
+    def visit_load(self, node: nodes.Load) -> tuple[ast.expr, Known]:
         self.visit_tile(node.tile)
         return node, self.loaded(node.tile, is_zero=True)
 
-    def loaded(self, tile: TileRef, is_zero: bool) -> Known:
+    def loaded(self, tile: nodes.TileRef, is_zero: bool) -> Known:
         parameter = self.tensors[tile.parameter]
         shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
@@ -126,26 +109,28 @@ class Values(Knowledge):
         mask = TileMask(key_of(tile), Origin(tile, self.statement), layout, is_zero)
         return Known(shape, (mask,))
 
-    def visit_forwarded(self, node: Forwarded) -> tuple[ast.expr, Known]:
+    def visit_forwarded(self, node: nodes.Forwarded) -> tuple[ast.expr, Known]:
         """The stored value as memory would give it back."""
         node.value, value = self.visit(node.value)
         parameter = self.tensors[node.tile.parameter]
-        element = at(ElementType(parameter=parameter.name), node)
+        element = nodes.at(nodes.ElementType(parameter=parameter.name), node)
         result = node.value
         shape = held_shape(parameter.tile_shape)
         if shape and not _has_shape(value, shape):
             sizes = [size_node(size, node) for size in parameter.tile_shape]
-            dims = at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
+            dims = nodes.at(ast.Tuple(elts=sizes, ctx=ast.Load()), node)
             for _ in range(len(shape) - len(value.shape or shape)):
-                result = language("expand_dims", [result, at(ast.Constant(value=0), node)], node)
+                result = language(
+                    "expand_dims", [result, nodes.at(ast.Constant(value=0), node)], node
+                )
             result = language("broadcast_to", [result, dims], node)
         known = self.loaded(node.tile, is_zero=True)
         masks = self.masks(known, node)
-        masked = at(Masked(value=result, masks=masks, identity="zero"), node)
+        masked = nodes.at(nodes.Masked(value=result, masks=masks, identity="zero"), node)
         # The type comes last: 0 where nothing is may make an integer of a truth value.
         return language("cast", [masked, element], node), known
 
-    def visit_offsets(self, node: Offsets) -> tuple[ast.expr, Known]:
+    def visit_offsets(self, node: nodes.Offsets) -> tuple[ast.expr, Known]:
         self.visit_tile(node.tile)
         parameter = self.tensors[node.tile.parameter]
         if node.dim is not None:
@@ -153,12 +138,14 @@ class Values(Knowledge):
             return node, _position(parameter, node)
         return node, Known(held_shape(parameter.tile_shape))
 
-    def visit_source_load(self, node: SourceLoad) -> tuple[ast.expr, Known]:
+    def visit_source_load(self, node: nodes.SourceLoad) -> tuple[ast.expr, Known]:
         # It reads where its indices are real.
         return node, joined(self.addressed(node))
 
     def addressed(
-        self, node: SourceLoad | SourceStore | SourcePlace | ElementPlace, first: int = 0
+        self,
+        node: nodes.SourceLoad | nodes.SourceStore | nodes.SourcePlace | nodes.ElementPlace,
+        first: int = 0,
     ) -> list[Known]:
         """Visits the indices, which name no element where they are padding; what is known of each.
 
@@ -170,15 +157,15 @@ class Values(Knowledge):
             index, value = self.visit(item)
             masks = self.masks(value, item)
             if masks:
-                index = at(Masked(value=index, masks=masks, identity="nowhere"), item)
+                index = nodes.at(nodes.Masked(value=index, masks=masks, identity="nowhere"), item)
             node.indices[place] = index
             known.append(value)
         return known
 
-    def visit_element_load(self, node: ElementLoad) -> tuple[ast.expr, Known]:
+    def visit_element_load(self, node: nodes.ElementLoad) -> tuple[ast.expr, Known]:
         return node, self.elements(node)
 
-    def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
+    def elements(self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementPlace) -> Known:
         """Visits what selects elements of a tile; what is known of them where they are loaded."""
         view, count = node.view, len(node.indices) - node.view.chosen
         node.indices[:count] = [self.number(item) for item in node.indices[:count]]
@@ -188,19 +175,19 @@ class Values(Knowledge):
             return UNKNOWN
         if self.tensors[node.parameter].source.other is not None:
             return Known(shape)
-        reference = ElementRef(
+        reference = nodes.ElementRef(
             parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
         )
-        origin = Origin(at(reference, node), self.statement)
+        origin = Origin(nodes.at(reference, node), self.statement)
         mask = TileMask(key_of(reference), origin, tuple(range(len(shape))), True)
         return Known(shape, (mask,))
 
     def atomic(self, node: ast.Call) -> Known:
         place, *values = node.args
-        if isinstance(place, ElementPlace):
+        if isinstance(place, nodes.ElementPlace):
             known = self.elements(place)
         else:
-            assert isinstance(place, SourcePlace)
+            assert isinstance(place, nodes.SourcePlace)
             known = joined(self.addressed(place))
         node.args[1:] = [self.stored(value) for value in values]
         for keyword in node.keywords:
@@ -212,7 +199,11 @@ class Values(Knowledge):
         """A value to be stored, of which what does not exist is left out."""
         node, known = self.visit(value)
         masks = self.masks(known, node)
-        return at(Masked(value=node, masks=masks, identity="nowhere"), node) if masks else node
+        return (
+            nodes.at(nodes.Masked(value=node, masks=masks, identity="nowhere"), node)
+            if masks
+            else node
+        )
 
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Known]:
         node.left, left = self.visit(node.left)
@@ -233,7 +224,7 @@ class Values(Knowledge):
         comparator = node.comparators[0]
         node.comparators[0], right = self.visit(comparator)
         result = joined([left, right])
-        if isinstance(node.ops[0], ast.Lt) and isinstance(comparator, SymbolValue):
+        if isinstance(node.ops[0], ast.Lt) and isinstance(comparator, nodes.SymbolValue):
             bound = comparator.symbol
             false_at = frozenset(place for place, size in left.below if size == bound)
             result = replace(result, false_at=false_at)
@@ -303,14 +294,14 @@ class Values(Knowledge):
 _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Known]]] = {
     ast.Name: Values.visit_name,
     ast.Constant: Values.visit_constant,
-    SymbolValue: Values.visit_scalar,
-    SequenceLength: Values.visit_scalar,
-    TileRef: Values.visit_tile,
-    Load: Values.visit_load,
-    Forwarded: Values.visit_forwarded,
-    Offsets: Values.visit_offsets,
-    SourceLoad: Values.visit_source_load,
-    ElementLoad: Values.visit_element_load,
+    nodes.SymbolValue: Values.visit_scalar,
+    nodes.SequenceLength: Values.visit_scalar,
+    nodes.TileRef: Values.visit_tile,
+    nodes.Load: Values.visit_load,
+    nodes.Forwarded: Values.visit_forwarded,
+    nodes.Offsets: Values.visit_offsets,
+    nodes.SourceLoad: Values.visit_source_load,
+    nodes.ElementLoad: Values.visit_element_load,
     ast.BinOp: Values.visit_binary,
     ast.UnaryOp: Values.visit_unary,
     ast.Compare: Values.visit_compare,
@@ -323,7 +314,7 @@ _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Known]]] = {
 }
 
 
-def _position(parameter: Any, node: Offsets) -> Known:
+def _position(parameter: Any, node: nodes.Offsets) -> Known:
     """An index along a source dimension; where a comparison with that one's size says who exists."""
     assert node.dim is not None
     access = parameter.access

@@ -15,21 +15,11 @@ from dataclasses import replace
 
 from ninetoothed.language import dtypes
 from ninetoothed.passes.rewriting import Draft, language
+from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import called_name, has_effect
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import (
-    DTypeRef,
-    LanguageRef,
-    Logical,
-    Rounded,
-    SourceStore,
-    Store,
-    at,
-    clone,
-    walk,
-)
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import ValueType, are_unlike, type_of
 
@@ -46,7 +36,7 @@ def run(program: Program, booleans: Collection[str] = ()) -> Program:
         booleans: tensors that hold truth values in a call, besides those declared to.
     """
     draft = Draft(program)
-    helpers = {name: clone(helper) for name, helper in program.helpers.items()}
+    helpers = {name: nodes.clone(helper) for name, helper in program.helpers.items()}
     infer(replace(program, body=draft.body, helpers=helpers), booleans=booleans)
     declared = {p.name for p in program.parameters if p.dtype is dtypes.bool}
     constants = {p.name for p in program.parameters if p.kind == "constexpr"}
@@ -82,8 +72,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def simple(self, node: ast.stmt) -> None:
-        if isinstance(node, Store | SourceStore):
-            name = node.tile.parameter if isinstance(node, Store) else node.parameter
+        if isinstance(node, nodes.Store | nodes.SourceStore):
+            name = node.tile.parameter if isinstance(node, nodes.Store) else node.parameter
             is_truth = type_of(node.value).kind == "bool"
             self.generic_visit(node)
             if name in self.booleans and not is_truth:
@@ -95,15 +85,15 @@ class _Rewriter(ast.NodeTransformer):
 
     def augmented(self, node: ast.AugAssign) -> ast.stmt:
         assert isinstance(node.target, ast.Name)
-        left = at(ast.Name(id=node.target.id, ctx=ast.Load()), node)
+        left = nodes.at(ast.Name(id=node.target.id, ctx=ast.Load()), node)
         # Of the statement it is what the variable held before it.
         left.__dict__["type"] = type_of(node)
-        made = self.visit(at(ast.BinOp(left=left, op=node.op, right=node.value), node))
+        made = self.visit(nodes.at(ast.BinOp(left=left, op=node.op, right=node.value), node))
         is_same = type(made) is ast.BinOp and made.left is left
         if is_same:
             node.value = made.right
             return node
-        return at(ast.Assign(targets=[node.target], value=made), node)
+        return nodes.at(ast.Assign(targets=[node.target], value=made), node)
 
     def loop(self, node: ast.For | ast.While) -> None:
         constants = set(self.constants)
@@ -113,7 +103,7 @@ class _Rewriter(ast.NodeTransformer):
             assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
             node.iter.args = [self.visit(argument) for argument in node.iter.args]
             function = node.iter.func
-            if isinstance(function, LanguageRef) and function.name == "static_range":
+            if isinstance(function, nodes.LanguageRef) and function.name == "static_range":
                 self.constants.add(node.target.id)
         self.block(node.body)
         self.constants = constants
@@ -123,7 +113,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         left, right = type_of(node.left), type_of(node.right)
         self.generic_visit(node)
-        if isinstance(node, Rounded) or is_constant(node, self.constants):
+        if isinstance(node, nodes.Rounded) or is_constant(node, self.constants):
             return node
         if isinstance(node.op, _COUNTING) and left.kind == right.kind == "bool":
             node.left = _counted(node.left)
@@ -137,7 +127,7 @@ class _Rewriter(ast.NodeTransformer):
         is_known = all(known.kind or known.is_scalar for known in (left, right))
         if left.is_natural and right.is_natural and is_known and not is_float:
             return node
-        return at(Rounded(left=node.left, op=node.op, right=node.right), node)
+        return nodes.at(nodes.Rounded(left=node.left, op=node.op, right=node.right), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = type_of(node.operand)
@@ -164,17 +154,17 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         types = [type_of(value) for value in node.values]
-        if not isinstance(node, Logical):
+        if not isinstance(node, nodes.Logical):
             for place in range(1, len(node.values)):
                 _guard(node.values[place], node.values[:place], isinstance(node.op, ast.And))
         self.generic_visit(node)
-        if isinstance(node, Logical):
+        if isinstance(node, nodes.Logical):
             return node
         is_plain = all(
             is_constant(value, self.constants) or _is_truth(known)
             for value, known in zip(node.values, types)
         )
-        return node if is_plain else at(Logical(op=node.op, values=node.values), node)
+        return node if is_plain else nodes.at(nodes.Logical(op=node.op, values=node.values), node)
 
 
 def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:
@@ -182,7 +172,7 @@ def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:
 
     A compiler evaluates what stands behind ``and``, ``or`` and ``else`` whatever stands before it.
     """
-    for call in walk(node):
+    for call in nodes.walk(node):
         if not isinstance(call, ast.Call) or called_name(call) != "load":
             continue
         given = Given(call)
@@ -190,17 +180,17 @@ def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:
         is_plain = pointer is not None and type_of(pointer).shape is not None
         if not is_plain or not all(type_of(t).is_scalar and not has_effect(t) for t in tests):
             continue
-        holds = [_truth(clone(test), wanted) for test in tests]
+        holds = [_truth(nodes.clone(test), wanted) for test in tests]
         if mask is not None and not (isinstance(mask, ast.Constant) and mask.value is None):
             holds.append(mask)
         whole = holds[0]
         for each in holds[1:]:
-            whole = at(ast.BinOp(left=whole, op=ast.BitAnd(), right=each), call)
+            whole = nodes.at(ast.BinOp(left=whole, op=ast.BitAnd(), right=each), call)
         call.keywords = [item for item in call.keywords if item.arg != "mask"]
         if len(call.args) > 1:
             call.args[1] = whole
         else:
-            call.keywords.append(at(ast.keyword(arg="mask", value=whole), call))
+            call.keywords.append(nodes.at(ast.keyword(arg="mask", value=whole), call))
 
 
 def _truth(test: ast.expr, wanted: bool) -> ast.expr:
@@ -217,9 +207,9 @@ def _is_truth(known: ValueType) -> bool:
 
 def _counted(node: ast.expr) -> ast.expr:
     """A truth value as an integer."""
-    return language("cast", [node, at(DTypeRef(dtype=dtypes.int32), node)], node)
+    return language("cast", [node, nodes.at(nodes.DTypeRef(dtype=dtypes.int32), node)], node)
 
 
 def _compared(node: ast.expr, op: ast.cmpop) -> ast.expr:
-    zero = at(ast.Constant(value=0), node)
-    return at(ast.Compare(left=node, ops=[op], comparators=[zero]), node)
+    zero = nodes.at(ast.Constant(value=0), node)
+    return nodes.at(ast.Compare(left=node, ops=[op], comparators=[zero]), node)

@@ -10,22 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ninetoothed import threads
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
-from ninetoothed.program.nodes import (
-    ElementPlace,
-    LanguageRef,
-    Load,
-    Padded,
-    SourceLoad,
-    SourcePlace,
-    SourceStore,
-    Store,
-    SymbolValue,
-    TileRef,
-    at,
-    clone,
-    walk,
-)
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -39,7 +25,7 @@ class Draft:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.body = [clone(statement) for statement in program.body]
+        self.body = [nodes.clone(statement) for statement in program.body]
         self._names = set(program.names)
         self._before: dict[int, list[ast.stmt]] = {}
         self._after: dict[int, list[ast.stmt]] = {}
@@ -103,15 +89,15 @@ def stored_and_loaded(program: Program) -> set[str]:
     """The parameters that a program both stores to and loads from."""
     stored, loaded = set(), set()
     for node in program.nodes():
-        if isinstance(node, Store):
+        if isinstance(node, nodes.Store):
             stored.add(node.tile.parameter)
-        elif isinstance(node, SourceStore):
+        elif isinstance(node, nodes.SourceStore):
             stored.add(node.parameter)
-        elif isinstance(node, Load):
+        elif isinstance(node, nodes.Load):
             loaded.add(node.tile.parameter)
-        elif isinstance(node, SourceLoad):
+        elif isinstance(node, nodes.SourceLoad):
             loaded.add(node.parameter)
-        elif isinstance(node, SourcePlace | ElementPlace):
+        elif isinstance(node, nodes.SourcePlace | nodes.ElementPlace):
             stored.add(node.parameter)
             loaded.add(node.parameter)
     return stored & loaded
@@ -119,26 +105,26 @@ def stored_and_loaded(program: Program) -> set[str]:
 
 def assign(name: str, value: ast.expr, origin: ast.AST) -> ast.Assign:
     """``name = value`` at the place of ``origin``."""
-    target = at(ast.Name(id=name, ctx=ast.Store()), origin)
-    return at(ast.Assign(targets=[target], value=value), origin)
+    target = nodes.at(ast.Name(id=name, ctx=ast.Store()), origin)
+    return nodes.at(ast.Assign(targets=[target], value=value), origin)
 
 
 def read(name: str, origin: ast.AST) -> ast.Name:
     """A name, read at the place of ``origin``."""
-    return at(ast.Name(id=name, ctx=ast.Load()), origin)
+    return nodes.at(ast.Name(id=name, ctx=ast.Load()), origin)
 
 
 def language(name: str, arguments: list[ast.expr], origin: ast.AST) -> ast.Call:
     """A call of the language's function ``name``."""
-    function = at(LanguageRef(name=name), origin)
-    return at(ast.Call(func=function, args=arguments, keywords=[]), origin)
+    function = nodes.at(nodes.LanguageRef(name=name), origin)
+    return nodes.at(ast.Call(func=function, args=arguments, keywords=[]), origin)
 
 
 def size_node(size: Any, origin: ast.AST) -> ast.expr:
     """A tile's size in the running kernel: the next power of two of an int or a symbol."""
     if isinstance(size, int):
-        return at(ast.Constant(value=next_power_of_2(size)), origin)
-    return at(Padded(value=at(SymbolValue(symbol=size), origin)), origin)
+        return nodes.at(ast.Constant(value=next_power_of_2(size)), origin)
+    return nodes.at(nodes.Padded(value=nodes.at(nodes.SymbolValue(symbol=size), origin)), origin)
 
 
 def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
@@ -166,7 +152,7 @@ def place_of(node: ast.AST) -> tuple[Any, ...]:
     )
 
 
-def index_names(tile: TileRef) -> set[str]:
+def index_names(tile: nodes.TileRef) -> set[str]:
     """The local names that decide which tile it is."""
     return {name for index in tile.indices for name in names_read(index)}
 
@@ -181,7 +167,7 @@ def own_expressions(statement: ast.stmt) -> Iterator[tuple[ast.AST, str]]:
         for field in ("indices", "value"):
             if getattr(statement, field, None) is not None:
                 yield statement, field
-        if isinstance(statement, Store):
+        if isinstance(statement, nodes.Store):
             yield statement.tile, "indices"
 
 
@@ -191,7 +177,7 @@ def calls_writer(statement: ast.stmt) -> bool:
         is_write(node)
         for owner, field in own_expressions(statement)
         for part in _listed(getattr(owner, field))
-        for node in walk(part)
+        for node in nodes.walk(part)
     )
 
 
@@ -202,7 +188,9 @@ def _listed(value: Any) -> list[Any]:
 class Site:
     """A place in a statement where a tile is loaded."""
 
-    def __init__(self, load: Load, put: Callable[[ast.expr], None], is_conditional: bool) -> None:
+    def __init__(
+        self, load: nodes.Load, put: Callable[[ast.expr], None], is_conditional: bool
+    ) -> None:
         self.load = load
         self.put = put
         self.is_conditional = is_conditional
@@ -234,7 +222,7 @@ def _visit(
     for field in node._fields:
         if isinstance(getattr(node, field, None), ast.AST | list):
             _find(node, field, is_conditional, sites)
-    if isinstance(node, Load):
+    if isinstance(node, nodes.Load):
         sites.append(Site(node, put, is_conditional))
 
 

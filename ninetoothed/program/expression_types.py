@@ -10,32 +10,9 @@ from typing import Any
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import (
-    AllHold,
-    ElementLoad,
-    ElementPlace,
-    ElementRef,
-    Exists,
-    Flipped,
-    Forwarded,
-    Held,
-    Kept,
-    Load,
-    Mask,
-    Masked,
-    Offsets,
-    Padded,
-    SequenceLength,
-    SourceLoad,
-    SourcePlace,
-    SourcePointer,
-    SourceStride,
-    SymbolValue,
-    Within,
-    location,
-)
 from ninetoothed.program.operation_types import as_counted, type_of_call
 from ninetoothed.program.typed_calls import Call, shown
 from ninetoothed.program.types import (
@@ -109,7 +86,7 @@ class Expressions:
 
     def refuse(self, node: ast.AST, message: str) -> None:
         if self.is_checked:
-            raise ApplicationError(message, location(node))
+            raise ApplicationError(message, nodes.location(node))
 
     def parts(self, node: ast.AST) -> None:
         """Types all that a node is made of."""
@@ -141,14 +118,14 @@ class Expressions:
         node.__dict__["type"] = found
         return found
 
-    def _tile(self, node: Load | Forwarded) -> ValueType:
+    def _tile(self, node: nodes.Load | nodes.Forwarded) -> ValueType:
         self.parts(node.tile)
-        if isinstance(node, Forwarded):
+        if isinstance(node, nodes.Forwarded):
             self.of(node.value)
         parameter = self.parameters[node.tile.parameter]
         return of_dtype(self.dtype_of(parameter.name), held_shape(parameter.tile_shape))
 
-    def _offsets(self, node: Offsets) -> ValueType:
+    def _offsets(self, node: nodes.Offsets) -> ValueType:
         """Positions are natural where no element of the tile can lie before its source."""
         self.parts(node.tile)
         parameter = self.parameters[node.tile.parameter]
@@ -161,11 +138,11 @@ class Expressions:
         natural = interval(reached)[0] >= 0
         return ValueType(held_shape(sizes), "int", None, natural)
 
-    def _source_load(self, node: SourceLoad | SourcePlace) -> ValueType:
+    def _source_load(self, node: nodes.SourceLoad | nodes.SourcePlace) -> ValueType:
         shape = self.together(node, [self.of(index) for index in node.indices], "indices")
         return of_dtype(self.dtype_of(node.parameter), shape)
 
-    def _element_load(self, node: ElementLoad | ElementPlace) -> ValueType:
+    def _element_load(self, node: nodes.ElementLoad | nodes.ElementPlace) -> ValueType:
         return of_dtype(self.dtype_of(node.parameter), self.view_shape(node))
 
     def view_shape(self, node: Any) -> Shape | None:
@@ -305,18 +282,18 @@ class Expressions:
             return UNKNOWN
         return type_of_call(Call(node, self.dtype_of, self.is_checked), operation)
 
-    def _value(self, node: Masked | Kept | Flipped | Exists) -> ValueType:
+    def _value(self, node: nodes.Masked | nodes.Kept | nodes.Flipped | nodes.Exists) -> ValueType:
         self.parts(node)
         value = replace(node.value.__dict__["type"], number=None)
-        return replace(COUNT, shape=value.shape) if isinstance(node, Exists) else value
+        return replace(COUNT, shape=value.shape) if isinstance(node, nodes.Exists) else value
 
-    def _holds(self, node: AllHold) -> ValueType:
+    def _holds(self, node: nodes.AllHold) -> ValueType:
         self.parts(node)
         return TRUTH
 
-    def _mask(self, node: Mask) -> ValueType:
+    def _mask(self, node: nodes.Mask) -> ValueType:
         tile = node.tile
-        if isinstance(tile, ElementRef):
+        if isinstance(tile, nodes.ElementRef):
             shape = self.view_shape(tile)
         else:
             self.parts(tile)
@@ -329,11 +306,11 @@ class Expressions:
             return replace(TRUTH, shape=(None,) * len(layout))
         return replace(TRUTH, shape=tuple(1 if dim is None else shape[dim] for dim in layout))
 
-    def _within(self, node: Within) -> ValueType:
+    def _within(self, node: nodes.Within) -> ValueType:
         self.of(node.size)
         return replace(TRUTH, shape=(None,) * len(node.layout))
 
-    def _held(self, node: Held) -> ValueType:
+    def _held(self, node: nodes.Held) -> ValueType:
         return self.laid(self.known.get(node.name, UNKNOWN).shape, node.layout)
 
     def _tuple(self, node: ast.Tuple) -> ValueType:
@@ -345,12 +322,12 @@ def _size(size: Any) -> ValueType:
     return replace(COUNT, number=number)
 
 
-def _symbol(expressions: Expressions, node: SymbolValue) -> ValueType:
+def _symbol(expressions: Expressions, node: nodes.SymbolValue) -> ValueType:
     symbol = as_symbol(node.symbol)
     return ValueType((), "int", None, interval(symbol)[0] >= 0, symbol)
 
 
-def _padded(expressions: Expressions, node: Padded) -> ValueType:
+def _padded(expressions: Expressions, node: nodes.Padded) -> ValueType:
     value = expressions.of(node.value)
     known = isinstance(value.number, Symbol)
     return replace(COUNT, number=next_power_of_two(value.number) if known else None)
@@ -373,26 +350,26 @@ class OfParts(Expressions):
 _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
     ast.Name: lambda expressions, node: expressions.known.get(node.id, UNKNOWN),
     ast.Constant: lambda expressions, node: of_number(node.value),
-    SymbolValue: _symbol,
-    Padded: _padded,
-    SequenceLength: lambda expressions, node: COUNT,
-    SourceStride: lambda expressions, node: INTEGER,
-    Load: Expressions._tile,
-    Forwarded: Expressions._tile,
-    ElementLoad: Expressions._element_load,
-    SourceLoad: Expressions._source_load,
-    ElementPlace: Expressions._element_load,
-    SourcePlace: Expressions._source_load,
-    SourcePointer: lambda expressions, node: ValueType(()),
-    Offsets: Expressions._offsets,
-    Mask: Expressions._mask,
-    Within: Expressions._within,
-    Held: Expressions._held,
-    AllHold: Expressions._holds,
-    Masked: Expressions._value,
-    Kept: Expressions._value,
-    Flipped: Expressions._value,
-    Exists: Expressions._value,
+    nodes.SymbolValue: _symbol,
+    nodes.Padded: _padded,
+    nodes.SequenceLength: lambda expressions, node: COUNT,
+    nodes.SourceStride: lambda expressions, node: INTEGER,
+    nodes.Load: Expressions._tile,
+    nodes.Forwarded: Expressions._tile,
+    nodes.ElementLoad: Expressions._element_load,
+    nodes.SourceLoad: Expressions._source_load,
+    nodes.ElementPlace: Expressions._element_load,
+    nodes.SourcePlace: Expressions._source_load,
+    nodes.SourcePointer: lambda expressions, node: ValueType(()),
+    nodes.Offsets: Expressions._offsets,
+    nodes.Mask: Expressions._mask,
+    nodes.Within: Expressions._within,
+    nodes.Held: Expressions._held,
+    nodes.AllHold: Expressions._holds,
+    nodes.Masked: Expressions._value,
+    nodes.Kept: Expressions._value,
+    nodes.Flipped: Expressions._value,
+    nodes.Exists: Expressions._value,
     ast.BinOp: Expressions._binary,
     ast.UnaryOp: Expressions._unary,
     ast.Compare: Expressions._compare,

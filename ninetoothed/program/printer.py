@@ -6,47 +6,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.program.nodes import (
-    AllHold,
-    DTypeRef,
-    ElementLoad,
-    ElementPlace,
-    ElementRef,
-    ElementStore,
-    ElementType,
-    Exists,
-    ExternRef,
-    Flipped,
-    Forwarded,
-    Held,
-    Kept,
-    LanguageRef,
-    Load,
-    Logical,
-    Mask,
-    Masked,
-    Offsets,
-    Padded,
-    Rounded,
-    SequenceLength,
-    SourceLoad,
-    SourcePlace,
-    SourcePointer,
-    SourceStore,
-    SourceStride,
-    Store,
-    SymbolValue,
-    TileRef,
-    Within,
-    clone,
-)
+from ninetoothed.program import nodes
 from ninetoothed.program.types import ValueType, type_of
 from ninetoothed.tensors.views import Fixed, Run
 
 
 def text_of_node(node: ast.AST) -> str:
     """One expression or statement as text."""
-    return ast.unparse(_Lowering().visit(clone(node)))
+    return ast.unparse(_Lowering().visit(nodes.clone(node)))
 
 
 def parameter_text(parameter: Any) -> str:
@@ -67,7 +34,7 @@ def _shape(level: tuple[Any, ...]) -> str:
 def block_text(body: list[ast.stmt], shows_types: bool = False) -> str:
     """Statements as text, indented; with the types of the variables that they assign."""
     lowering = _Lowering(shows_types)
-    lowered = [lowering.visit(clone(statement)) for statement in body]
+    lowered = [lowering.visit(nodes.clone(statement)) for statement in body]
     text = ast.unparse(ast.Module(body=lowered, type_ignores=[])) or "pass"
     return "\n".join(f"    {line}" if line else "" for line in text.splitlines())
 
@@ -87,19 +54,21 @@ def _literal(value: Any) -> ast.expr:
     return ast.Name(id=repr(value))
 
 
-def _symbol(node: SymbolValue) -> ast.expr:
+def _symbol(node: nodes.SymbolValue) -> ast.expr:
     text = str(node.symbol)
     return ast.Name(id=text if text.isidentifier() or text.isdigit() else f"({text})")
 
 
-def _offsets(node: Offsets) -> ast.expr:
+def _offsets(node: nodes.Offsets) -> ast.expr:
     arguments = [] if node.dim is None else [_literal(node.dim)]
     tile = _subscript(node.tile.parameter, node.tile.indices)
     function = ast.Attribute(value=tile, attr="offsets")
     return ast.Call(func=function, args=arguments, keywords=[])
 
 
-def _elements(node: ElementLoad | ElementStore | ElementRef | ElementPlace) -> ast.expr:
+def _elements(
+    node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementRef | nodes.ElementPlace,
+) -> ast.expr:
     count = len(node.indices) - node.view.chosen
     chosen = iter(node.indices[count:])
     entries: list[ast.expr] = []
@@ -130,39 +99,39 @@ def with_bare_targets(node: ast.Assign) -> ast.Assign:
 
 _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
     ast.Assign: with_bare_targets,
-    TileRef: lambda node: _subscript(node.parameter, node.indices),
-    Load: lambda node: node.tile,
-    Store: lambda node: _store(node.tile, node.value),
-    Forwarded: lambda node: _call("forwarded", node.tile, node.value),
-    Offsets: _offsets,
-    SymbolValue: _symbol,
-    SourceStride: lambda node: ast.Name(id=f"{node.parameter}.stride({node.dim})"),
-    SequenceLength: lambda node: ast.Name(id=f"{node.parameter}.source.shape[{node.dim}]"),
-    SourcePointer: lambda node: ast.Name(id=f"{node.parameter}.data_ptr()"),
-    ElementType: lambda node: ast.Name(id=f"{node.parameter}.dtype"),
-    SourceLoad: lambda node: _subscript(f"{node.parameter}.source", node.indices),
-    SourceStore: lambda node: _store(
+    nodes.TileRef: lambda node: _subscript(node.parameter, node.indices),
+    nodes.Load: lambda node: node.tile,
+    nodes.Store: lambda node: _store(node.tile, node.value),
+    nodes.Forwarded: lambda node: _call("forwarded", node.tile, node.value),
+    nodes.Offsets: _offsets,
+    nodes.SymbolValue: _symbol,
+    nodes.SourceStride: lambda node: ast.Name(id=f"{node.parameter}.stride({node.dim})"),
+    nodes.SequenceLength: lambda node: ast.Name(id=f"{node.parameter}.source.shape[{node.dim}]"),
+    nodes.SourcePointer: lambda node: ast.Name(id=f"{node.parameter}.data_ptr()"),
+    nodes.ElementType: lambda node: ast.Name(id=f"{node.parameter}.dtype"),
+    nodes.SourceLoad: lambda node: _subscript(f"{node.parameter}.source", node.indices),
+    nodes.SourceStore: lambda node: _store(
         _subscript(f"{node.parameter}.source", node.indices), node.value
     ),
-    ElementLoad: lambda node: _elements(node),
-    ElementStore: lambda node: _store(_elements(node), node.value),
-    ElementRef: lambda node: _elements(node),
-    ElementPlace: lambda node: _elements(node),
-    SourcePlace: lambda node: _subscript(f"{node.parameter}.source", node.indices),
-    DTypeRef: lambda node: ast.Name(id=node.dtype.name),
-    LanguageRef: lambda node: ast.Name(id=f"ntl.{node.name}"),
-    ExternRef: lambda node: ast.Name(id=node.name),
-    Rounded: lambda node: ast.BinOp(left=node.left, op=node.op, right=node.right),
-    Logical: lambda node: ast.BoolOp(op=node.op, values=node.values),
-    Padded: lambda node: _call("padded", node.value),
-    Mask: lambda node: _call("mask", node.tile, _literal(node.layout)),
-    Within: lambda node: _call("within", node.size, _literal(node.layout)),
-    Held: lambda node: _call("holds", ast.Name(id=node.name), _literal(node.layout)),
-    Exists: lambda node: _call("exists", node.value, *node.masks),
-    Kept: lambda node: _call("kept", node.value, node.before, *node.masks),
-    Flipped: lambda node: _call("flipped", node.value, _literal(node.dim), *node.masks),
-    AllHold: lambda node: _call("all", *node.masks),
-    Masked: lambda node: _call("masked", node.value, *node.masks, _literal(node.identity)),
+    nodes.ElementLoad: lambda node: _elements(node),
+    nodes.ElementStore: lambda node: _store(_elements(node), node.value),
+    nodes.ElementRef: lambda node: _elements(node),
+    nodes.ElementPlace: lambda node: _elements(node),
+    nodes.SourcePlace: lambda node: _subscript(f"{node.parameter}.source", node.indices),
+    nodes.DTypeRef: lambda node: ast.Name(id=node.dtype.name),
+    nodes.LanguageRef: lambda node: ast.Name(id=f"ntl.{node.name}"),
+    nodes.ExternRef: lambda node: ast.Name(id=node.name),
+    nodes.Rounded: lambda node: ast.BinOp(left=node.left, op=node.op, right=node.right),
+    nodes.Logical: lambda node: ast.BoolOp(op=node.op, values=node.values),
+    nodes.Padded: lambda node: _call("padded", node.value),
+    nodes.Mask: lambda node: _call("mask", node.tile, _literal(node.layout)),
+    nodes.Within: lambda node: _call("within", node.size, _literal(node.layout)),
+    nodes.Held: lambda node: _call("holds", ast.Name(id=node.name), _literal(node.layout)),
+    nodes.Exists: lambda node: _call("exists", node.value, *node.masks),
+    nodes.Kept: lambda node: _call("kept", node.value, node.before, *node.masks),
+    nodes.Flipped: lambda node: _call("flipped", node.value, _literal(node.dim), *node.masks),
+    nodes.AllHold: lambda node: _call("all", *node.masks),
+    nodes.Masked: lambda node: _call("masked", node.value, *node.masks, _literal(node.identity)),
 }
 
 
@@ -188,11 +157,11 @@ class _Lowering(ast.NodeTransformer):
         )
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, Offsets | Mask):
+        if isinstance(node, nodes.Offsets | nodes.Mask):
             # Their tile is printed as a part of them.
             for index in range(len(node.tile.indices)):
                 node.tile.indices[index] = self.visit(node.tile.indices[index])
-            if isinstance(node, Mask):
+            if isinstance(node, nodes.Mask):
                 node.tile = self.visit(node.tile)
         else:
             super().generic_visit(node)

@@ -14,19 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.language.operations import Operation
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import (
-    LanguageRef,
-    Load,
-    Mask,
-    Masked,
-    Offsets,
-    SequenceLength,
-    SourceLoad,
-    SourceStore,
-    Store,
-    SymbolValue,
-)
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
@@ -155,9 +144,9 @@ class _Counter:
 
     def _number(self, node: ast.expr) -> float | None:
         """The number that an expression is, or is about; None where nothing is known."""
-        if isinstance(node, SymbolValue):
+        if isinstance(node, nodes.SymbolValue):
             return self._value(node.symbol)
-        if isinstance(node, SequenceLength):
+        if isinstance(node, nodes.SequenceLength):
             return self._call.arguments[node.parameter].shape[node.dim]
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return node.value
@@ -171,11 +160,11 @@ class _Counter:
         return None
 
     def _statement(self, statement: ast.stmt, times: float, depth: int) -> None:
-        if isinstance(statement, Store):
+        if isinstance(statement, nodes.Store):
             self._shape(statement.value, times, depth)
             self._move(self.counts.stored, statement.tile.parameter, times)
             return
-        if isinstance(statement, SourceStore):
+        if isinstance(statement, nodes.SourceStore):
             shape = self._shape(statement.value, times, depth)
             size = math.prod(shape) * self._itemsize(statement.parameter)
             self._add(self.counts.stored, statement.parameter, times * size)
@@ -222,21 +211,21 @@ class _Counter:
 
     def _shape(self, node: ast.expr, times: float, depth: int) -> Shape:
         """Counts what an expression does; its shape."""
-        if isinstance(node, Load):
+        if isinstance(node, nodes.Load):
             self._move(self.counts.loaded, node.tile.parameter, times)
             return self._tiles[node.tile.parameter]
-        if isinstance(node, Mask):
+        if isinstance(node, nodes.Mask):
             return ()
-        if isinstance(node, Offsets):
+        if isinstance(node, nodes.Offsets):
             return self._known(node)
         parts = [self._shape(part, times, depth) for part in _parts(node)]
         shape = self._known(node)
-        if isinstance(node, SourceLoad):
+        if isinstance(node, nodes.SourceLoad):
             size = times * math.prod(shape) * self._itemsize(node.parameter)
             self._add(self.counts.loaded, node.parameter, size)
         elif isinstance(node, ast.Call):
             self._operation(node, shape, parts, times, depth)
-        elif isinstance(node, Masked | ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
+        elif isinstance(node, nodes.Masked | ast.BinOp | ast.Compare | ast.UnaryOp | ast.BoolOp):
             is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
             self._operate(shape, times, special=is_division)
         return shape
@@ -278,13 +267,13 @@ class _Counter:
         for argument, name in zip(arguments, origins):
             if name is None:
                 continue
-            is_loaded_here = any(isinstance(part, Load) for part in ast.walk(argument))
+            is_loaded_here = any(isinstance(part, nodes.Load) for part in ast.walk(argument))
             kept = self.counts.streamed if depth and is_loaded_here else self.counts.held
             kept[name] = self._tile_bytes(name)
 
     def _origin(self, node: ast.expr) -> str | None:
         """The parameter whose tile an expression is, maybe transposed or cast."""
-        if isinstance(node, Load):
+        if isinstance(node, nodes.Load):
             return node.tile.parameter
         if isinstance(node, ast.Name):
             return self._origins.get(node.id)
@@ -294,7 +283,7 @@ class _Counter:
 
 
 def _function(node: ast.Call) -> str:
-    return node.func.name.rsplit(".", 1)[-1] if isinstance(node.func, LanguageRef) else ""
+    return node.func.name.rsplit(".", 1)[-1] if isinstance(node.func, nodes.LanguageRef) else ""
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
@@ -307,14 +296,14 @@ def _parts(node: ast.expr) -> Iterable[ast.expr]:
     """The expressions that one is evaluated from."""
     if isinstance(node, ast.Call):
         return _arguments(node)
-    if isinstance(node, SourceLoad):
+    if isinstance(node, nodes.SourceLoad):
         return node.indices
-    if isinstance(node, Masked | ast.Subscript):
+    if isinstance(node, nodes.Masked | ast.Subscript):
         return [node.value]
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
 def _operation_of(node: ast.Call) -> Operation:
-    is_known = isinstance(node.func, LanguageRef | ast.Attribute)
+    is_known = isinstance(node.func, nodes.LanguageRef | ast.Attribute)
     found = operation_of(node) if is_known else None
     return _NOTHING_KNOWN if found is None else found

@@ -10,16 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ninetoothed.program.nodes import (
-    ElementType,
-    Expression,
-    ExternRef,
-    LanguageRef,
-    Load,
-    Statement,
-    Store,
-    at,
-)
+from ninetoothed.program import nodes
 from ninetoothed.tensors.access import Access
 
 if TYPE_CHECKING:
@@ -45,13 +36,13 @@ class Pair:
     tile_shape: Shape
 
 
-class PairLoad(Load):
+class PairLoad(nodes.Load):
     """The values of two tiles that take turns; ``tile`` is the first of them."""
 
     pair: Pair
 
 
-class PairStore(Store):
+class PairStore(nodes.Store):
     """Stores a tuple's two values to two tiles that take turns; ``tile`` is the first of them."""
 
     pair: Pair
@@ -72,7 +63,7 @@ class TileSlice:
     count: int
 
 
-class SliceStore(Store):
+class SliceStore(nodes.Store):
     """Stores a value to a slice of a tile, whose number is the last of the tile's indices."""
 
     tile_slice: TileSlice
@@ -84,36 +75,36 @@ class SplitLoop(ast.For):
     full: FullIterations
 
 
-class LibraryRef(ExternRef):
+class LibraryRef(nodes.ExternRef):
     """A function of the library of device functions."""
 
 
-class Workspace(Expression):
+class Workspace(nodes.Expression):
     """A pointer into the workspace: ``"arrivals"`` or ``"partials"``."""
 
     _fields = ("what",)
     what: str
 
 
-class PartPosition(Expression):
+class PartPosition(nodes.Expression):
     """Of the programs that share a reduction: which ``"tile"`` a program does, or ``"part"`` of it."""
 
     _fields = ("what",)
     what: str
 
 
-class TritonRef(LanguageRef):
+class TritonRef(nodes.LanguageRef):
     """A name of Triton's language, ``where`` or ``libdevice.tanh``."""
 
 
-class PointedType(ElementType):
+class PointedType(nodes.ElementType):
     """The element type of a parameter's source, as that of what its pointer points to."""
 
     _fields = ("parameter", "pointer")
     pointer: ast.expr
 
 
-class DescriptorLoad(Expression):
+class DescriptorLoad(nodes.Expression):
     """What the descriptor of a parameter's source loads at a corner, a list of indices."""
 
     _fields = ("parameter", "descriptor", "corner")
@@ -122,7 +113,7 @@ class DescriptorLoad(Expression):
     corner: ast.List
 
 
-class DescriptorStore(Statement):
+class DescriptorStore(nodes.Statement):
     """Stores a value, in the shape of the descriptor's box, at a corner."""
 
     _fields = ("parameter", "descriptor", "corner", "value")
@@ -145,7 +136,7 @@ def marked_loop(loop: ast.For, middle: str) -> MarkedLoop:
     """A loop whose first rounds end at ``middle``."""
     result = MarkedLoop(loop.target, loop.iter, loop.body, loop.orelse)
     result.middle = middle
-    return at(result, loop)
+    return nodes.at(result, loop)
 
 
 def mark(comparison: ast.Compare) -> None:

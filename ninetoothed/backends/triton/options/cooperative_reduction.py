@@ -36,15 +36,7 @@ from ninetoothed.backends.triton.options.option import (
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.padding_calls import is_elementwise
 from ninetoothed.passes.rewriting import assign
-from ninetoothed.program.nodes import (
-    DTypeRef,
-    ElementType,
-    Store,
-    SymbolValue,
-    TileRef,
-    at,
-    walk,
-)
+from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
@@ -133,7 +125,7 @@ def _shared(kernel: Definition, form: reduction_form.Form) -> tuple[Symbol, ...]
         return None
     program = kernel.optimized
     *computed, stored = program.body[form.place + 1 :] or [ast.Pass()]
-    if type(stored) is not Store or not _is_whole(program, stored.tile, shape):
+    if type(stored) is not nodes.Store or not _is_whole(program, stored.tile, shape):
         return None
     known = {p.name for p in kernel.parameters if p.kind in ("scalar", "constexpr")}
     known |= set(form.shapes)
@@ -145,7 +137,7 @@ def _shared(kernel: Definition, form: reduction_form.Form) -> tuple[Symbol, ...]
     return shape if _is_elementwise(stored.value, known) else None
 
 
-def _is_whole(program: Program, tile: TileRef, shape: tuple[Symbol, ...]) -> bool:
+def _is_whole(program: Program, tile: nodes.TileRef, shape: tuple[Symbol, ...]) -> bool:
     """Whether a tile has this shape, and is the same in each slice."""
     sizes = program.parameter(tile.parameter).tile_shape
     is_fixed = all(isinstance(index, ast.Constant) for index in tile.indices)
@@ -156,7 +148,7 @@ def _is_elementwise(node: ast.expr, known: set[str]) -> bool:
     """Whether a value is computed of these names, each element for itself."""
     if isinstance(node, ast.Name):
         return node.id in known
-    if isinstance(node, ast.Constant | SymbolValue | DTypeRef | ElementType):
+    if isinstance(node, ast.Constant | nodes.SymbolValue | nodes.DTypeRef | nodes.ElementType):
         return True
     if isinstance(node, ast.Call):
         operands = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -173,9 +165,9 @@ def _is_elementwise(node: ast.expr, known: set[str]) -> bool:
     return isinstance(node, ast.UnaryOp) and _is_elementwise(node.operand, known)
 
 
-def _store(program: Program) -> Store:
+def _store(program: Program) -> nodes.Store:
     store = program.body[-1]
-    assert isinstance(store, Store)
+    assert isinstance(store, nodes.Store)
     return store
 
 
@@ -198,10 +190,10 @@ class Slices(Completion):
             for each in accumulators
         ]
         *computed, stored = after
-        assert isinstance(stored, Store)
+        assert isinstance(stored, nodes.Store)
         rest = [*computed, self._stored(cut, stored, share)]
         _rename(rest, renamed, names)
-        body = [*(at(each, loop) for each in sums), *rest]
+        body = [*(nodes.at(each, loop) for each in sums), *rest]
         through = ast.For(
             target=ast.Name(share, ast.Store()),
             iter=ast.Call(trees.name("range"), [ast.Constant(slices)], []),
@@ -224,10 +216,10 @@ class Slices(Completion):
             cut.count,
         )
 
-    def _stored(self, cut: Cutting, store: Store, share: str) -> ast.stmt:
+    def _stored(self, cut: Cutting, store: nodes.Store, share: str) -> ast.stmt:
         indices = [*store.tile.indices, trees.name(share)]
-        tile = TileRef(parameter=store.tile.parameter, indices=indices)
-        stored = at(SliceStore(tile=tile, value=store.value), store)
+        tile = nodes.TileRef(parameter=store.tile.parameter, indices=indices)
+        stored = nodes.at(SliceStore(tile=tile, value=store.value), store)
         access = cut.lowered.kernel.arrangement.accesses[tile.parameter]
         stored.tile_slice = slice_of(access, self.dim, count_of(cut.count))
         return stored
@@ -237,7 +229,7 @@ def _rename(body: Sequence[ast.stmt], names: dict[str, str], fresh: Names) -> No
     """Puts the names of slices in the place of those of whole tiles."""
     for statement in body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        for node in walk(statement):
+        for node in nodes.walk(statement):
             if isinstance(node, ast.Name) and node is not target:
                 node.id = names.get(node.id, node.id)
         if isinstance(target, ast.Name):

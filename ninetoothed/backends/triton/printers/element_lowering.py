@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ir.trees import all_of, language, name
 from ninetoothed.backends.triton.printers.elements import rearranged
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import (
-    ElementLoad,
-    ElementPlace,
-    ElementRef,
-    ElementStore,
-    Mask,
-    Masked,
-    SourcePlace,
-    TileRef,
-    at,
-)
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.printers.addresses import Addresses
@@ -31,24 +21,24 @@ class ElementLowering(ast.NodeTransformer):
     _emission: Emission
     _addresses: Addresses
 
-    def visit_ElementLoad(self, node: ElementLoad) -> ast.expr:
+    def visit_ElementLoad(self, node: nodes.ElementLoad) -> ast.expr:
         pointer, mask = self._elements(node)
         keywords = {}
         if mask is not None:
             mask = self._emission.named(f"{node.parameter}_mask", mask)
             keywords = {"mask": mask, "other": self._addresses.filler(node.parameter)}
-        loaded = at(language("load", pointer, **keywords), node)
+        loaded = nodes.at(language("load", pointer, **keywords), node)
         return self._emission.named(f"{node.parameter}_elements", loaded)
 
-    def visit_ElementStore(self, node: ElementStore) -> ast.stmt:
+    def visit_ElementStore(self, node: nodes.ElementStore) -> ast.stmt:
         value, real = self._real(node.value)
         value = self.visit(value)
         pointer, mask = self._elements(node)
         masks = [each for each in (mask, real) if each is not None]
         keywords = {"mask": all_of(masks)} if masks else {}
-        return at(ast.Expr(language("store", pointer, value, **keywords)), node)
+        return nodes.at(ast.Expr(language("store", pointer, value, **keywords)), node)
 
-    def _atomic(self, node: ast.Call, place: ElementPlace | SourcePlace) -> ast.expr:
+    def _atomic(self, node: ast.Call, place: nodes.ElementPlace | nodes.SourcePlace) -> ast.expr:
         """An atomic operation on an access: only elements that exist, of the value too, take part."""
         function = called_name(node)
         names = ["cmp", "val"] if function == "atomic_cas" else ["val", "mask"]
@@ -59,7 +49,7 @@ class ElementLowering(ast.NodeTransformer):
             value, real = self._real(value)
             conditions += [] if real is None else [real]
             given[key] = self.visit(value)
-        if isinstance(place, ElementPlace):
+        if isinstance(place, nodes.ElementPlace):
             pointer, mask = self._elements(place)
         else:
             pointer, mask = self._element(place.parameter, place.indices)
@@ -75,12 +65,12 @@ class ElementLowering(ast.NodeTransformer):
 
     def _real(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:
         """What is marked to be nowhere where it does not exist, and where it does."""
-        if isinstance(node, Masked) and node.identity == "nowhere":
+        if isinstance(node, nodes.Masked) and node.identity == "nowhere":
             return node.value, self._conjunction(node.masks)
         return node, None
 
     def _elements(
-        self, node: ElementLoad | ElementStore | ElementRef | ElementPlace
+        self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementRef | nodes.ElementPlace
     ) -> tuple[ast.expr, ast.expr | None]:
         """The addresses of elements of a tile, and where there are such."""
         indices: list[ast.expr] = []
@@ -96,17 +86,17 @@ class ElementLowering(ast.NodeTransformer):
         conditions += [] if mask is None else [mask]
         return pointer, all_of(conditions) if conditions else None
 
-    def _mask(self, mask: Mask) -> ast.expr | None:
-        if not isinstance(mask.tile, ElementRef):
+    def _mask(self, mask: nodes.Mask) -> ast.expr | None:
+        if not isinstance(mask.tile, nodes.ElementRef):
             return self._addresses.mask(self._tile(mask.tile), mask.layout)
         _, condition = self._elements(mask.tile)
         return condition and rearranged(condition, mask.tile.rank, mask.layout)
 
-    def _tile(self, tile: TileRef) -> TileRef:
+    def _tile(self, tile: nodes.TileRef) -> nodes.TileRef:
         """A tile whose indices are names or numbers."""
         raise NotImplementedError
 
-    def _conjunction(self, masks: list[Mask]) -> ast.expr | None:
+    def _conjunction(self, masks: list[nodes.Mask]) -> ast.expr | None:
         """Where all masks hold, by name; None for everywhere."""
         raise NotImplementedError
 

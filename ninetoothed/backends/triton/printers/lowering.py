@@ -24,32 +24,8 @@ from ninetoothed.backends.triton.printers.emission import Scope
 from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import dtypes, operations
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.nodes import (
-    ElementPlace,
-    ElementType,
-    Exists,
-    ExternRef,
-    Kept,
-    LanguageRef,
-    Load,
-    Logical,
-    Offsets,
-    Padded,
-    Rounded,
-    SequenceLength,
-    SourceLoad,
-    SourcePlace,
-    SourcePointer,
-    SourceStore,
-    SourceStride,
-    Store,
-    SymbolValue,
-    TileRef,
-    at,
-    clone,
-    walk,
-)
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 
@@ -80,7 +56,7 @@ class Lowering(ValidityLowering):
         if result is None:
             self._emission.scope = outer
             return []
-        before = [at(new, statement) for new in self._emission.scope.before]
+        before = [nodes.at(new, statement) for new in self._emission.scope.before]
         self._emission.scope = outer
         for block in ("body", "orelse"):
             inner = getattr(result, block, None)
@@ -98,17 +74,17 @@ class Lowering(ValidityLowering):
         for place, label in enumerate(("first", "end")):
             if not isinstance(bounds[place], (ast.Name, ast.Constant)):
                 label = self._emission.fresh(f"{variable}_{label}")
-                before += self.statement(at(assign(label, bounds[place]), loop))
+                before += self.statement(nodes.at(assign(label, bounds[place]), loop))
                 bounds[place] = name(label)
         start, end = bounds
         middle = self._emission.fresh(f"{variable}_whole")
-        before += self.statement(at(assign(middle, clone(end)), loop))
+        before += self.statement(nodes.at(assign(middle, nodes.clone(end)), loop))
         for count in full.counts:
             least = language("minimum", name(middle), self._emission.position(count))
-            before.append(at(assign(middle, least), loop))
+            before.append(nodes.at(assign(middle, least), loop))
         is_zero = isinstance(start, ast.Constant) and start.value == 0
         if not is_zero or any(interval(count)[0] < 0 for count in full.counts):
-            before.append(at(assign(middle, language("maximum", name(middle), start)), loop))
+            before.append(nodes.at(assign(middle, language("maximum", name(middle), start)), loop))
         if self._emission.lowered.tma_pipeline:
             self._emission.holding_at_first = full.holding.comparisons
             *inside, one = self._unsplit(_part(loop, start, end))
@@ -139,42 +115,47 @@ class Lowering(ValidityLowering):
             setattr(result, block, inner)
         return result
 
-    def _tile(self, tile: TileRef) -> TileRef:
+    def _tile(self, tile: nodes.TileRef) -> nodes.TileRef:
         """A tile whose indices are names or numbers: a longer index is computed before."""
         indices = [self.visit(index) for index in tile.indices]
         for place, index in enumerate(indices):
             if not isinstance(index, (ast.Name, ast.Constant)):
                 indices[place] = self._emission.named(f"{tile.parameter}_selected", index)
-        return TileRef(parameter=tile.parameter, indices=indices)
+        return nodes.TileRef(parameter=tile.parameter, indices=indices)
 
     def visit_Load(self, node: Any) -> Any:
-        if not isinstance(node, Load):
+        if not isinstance(node, nodes.Load):
             return node
-        loaded = at(self._addresses.load(self._tile(node.tile)), node)
+        loaded = nodes.at(self._addresses.load(self._tile(node.tile)), node)
         return self._emission.named(f"{node.tile.parameter}_tile", loaded)
 
     def visit_PairLoad(self, node: PairLoad) -> ast.expr:
-        return at(self._addresses.load_pair(self._tile(node.tile), node.pair), node)
+        return nodes.at(self._addresses.load_pair(self._tile(node.tile), node.pair), node)
 
     def visit_PairStore(self, node: PairStore) -> ast.stmt:
         values = self.visit(node.value).elts
-        return at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
+        return nodes.at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
 
     def visit_SliceStore(self, node: SliceStore) -> ast.stmt:
         value = self.visit(node.value)
-        return at(self._addresses.store_slice(self._tile(node.tile), node.tile_slice, value), node)
+        return nodes.at(
+            self._addresses.store_slice(self._tile(node.tile), node.tile_slice, value), node
+        )
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
-        if isinstance(node.value, Kept) and self._conjunction(clone(node.value).masks) is None:
+        if (
+            isinstance(node.value, nodes.Kept)
+            and self._conjunction(nodes.clone(node.value).masks) is None
+        ):
             return None
-        made = [part for part in walk(node.value) if isinstance(part, Exists)]
-        if made and all(self._conjunction(clone(part).masks) is None for part in made):
+        made = [part for part in nodes.walk(node.value) if isinstance(part, nodes.Exists)]
+        if made and all(self._conjunction(nodes.clone(part).masks) is None for part in made):
             # All of its elements exist: nothing has to be said of them.
             self._everywhere |= names_assigned([node])
             return None
-        if isinstance(node.value, Load) and not isinstance(node.value, PairLoad):
+        if isinstance(node.value, nodes.Load) and not isinstance(node.value, PairLoad):
             # The user gave the loaded tile a name.
-            node.value = at(self._addresses.load(self._tile(node.value.tile)), node.value)
+            node.value = nodes.at(self._addresses.load(self._tile(node.value.tile)), node.value)
             return node
         return self.generic_visit(node)  # type: ignore[return-value]
 
@@ -190,16 +171,18 @@ class Lowering(ValidityLowering):
         node.values = [self.visit(node.values[0]), *map(self._unhoisted, node.values[1:])]
         return node
 
-    def visit_Rounded(self, node: Rounded) -> ast.expr:
+    def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
         is_quotient = isinstance(node.op, ast.FloorDiv)
         function = "floor_quotient" if is_quotient else "floor_remainder"
-        return at(self._library_call(function, self.visit(node.left), self.visit(node.right)), node)
+        return nodes.at(
+            self._library_call(function, self.visit(node.left), self.visit(node.right)), node
+        )
 
-    def visit_Logical(self, node: Logical) -> ast.expr:
+    def visit_Logical(self, node: nodes.Logical) -> ast.expr:
         function = "both" if isinstance(node.op, ast.And) else "either"
         result, *rest = [self.visit(value) for value in node.values]
         for value in rest:
-            result = at(self._library_call(function, result, value), node)
+            result = nodes.at(self._library_call(function, result, value), node)
         return result
 
     def _unhoisted(self, node: Any) -> Any:
@@ -211,54 +194,54 @@ class Lowering(ValidityLowering):
         return result
 
     def visit_Store(self, node: Any) -> Any:
-        if not isinstance(node, Store):
+        if not isinstance(node, nodes.Store):
             return node
         value = self.visit(node.value)
-        return at(self._addresses.store(self._tile(node.tile), value), node)
+        return nodes.at(self._addresses.store(self._tile(node.tile), value), node)
 
-    def visit_Offsets(self, node: Offsets) -> ast.expr:
-        return at(self._addresses.offset(self._tile(node.tile), node.dim), node)
+    def visit_Offsets(self, node: nodes.Offsets) -> ast.expr:
+        return nodes.at(self._addresses.offset(self._tile(node.tile), node.dim), node)
 
-    def visit_SymbolValue(self, node: SymbolValue) -> ast.expr:
+    def visit_SymbolValue(self, node: nodes.SymbolValue) -> ast.expr:
         if as_symbol(node.symbol) in self._emission.facts.outsized:
-            return at(self._emission.computed(as_symbol(node.symbol)), node)
-        return at(self._emission.tree(node.symbol), node)
+            return nodes.at(self._emission.computed(as_symbol(node.symbol)), node)
+        return nodes.at(self._emission.tree(node.symbol), node)
 
-    def visit_Padded(self, node: Padded) -> ast.expr:
+    def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         inner = node.value
-        if isinstance(inner, SymbolValue):
-            return at(self._emission.width(known_size(inner.symbol)), node)
+        if isinstance(inner, nodes.SymbolValue):
+            return nodes.at(self._emission.width(known_size(inner.symbol)), node)
         if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
-            return at(self._emission.width(inner.value), node)
+            return nodes.at(self._emission.width(inner.value), node)
         value = self.visit(inner)
         widen = ast.Attribute(name("triton"), "next_power_of_2", ast.Load())
-        return at(ast.Call(widen, [value], []), node)
+        return nodes.at(ast.Call(widen, [value], []), node)
 
-    def visit_SourceStride(self, node: SourceStride) -> ast.expr:
+    def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
         parameter = self._emission.kernel.program.parameter(node.parameter)
-        return at(self._emission.tree(parameter.source.strides[node.dim]), node)
+        return nodes.at(self._emission.tree(parameter.source.strides[node.dim]), node)
 
-    def visit_SequenceLength(self, node: SequenceLength) -> ast.expr:
-        return at(self._addresses.length(node.parameter), node)
+    def visit_SequenceLength(self, node: nodes.SequenceLength) -> ast.expr:
+        return nodes.at(self._addresses.length(node.parameter), node)
 
-    def visit_SourcePointer(self, node: SourcePointer) -> ast.expr:
-        return at(self._emission.pointer(node.parameter), node)
+    def visit_SourcePointer(self, node: nodes.SourcePointer) -> ast.expr:
+        return nodes.at(self._emission.pointer(node.parameter), node)
 
-    def visit_ElementType(self, node: ElementType) -> ast.expr:
+    def visit_ElementType(self, node: nodes.ElementType) -> ast.expr:
         pointer = self._emission.pointer(node.parameter)
-        return at(PointedType(parameter=node.parameter, pointer=pointer), node)
+        return nodes.at(PointedType(parameter=node.parameter, pointer=pointer), node)
 
-    def visit_SourceLoad(self, node: SourceLoad) -> ast.expr:
+    def visit_SourceLoad(self, node: nodes.SourceLoad) -> ast.expr:
         pointer, mask = self._element(node.parameter, node.indices)
         filler = self._addresses.filler(node.parameter)
-        return at(language("load", pointer, mask=mask, other=filler), node)
+        return nodes.at(language("load", pointer, mask=mask, other=filler), node)
 
-    def visit_SourceStore(self, node: SourceStore) -> ast.stmt:
+    def visit_SourceStore(self, node: nodes.SourceStore) -> ast.stmt:
         value, real = self._real(node.value)
         value = self.visit(value)
         pointer, mask = self._element(node.parameter, node.indices)
         masks = [mask] if real is None else [mask, real]
-        return at(ast.Expr(language("store", pointer, value, mask=all_of(masks))), node)
+        return nodes.at(ast.Expr(language("store", pointer, value, mask=all_of(masks))), node)
 
     def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
         """The address of any element of a source, and whether it is one."""
@@ -303,19 +286,19 @@ class Lowering(ValidityLowering):
         first = self._emission.named(f"{parameter}_start", first)
         return first, self._emission.named(f"{parameter}_length", ast.BinOp(last, ast.Sub(), first))
 
-    def visit_LanguageRef(self, node: LanguageRef) -> ast.expr:
+    def visit_LanguageRef(self, node: nodes.LanguageRef) -> ast.expr:
         operation = operations.find(node.name)
         known = node.name if operation is None else operation.triton or node.name
         if not isinstance(known, str):
-            return at(name(self._emission.extern(node.name, known)), node)
+            return nodes.at(name(self._emission.extern(node.name, known)), node)
         if known.partition(".")[0] == "libdevice":
             self._emission.imports.add("libdevice")
-        return at(TritonRef(name=known), node)
+        return nodes.at(TritonRef(name=known), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
-            return at(self._atomic(node, node.args[0]), node)
-        is_dot = isinstance(node.func, LanguageRef) and node.func.name == "dot"
+        if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
+            return nodes.at(self._atomic(node, node.args[0]), node)
+        is_dot = isinstance(node.func, nodes.LanguageRef) and node.func.name == "dot"
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute):
             method = operations.find(node.func.attr)
@@ -334,7 +317,7 @@ class Lowering(ValidityLowering):
             sizes = [self._emission.width(size) for size in comparison.dims]
             shape = ast.Tuple(sizes, ast.Load())
             true = language("full", shape, ast.Constant(True), element(dtypes.bool))
-            return at(true, node)
+            return nodes.at(true, node)
         if comparison is not None and comparison.slack in self._emission.holding_at_first:
             mark(node)
         self.generic_visit(node)
@@ -353,30 +336,30 @@ class Lowering(ValidityLowering):
 
     def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
         self._emission.library.add(node.name)
-        return at(name(node.name), node)
+        return nodes.at(name(node.name), node)
 
     def visit_Workspace(self, node: Workspace) -> ast.expr:
-        return at(self._emission.workspace(node.what), node)
+        return nodes.at(self._emission.workspace(node.what), node)
 
     def visit_PartPosition(self, node: PartPosition) -> ast.expr:
         parts = self._emission.parts
         assert parts is not None
-        return at(name(parts.tile if node.what == "tile" else parts.part), node)
+        return nodes.at(name(parts.tile if node.what == "tile" else parts.part), node)
 
-    def visit_ExternRef(self, node: ExternRef) -> ast.expr:
-        return at(name(node.name), node)
+    def visit_ExternRef(self, node: nodes.ExternRef) -> ast.expr:
+        return nodes.at(name(node.name), node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self._values:
-            return at(self._emission.value(node.id), node)
+            return nodes.at(self._emission.value(node.id), node)
         return node
 
 
 def _part(loop: ast.For, start: ast.expr, end: ast.expr) -> ast.For:
     """A part of a loop, from a round to another."""
-    whole = clone(loop)
-    part = at(ast.For(whole.target, whole.iter, whole.body, whole.orelse), loop)
-    part.iter.args = [clone(start), clone(end)]  # type: ignore[attr-defined]
+    whole = nodes.clone(loop)
+    part = nodes.at(ast.For(whole.target, whole.iter, whole.body, whole.orelse), loop)
+    part.iter.args = [nodes.clone(start), nodes.clone(end)]  # type: ignore[attr-defined]
     return part
 
 

@@ -7,22 +7,7 @@ from typing import Any
 
 from ninetoothed.backends.triton.ir.trees import all_of, language, name
 from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
-from ninetoothed.program.nodes import (
-    AllHold,
-    ElementType,
-    Exists,
-    Flipped,
-    Held,
-    Kept,
-    Mask,
-    Masked,
-    Padded,
-    SymbolValue,
-    Within,
-    at,
-    clone,
-    walk,
-)
+from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 
@@ -36,64 +21,68 @@ class ValidityLowering(ElementLowering):
         self._emission.library.add(function)
         return ast.Call(name(function), list(operands), [])
 
-    def visit_Padded(self, node: Padded) -> ast.expr:
+    def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         """The next power of two of a size."""
         raise NotImplementedError
 
-    def visit_Masked(self, node: Masked) -> ast.expr:
+    def visit_Masked(self, node: nodes.Masked) -> ast.expr:
         value = self.visit(node.value)
         mask = self._conjunction(node.masks)
         if mask is None:
             return value
         if node.identity == "zero" and not self._is_stored_truth(node.value):
-            return at(language("where", mask, value, ast.Constant(0)), node)
+            return nodes.at(language("where", mask, value, ast.Constant(0)), node)
         function = f"exclude_{node.identity}"
         self._emission.library.add(function)
-        return at(ast.Call(name(function), [value, mask], []), node)
+        return nodes.at(ast.Call(name(function), [value, mask], []), node)
 
     def _is_stored_truth(self, node: ast.expr) -> bool:
         """Whether this is what a tensor of truth values holds, which ``where`` would widen."""
-        types = [part for part in walk(node) if isinstance(part, ElementType)]
+        types = [part for part in nodes.walk(node) if isinstance(part, nodes.ElementType)]
         return any(part.parameter in self._emission.facts.booleans for part in types)
 
-    def visit_Kept(self, node: Kept) -> ast.expr:
+    def visit_Kept(self, node: nodes.Kept) -> ast.expr:
         mask = self._conjunction(node.masks)
         value = self.visit(node.value)
-        return value if mask is None else at(language("where", mask, value, node.before), node)
+        return (
+            value if mask is None else nodes.at(language("where", mask, value, node.before), node)
+        )
 
-    def visit_Flipped(self, node: Flipped) -> ast.expr:
+    def visit_Flipped(self, node: nodes.Flipped) -> ast.expr:
         mask, value = self._conjunction(node.masks), self.visit(node.value)
         if mask is None:
-            return at(self._library_call("flip_whole", value, ast.Constant(node.dim)), node)
-        return at(self._library_call("flip_existing", value, mask, ast.Constant(node.dim)), node)
+            return nodes.at(self._library_call("flip_whole", value, ast.Constant(node.dim)), node)
+        return nodes.at(
+            self._library_call("flip_existing", value, mask, ast.Constant(node.dim)), node
+        )
 
-    def visit_Exists(self, node: Exists) -> ast.expr:
+    def visit_Exists(self, node: nodes.Exists) -> ast.expr:
         mask = self._conjunction(node.masks)
         operands = [self.visit(node.value), ast.Constant(True) if mask is None else mask]
-        return at(self._library_call("existing", *operands), node)
+        return nodes.at(self._library_call("existing", *operands), node)
 
-    def visit_AllHold(self, node: AllHold) -> ast.expr:
+    def visit_AllHold(self, node: nodes.AllHold) -> ast.expr:
         mask = self._conjunction(node.masks)
-        return at(ast.Constant(True), node) if mask is None else mask
+        return nodes.at(ast.Constant(True), node) if mask is None else mask
 
     def _condition(self, mask: Any) -> ast.expr | None:
         """Where a mask holds; None for everywhere."""
-        if isinstance(mask, Mask):
-            return self._mask(clone(mask))
-        if isinstance(mask, Within):
+        if isinstance(mask, nodes.Mask):
+            return self._mask(nodes.clone(mask))
+        if isinstance(mask, nodes.Within):
             return self._within(mask)
-        assert isinstance(mask, Held)
+        assert isinstance(mask, nodes.Held)
         if mask.name in self._everywhere:
             return None
         return _followed(mask)
 
-    def _within(self, mask: Within) -> ast.expr | None:
+    def _within(self, mask: nodes.Within) -> ast.expr | None:
         """Where positions are below a size; None where that is a power of two."""
         inner = mask.size
-        size = known_size(inner.symbol) if isinstance(inner, SymbolValue) else None
+        size = known_size(inner.symbol) if isinstance(inner, nodes.SymbolValue) else None
         if isinstance(inner, ast.Constant):
             size = inner.value
-        width = self.visit_Padded(at(Padded(value=clone(inner)), inner))
+        width = self.visit_Padded(nodes.at(nodes.Padded(value=nodes.clone(inner)), inner))
         if size is not None and not isinstance(width, ast.Call) and not isinstance(size, int):
             return None
         lanes: ast.expr = language("arange", ast.Constant(0), width)
@@ -102,7 +91,7 @@ class ValidityLowering(ElementLowering):
                 ast.Constant(None) if dim is None else ast.Slice() for dim in mask.layout
             ]
             lanes = ast.Subscript(lanes, ast.Tuple(beside, ast.Load()), ast.Load())
-        tree = self.visit(clone(inner))
+        tree = self.visit(nodes.clone(inner))
         if isinstance(size, Symbol):
             return self._emission.below(lanes, size, tree)
         return ast.Compare(lanes, [ast.Lt()], [tree])
@@ -114,11 +103,11 @@ class ValidityLowering(ElementLowering):
         if not needed:
             return None
         first = masks[0]
-        subject = first.tile.parameter if isinstance(first, Mask) else "element"
+        subject = first.tile.parameter if isinstance(first, nodes.Mask) else "element"
         return self._emission.named(f"{subject}_mask", all_of(needed))
 
 
-def _followed(mask: Held) -> ast.expr:
+def _followed(mask: nodes.Held) -> ast.expr:
     """Where a variable is not 0, over the dimensions of a layout."""
     value: ast.expr = name(mask.name)
     followed = [dim for dim in mask.layout if dim is not None]
