@@ -7,11 +7,11 @@ more kernel costs in a jitted program.
 
 python -m benchmarks.launch [--rounds 15] [--path paddle=FOLDER:FOLDER] [--output FOLDER]
 
-Without a device, ``--stub`` measures the launch function alone, before a plan that does nothing, on
-PyTorch's tensors on the CPU. ``--beside`` has another commit, or a folder with another checkout, take
-turns with this one, in processes of their own.
+With ``--beside`` another commit, or a folder with another checkout, takes turns with this one, in
+processes of their own. Without a device, ``--stub`` measures the launch function alone, before a plan
+that does nothing, on PyTorch's tensors on the CPU.
 
-python -m benchmarks.launch --stub [--beside COMMIT] [--rounds 15]
+python -m benchmarks.launch [--stub] --beside COMMIT [--rounds 15]
 """
 
 from __future__ import annotations
@@ -37,23 +37,28 @@ _SIZE = 1024
 
 #: The nanoseconds of a call, a turn each, of the checkout in a folder. What it uses of the package has not
 #: changed since there are kernels to compare with.
-_STUB = """
+_ALONE = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
 import torch
 from examples import add
-from ninetoothed import plugins
-from ninetoothed.backends.base import Plan
 
-def run_nothing(*arguments):
+def wait():
     pass
 
-plugins.backend_for("cpu").plan = lambda *arguments: Plan(run_nothing)
-kernel = add.kernel
-x, y = (torch.ones(1024, dtype=torch.float16) for _ in range(2))
-output = torch.empty_like(x)
+if sys.argv[2] == "cuda":
+    wait = torch.cuda.synchronize
+else:
+    from ninetoothed import plugins
+    from ninetoothed.backends.base import Plan
+
+    plugins.backend_for("cpu").plan = lambda *arguments: Plan(lambda *values: None)
+
+x, y = (torch.ones(1024, dtype=torch.float16, device=sys.argv[2]) for _ in range(2))
+kernel, output = add.kernel, torch.empty_like(x)
 times = []
 for _ in range(300):
+    wait()
     start = time.perf_counter_ns()
     for _ in range(500):
         kernel(x, y, output, BLOCK_SIZE=1024)
@@ -62,10 +67,11 @@ print(json.dumps(times[10:]))
 """
 
 
-def stub_times(beside: str | None, rounds: int) -> dict[str, list[float]]:
-    """The nanoseconds of a call before a plan that does nothing: the least of each process.
+def times_alone(device: str, beside: str | None, rounds: int) -> dict[str, list[float]]:
+    """The nanoseconds of a call: the least of each process.
 
     Args:
+        device: ``"cuda"``; ``"cpu"`` for a call before a plan that does nothing.
         beside: a commit or a folder that takes turns with this checkout.
         rounds: processes of each.
     """
@@ -76,7 +82,7 @@ def stub_times(beside: str | None, rounds: int) -> dict[str, list[float]]:
         times: dict[str, list[float]] = {name: [] for name in places}
         for turn in range(rounds):
             for name in sorted(places, reverse=bool(turn % 2)):
-                times[name].append(min(fresh.figures(_STUB, places[name])))
+                times[name].append(min(fresh.figures(_ALONE, places[name], device)))
     return times
 
 
@@ -93,15 +99,16 @@ def _checked_out(commit: str, folder: str) -> str:
     return folder
 
 
-def stub(beside: str | None, rounds: int) -> None:
-    """Measures and prints what a launch function costs."""
-    times = stub_times(beside, rounds)
+def alone(device: str, beside: str | None, rounds: int) -> None:
+    """Measures and prints what a call costs here and in another checkout; see `times_alone`."""
+    times = times_alone(device, beside, rounds)
     rows = []
     for name, values in times.items():
         spread, ratio = Spread.of(values), ratios(times, "this", name)
         rows.append((name, f"{spread.median:.0f}", f"{spread.least:.0f}", f"{ratio.median:.3f}"))
     print(describe(fresh.environment()))
-    print("Nanoseconds of a launch with nothing behind it, each process's least.\n")
+    behind = "on the device" if device == "cuda" else "with nothing behind it"
+    print(f"Nanoseconds of a launch {behind}, each process's least.\n")
     print(table(("commit", "median", "least", "this over it"), rows))
 
 
@@ -157,11 +164,11 @@ def main() -> int:
     parser.add_argument("--path", action="append", default=[], metavar="FRONTEND=FOLDERS")
     parser.add_argument("--output", type=Path, default=RESULTS / "launch")
     parser.add_argument("--stub", action="store_true", help="the launch function alone")
-    parser.add_argument("--beside", metavar="COMMIT", help="with --stub: what takes turns with it")
+    parser.add_argument("--beside", metavar="COMMIT", help="this beside it, and nothing else")
     options = parser.parse_args()
 
-    if options.stub:
-        stub(options.beside, options.rounds)
+    if options.stub or options.beside:
+        alone("cpu" if options.stub else "cuda", options.beside, options.rounds)
         return 0
 
     paths = frontends.paths_of(options.path)
