@@ -20,18 +20,18 @@ from ninetoothed.symbols.expr import Symbol
 def _joined(arguments: Arguments, operation: Operation) -> Known:
     """Side by side: each dimension there was has the elements of both."""
     validity = [mask for place in (0, 1) for mask in with_rank(arguments.known(place)).validity]
-    return _moved(arguments, validity, lambda layout: (*layout, None))
+    return _moved(validity, lambda layout: (*layout, None))
 
 
 def _interleaved(arguments: Arguments, operation: Operation) -> Known:
     """In turns, along the last dimension."""
     validity = [mask for place in (0, 1) for mask in with_rank(arguments.known(place)).validity]
-    return _moved(arguments, validity, lambda layout: (*layout[:-1], None))
+    return _moved(validity, lambda layout: (*layout[:-1], None))
 
 
 def _split(arguments: Arguments, operation: Operation) -> Known:
-    halves = _moved(arguments, with_rank(arguments.known(0)).validity, lambda layout: layout[:-1])
-    return Known(items=(replace(halves, shape=None),) * 2)
+    half = _moved(with_rank(arguments.known(0)).validity, lambda layout: layout[:-1])
+    return Known(items=(half,) * 2)
 
 
 def _gathered(arguments: Arguments, operation: Operation) -> Known:
@@ -46,17 +46,14 @@ def _gathered(arguments: Arguments, operation: Operation) -> Known:
         replace(mask, layout=(*mask.layout[:axis], None, *mask.layout[axis + 1 :]))
         for mask in source.validity
     )
-    return joined([Known(None, validity), index])
+    return joined([Known(validity=validity), index])
 
 
 def _moved(
-    arguments: Arguments,
-    validity: Sequence[TileMask],
-    layout: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+    validity: Sequence[TileMask], layout: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 ) -> Known:
     """A value whose dimensions follow others than its argument's do."""
-    shape = arguments.type.shape
-    return Known(shape, tuple(replace(m, layout=layout(m.layout)) for m in validity if m.layout))
+    return Known(validity=tuple(replace(m, layout=layout(m.layout)) for m in validity if m.layout))
 
 
 #: Of what moves elements, by the rule for the operation's shape: dimensions that keep their elements.

@@ -40,7 +40,7 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.passes.validity import SCALAR, UNKNOWN, Known, joined, met, with_rank
+from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, typed, with_rank
 from ninetoothed.program.effects import names_assigned, operation_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -53,7 +53,7 @@ from ninetoothed.program.nodes import (
     location,
 )
 from ninetoothed.program.tile_masks import Origin, TileMask
-from ninetoothed.program.types import held_shape
+from ninetoothed.program.types import INTEGER, held, held_shape
 from ninetoothed.symbols.expr import Symbol, index
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ class _Walk(Values):
 
     def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
         """Positions that a program selects may lie beyond on purpose: they are told nothing of."""
-        return Known(super().elements(node).shape)
+        super().elements(node)
+        return UNKNOWN
 
     def side(self, use: Use, dim: int | None) -> Side:
         found = self.sides.get((use, dim))
@@ -197,11 +198,12 @@ class _Walk(Values):
         if isinstance(statement, ast.AugAssign):
             assert isinstance(statement.target, ast.Name)
             name = statement.target.id
-            operands = [self.known.get(name, UNKNOWN), self.value(statement.value)]
-            self.meet(statement, operands)
+            old, added = self.known.get(name, UNKNOWN), self.value(statement.value)
+            self.meet(statement, [old, added])
             by = self.integer(statement.value)
             number = computed(statement.op, self.integers.get(name), by)
-            self.assign(statement.target, joined(operands), number)
+            found = self.types.operated(old.type, statement.op, added.type, statement)
+            self.assign(statement.target, typed(joined([old, added]), found), number)
             return
         known = self.fields(statement)
         value = getattr(statement, "value", None)
@@ -211,15 +213,12 @@ class _Walk(Values):
             self.assign(statement.target, known, self.integer(value))
 
     def assign(self, target: ast.expr, value: Known, number: Symbol | None) -> None:
-        if isinstance(target, ast.Tuple):
-            items = value.items or (UNKNOWN,) * len(target.elts)
-            for element, item in zip(target.elts, items):
-                self.assign(element, item, None)
-        elif isinstance(target, ast.Name):
-            self.known[target.id] = value
-            self.integers.pop(target.id, None)
-            if number is not None:
-                self.integers[target.id] = number
+        self.get(target, typed(value, held(value.type)))
+        for element in target.elts if isinstance(target, ast.Tuple) else [target]:
+            if isinstance(element, ast.Name):
+                self.integers.pop(element.id, None)
+        if isinstance(target, ast.Name) and number is not None:
+            self.integers[target.id] = number
 
     def branches(self, statement: ast.If) -> None:
         holds = condition(statement.test, self.integers)
@@ -324,7 +323,7 @@ class _Walk(Values):
         """Walks the body of a loop, of which this is the number of the round."""
         self.forget_integers([statement.body])
         self.integers.pop(counts.name, None)
-        self.known[counts.name] = SCALAR
+        self.known[counts.name] = Known(INTEGER)
         value = counts.value(number)
         is_moved = isinstance(statement, ast.For) and counts.name in names_assigned(statement.body)
         if value is not None and not is_moved:
@@ -346,10 +345,10 @@ class _Walk(Values):
         parameter = self.tensors[tile.parameter]
         shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
-            return Known(shape)
+            return UNKNOWN
         use = Use(tile.parameter, tuple(map(self.integer, tile.indices)), self.loops)
         layout = tuple(None if size == 1 else dim for dim, size in enumerate(shape))
-        return Known(shape, (TileMask(use, Origin(tile, self.statement), layout),))
+        return Known(validity=(TileMask(use, Origin(tile, self.statement), layout),))
 
     def masks(self, value: Known, origin: ast.AST) -> list[ast.expr]:
         """None: nothing is put into the program."""
@@ -408,14 +407,13 @@ class _Walk(Values):
                 if len(a.layout) >= 2 and len(b.layout) >= 2:
                     batch = zip(a.layout[:-2], b.layout[:-2])
                     self.pair(node, a, b, [(None, None), (a.layout[-1], b.layout[-2]), *batch])
-        shape = RULES["product"](arguments, operation).shape
         validity = [replace(a, layout=(*a.layout[:-1], None)) for a in one.validity if a.layout]
         validity += [
             replace(b, layout=(*b.layout[:-2], None, b.layout[-1]))
             for b in other.validity
             if len(b.layout) >= 2
         ]
-        result = Known(shape, tuple(validity))
+        result = Known(arguments.type, tuple(validity))
         added = arguments.named.get("acc", arguments.known(2))
         self.meet(node, [result, added])
         return joined([result, added])

@@ -42,12 +42,12 @@ from ninetoothed.passes.rewriting import (
 )
 from ninetoothed.passes.validity import (
     OPERATORS,
-    SCALAR,
     UNKNOWN,
     Known,
     accumulated,
     joined,
     met,
+    typed,
     with_rank,
 )
 from ninetoothed.program import nodes
@@ -55,6 +55,7 @@ from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.program.types import held
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
 _MOST_SPLITS = 4096
@@ -131,12 +132,12 @@ class _Analysis(Carried):
                         chosen = nodes.at(ast.Assign(targets=[], value=part), part)
                         if not self.differs(chosen):
                             continue
-                        held = self.draft.fresh("choice")
-                        chosen.targets = [nodes.at(ast.Name(id=held, ctx=ast.Store()), part)]
+                        variable = self.draft.fresh("choice")
+                        chosen.targets = [nodes.at(ast.Name(id=variable, ctx=ast.Store()), part)]
                         if isinstance(child, list):
-                            child[place] = read(held, part)
+                            child[place] = read(variable, part)
                         else:
-                            setattr(node, name, read(held, part))
+                            setattr(node, name, read(variable, part))
                         return chosen
         return None
 
@@ -144,21 +145,23 @@ class _Analysis(Carried):
         if isinstance(statement, ast.AugAssign):
             statement.value, value = self.visit(statement.value)
             assert isinstance(statement.target, ast.Name)
-            name = statement.target.id
-            old = self.known.get(name, UNKNOWN)
+            old = self.known.get(statement.target.id, UNKNOWN)
             if isinstance(statement.op, ast.Add | ast.Sub):
-                self.known[name] = accumulated(old, value)
+                result = accumulated(old, value)
             else:
-                zero_of = OPERATORS.get(type(statement.op), "none")
-                self.known[name] = joined([old, value], zero_of)
+                result = joined([old, value], OPERATORS.get(type(statement.op), "none"))
+            found = self.types.operated(old.type, statement.op, value.type, statement)
+            self.get(statement.target, typed(result, held(found)))
             return
         if isinstance(statement, ast.Assign) and self.adds_to_itself(statement):
             assert isinstance(statement.value, ast.BinOp)
             added = "right" if is_named(statement.value.left, statement.targets[0]) else "left"
             node, value = self.visit(getattr(statement.value, added))
             setattr(statement.value, added, node)
-            name = statement.targets[0].id  # type: ignore[attr-defined]
-            self.known[name] = accumulated(self.known.get(name, UNKNOWN), value)
+            old = self.known.get(statement.targets[0].id, UNKNOWN)  # type: ignore[attr-defined]
+            left, right = (old, value) if added == "right" else (value, old)
+            found = self.types.operated(left.type, statement.value.op, right.type, statement)
+            self.get(statement.targets[0], typed(accumulated(old, value), held(found)))
             return
         if isinstance(statement, nodes.Store):
             value = self.fields(statement)
@@ -177,18 +180,12 @@ class _Analysis(Carried):
         if isinstance(statement, ast.AnnAssign):
             assert isinstance(statement.target, ast.Name)
             self.constants.add(statement.target.id)
-            self.known[statement.target.id] = value
+            self.get(statement.target, value)
         elif isinstance(statement, ast.Assign):
             target = statement.targets[0]
-            if isinstance(target, ast.Name):
-                if not is_product_onto(statement.value, target.id):
-                    value = without_kept(value)
-                self.known[target.id] = value
-            elif isinstance(target, ast.Tuple):
-                items = value.items or (UNKNOWN,) * len(target.elts)
-                for element, item in zip(target.elts, items):
-                    assert isinstance(element, ast.Name)
-                    self.known[element.id] = item
+            if not (isinstance(target, ast.Name) and is_product_onto(statement.value, target.id)):
+                value = without_kept(value)
+            self.get(target, typed(value, held(value.type)))
 
     def adds_to_itself(self, statement: ast.Assign) -> bool:
         """Whether this is ``v = v + x``, ``v = x + v`` or ``v = v - x``."""
@@ -238,8 +235,7 @@ class _Analysis(Carried):
             rehearsal = _Rehearsal(self, rewrites=False)
             rehearsal.learn(assigned, known)
             if isinstance(statement, ast.For):
-                assert isinstance(statement.target, ast.Name)
-                rehearsal.known[statement.target.id] = SCALAR
+                rehearsal.enter(statement)
             rehearsal.block([nodes.clone(item) for item in statement.body])
             rounds = assigned | set(target_names(statement))
             after = {
@@ -268,7 +264,7 @@ class _Analysis(Carried):
         if isinstance(statement, ast.For):
             assert isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name)
             statement.iter.args = [self.number(item) for item in statement.iter.args]
-            self.known[statement.target.id] = SCALAR
+            self.enter(statement)
             function = getattr(statement.iter, "func", None)
             if isinstance(function, nodes.LanguageRef) and function.name == "static_range":
                 self.constants.add(statement.target.id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions, padding_moves
@@ -14,7 +13,6 @@ from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.padding_moves import captured
 from ninetoothed.passes.rewriting import key_of
 from ninetoothed.passes.validity import (
-    SCALAR,
     UNKNOWN,
     Known,
     accumulated,
@@ -70,8 +68,7 @@ def _chosen(operands: list[Known]) -> Known:
     beyond = operands[0].false_at
     is_zero, is_lowest = operands[2].is_zero, operands[2].is_lowest
     return Known(
-        result.shape,
-        tuple(
+        validity=tuple(
             replace(
                 mask,
                 is_zero=mask.place in zeros or (is_zero and trailing(mask.place) in beyond),
@@ -117,15 +114,14 @@ def _dot(arguments: Arguments, operation: Operation) -> Known:
     arguments.mask(0, identity(operation), -1)
     arguments.mask(1, identity(operation), -2)
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
-    shape = arguments.type.shape
-    if left.shape is None or shape is None:
+    if arguments.type.shape is None:
         return UNKNOWN
-    rank = len(left.shape)
+    rank = left.rank
     validity = [
-        *_outer(left, [*range(rank - 1), None], rank - 1, shape),
-        *_outer(right, [*range(rank - 2), None, rank - 1], rank - 2, shape),
+        *_outer(left, [*range(rank - 1), None], rank - 1),
+        *_outer(right, [*range(rank - 2), None, rank - 1], rank - 2),
     ]
-    product = Known(shape, tuple(validity))
+    product = Known(arguments.type, tuple(validity))
     added = arguments.node_of("acc", 2)
     if added is None:
         return product
@@ -164,18 +160,15 @@ def _sorted(arguments: Arguments, operation: Operation) -> Known:
     if not is_shortened:
         # Elements come first in a tile, and do so after it was sorted.
         return value.changed()
-    shape = None if value.shape is None else (*value.shape[:-1], None)
     if all(mask.layout and mask.layout[-1] is None for mask in value.validity):
-        return Known(shape, value.validity).changed()
-    return captured(arguments, Known(shape), [0]).changed()
+        return value.changed()
+    return captured(arguments, [0]).changed()
 
 
-def _outer(
-    operand: Known, places: list[int | None], contracted: int, shape: tuple[Any, ...]
-) -> list[TileMask]:
+def _outer(operand: Known, places: list[int | None], contracted: int) -> list[TileMask]:
     """The masks of a product's rows or columns: 0 was put where they depend on what is contracted."""
     masked = {m.key for m in operand.validity if m.layout[contracted] is not None or m.is_zero}
-    validity = rearranged(operand, places, shape).validity
+    validity = rearranged(operand, places).validity
     return [
         replace(mask, is_zero=mask.key in masked, is_lowest=False, is_kept=False)
         for mask in validity
@@ -217,7 +210,7 @@ def _broadcast_to(arguments: Arguments, operation: Operation) -> Known:
     value, shape = arguments.known(0), arguments.type.shape
     if shape is None:
         return UNKNOWN
-    result = keep_zero(value, with_rank(Known(shape, value.validity)))
+    result = keep_zero(value, with_rank(value, len(shape)))
     if value.shape is None:
         return result
     old = value.shape if value.shape else (1,) * len(shape)
@@ -232,21 +225,21 @@ def _dim_of(mask: TileMask) -> int:
 
 
 def _reshape(arguments: Arguments, operation: Operation) -> Known:
-    value, shape = arguments.known(0), arguments.type.shape
-    result = keep_zero(value, reshaped(value, shape))
+    value = arguments.known(0)
+    result = keep_zero(value, reshaped(value, arguments.type.shape))
     if len(result.validity) == len(value.validity):
         return result
-    return captured(arguments, Known(shape), [0])
+    return captured(arguments, [0])
 
 
 def _created(arguments: Arguments, operation: Operation) -> Known:
     """What is made exists in the sizes that were asked for."""
     node = arguments.keywords.get("shape") or arguments.get(0)
     if not isinstance(node, ast.Tuple):
-        return UNKNOWN if node is None else Known(None, _within(arguments, [node], False))
+        return UNKNOWN if node is None else Known(validity=_within(arguments, [node], False))
     value = arguments.named["value"] if "value" in arguments.named else arguments.known(1)
     is_zero = operation.name == "zeros" or value.is_zero
-    return Known(arguments.type.shape, _within(arguments, node.elts, is_zero))
+    return Known(validity=_within(arguments, node.elts, is_zero))
 
 
 def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple[TileMask, ...]:
@@ -277,11 +270,7 @@ def _like(arguments: Arguments, operation: Operation) -> Known:
 def _arange(arguments: Arguments, operation: Operation) -> Known:
     """As many elements as are asked for, from 0 on where they are held in more."""
     node = arguments.get(1)
-    return Known(arguments.type.shape, () if node is None else _within(arguments, [node], False))
-
-
-def _number(arguments: Arguments, operation: Operation) -> Known:
-    return SCALAR
+    return Known(validity=() if node is None else _within(arguments, [node], False))
 
 
 #: What is known of a result, by the operation's rule for shapes.
@@ -301,7 +290,7 @@ RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "reshaped": _reshape,
     "created": _created,
     "vector": _arange,
-    "number": _number,
+    "number": lambda arguments, operation: UNKNOWN,
     **padding_moves.RULES,
 }
 
@@ -315,7 +304,7 @@ def is_elementwise(call: ast.Call) -> bool:
 def _float(node: ast.Call) -> Known:
     given = node.args[0] if node.args else None
     text = str(given.value).strip() if isinstance(given, ast.Constant) else ""
-    return replace(SCALAR, is_lowest=text in ("-inf", "-infinity"))
+    return Known(is_lowest=text in ("-inf", "-infinity"))
 
 
 def _is_float(node: ast.Call) -> bool:

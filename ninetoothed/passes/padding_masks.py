@@ -6,8 +6,9 @@ import ast
 from typing import Any
 
 from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.passes.validity import SCALAR, Known, with_rank
+from ninetoothed.passes.validity import UNKNOWN, Known, with_rank
 from ninetoothed.program.expression_types import OfParts
+from ninetoothed.program.inference import type_of_round
 from ninetoothed.program.nodes import (
     Masked,
     SequenceLength,
@@ -47,9 +48,22 @@ class Knowledge:
             if parameter.kind == "tensor":
                 self.tensors[parameter.name] = parameter
             else:
-                self.known[parameter.name] = SCALAR
+                self.known[parameter.name] = Known(self.types.known[parameter.name])
                 if parameter.kind == "constexpr":
                     self.constants.add(parameter.name)
+
+    def get(self, target: ast.expr, value: Known) -> None:
+        """A variable gets a value, or several get the items of one."""
+        if isinstance(target, ast.Tuple):
+            for element, item in zip(target.elts, value.items or (UNKNOWN,) * len(target.elts)):
+                self.get(element, item)
+        elif isinstance(target, ast.Name):
+            self.known[target.id] = value
+
+    def enter(self, loop: ast.For) -> None:
+        """A round of a loop begins."""
+        assert isinstance(loop.iter, ast.Call)
+        self.get(loop.target, Known(type_of_round(loop.iter)))
 
     def visit(self, node: ast.expr) -> tuple[ast.expr, Known]:
         """The expression as it is to be, and what is known of it."""

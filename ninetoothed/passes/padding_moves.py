@@ -16,7 +16,7 @@ from ninetoothed.passes.rewriting import assign, language, place_of, read, size_
 from ninetoothed.passes.validity import UNKNOWN, Known, joined, keep_zero, with_rank
 from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
 from ninetoothed.program.tile_masks import NOWHERE, Origin, TileMask
-from ninetoothed.program.types import common_shape
+from ninetoothed.program.types import Shape, ValueType
 
 
 def _flipped(arguments: Arguments, operation: Operation) -> Known:
@@ -28,9 +28,9 @@ def _flipped(arguments: Arguments, operation: Operation) -> Known:
         dim = len(value.shape) - 1 if value.shape else -1
         arguments.node.args.append(at(ast.Constant(value=dim), arguments.node))
     if dim is ...:
-        return captured(arguments, Known(value.shape), [0])
+        return captured(arguments, [0])
     if not value.shape:
-        return _flipped_whole(arguments, Known(value.shape), dim)
+        return _flipped_whole(arguments, dim)
     dim %= len(value.shape)
     masks = arguments.analysis.masks(
         replace(value, validity=tuple(m for m in value.validity if m.layout[dim] is not None)),
@@ -44,14 +44,14 @@ def _flipped(arguments: Arguments, operation: Operation) -> Known:
     return value
 
 
-def _flipped_whole(arguments: Arguments, result: Known, dim: int) -> Known:
+def _flipped_whole(arguments: Arguments, dim: int) -> Known:
     """A value whose shape is not known: it may be one element, or a number."""
 
     def flipped(call: ast.Call) -> ast.expr:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
         return at(Flipped(value=own, dim=dim, masks=[]), call)
 
-    known = captured(arguments, result, [0], flipped)
+    known = captured(arguments, [0], flipped)
     if not isinstance(arguments.result, Flipped) and arguments.get(0) is not None:
         arguments.become(flipped(arguments.node))
     return known
@@ -63,57 +63,48 @@ def _is_above_one(size: object) -> bool:
 
 def _broadcast_both(arguments: Arguments, operation: Operation) -> Known:
     both = arguments.known(0), arguments.known(1)
-    shape = common_shape([value.shape for value in both])
-    if shape is None:
-        return UNKNOWN
-    return Known(items=tuple(keep_zero(v, with_rank(Known(shape, v.validity))) for v in both))
+    rank = max(value.rank for value in both)
+    return Known(items=tuple(keep_zero(value, with_rank(value, rank)) for value in both))
 
 
 def _joined(arguments: Arguments, operation: Operation) -> Known:
     """Two tiles side by side: where both exist alike a new dimension changes nothing."""
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
-    shape = arguments.type.shape
     if {mask.place for mask in left.validity} == {mask.place for mask in right.validity}:
         validity = joined([left, right], "all").validity
-        return Known(shape, tuple(replace(m, layout=(*m.layout, None)) for m in validity))
-    return captured(arguments, Known(shape), [0, 1])
+        return Known(validity=tuple(replace(m, layout=(*m.layout, None)) for m in validity))
+    return captured(arguments, [0, 1])
 
 
 def _interleaved(arguments: Arguments, operation: Operation) -> Known:
-    return captured(arguments, Known(arguments.type.shape), [0, 1])
+    return captured(arguments, [0, 1])
 
 
 def _concatenated(arguments: Arguments, operation: Operation) -> Known:
     """The function may reorder elements; what says whether they exist would be reordered otherwise."""
-    result = Known(arguments.type.shape)
 
     def in_order(call: ast.Call) -> ast.expr:
         beside = language("join", call.args[:2], call)
         order = [at(ast.Constant(value=dim), call) for dim in (1, 0)]
         turned = language("permute", [beside, *order], call)
-        return _as_vector(turned, Known((2, *(arguments.known(0).shape or (None,)))), call)
+        return _as_vector(turned, (2, *(arguments.known(0).shape or (None,))), call)
 
-    return captured(arguments, result, [0, 1], in_order)
+    return captured(arguments, [0, 1], in_order)
 
 
 def _split(arguments: Arguments, operation: Operation) -> Known:
     value = with_rank(arguments.known(0))
     if value.shape is None or not value.shape:
         return UNKNOWN
-    half = Known(value.shape[:-1])
     if all(mask.layout[-1] is None for mask in value.validity):
         validity = tuple(replace(mask, layout=mask.layout[:-1]) for mask in value.validity)
-        half = replace(half, validity=validity)
-        return Known(items=(half, half))
-    return captured(arguments, Known(items=(half, half)), [0])
+        return Known(items=(Known(validity=validity),) * 2)
+    return captured(arguments, [0])
 
 
 def _gathered(arguments: Arguments, operation: Operation) -> Known:
     index = arguments.named["index"] if "index" in arguments.named else arguments.known(1)
-    # It has as many dimensions as what is gathered from, where more is not known.
-    own = with_rank(arguments.known(0)).shape
-    shape = index.shape if index.shape is not None or own is None else (None,) * len(own)
-    result = captured(arguments, Known(shape), [0])
+    result = captured(arguments, [0])
     return joined([result, index]).changed() if index.validity else result
 
 
@@ -135,15 +126,15 @@ def _raveled(arguments: Arguments, operation: Operation) -> Known:
 
     def in_order(call: ast.Call) -> ast.expr:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
-        return _as_vector(own, value, call)
+        return _as_vector(own, value.shape, call)
 
-    return captured(arguments, Known(arguments.type.shape), [0], in_order)
+    return captured(arguments, [0], in_order)
 
 
-def _as_vector(node: ast.expr, like: Known, origin: ast.AST) -> ast.expr:
+def _as_vector(node: ast.expr, like: Shape | None, origin: ast.AST) -> ast.expr:
     """A tile of as many elements as another in one dimension, none of them out of its order."""
-    sizes = [size_node(size, origin) for size in like.shape or ()]
-    if not sizes or any(size is None for size in like.shape or ()):
+    sizes = [size_node(size, origin) for size in like or ()]
+    if not sizes or any(size is None for size in like or ()):
         return language("ravel", [node], origin)
     total = sizes[0]
     for size in sizes[1:]:
@@ -153,26 +144,24 @@ def _as_vector(node: ast.expr, like: Known, origin: ast.AST) -> ast.expr:
 
 def captured(
     arguments: Arguments,
-    result: Known,
     moved: list[int],
     in_order: Callable[[ast.Call], ast.expr] | None = None,
 ) -> Known:
     """What is known of elements that moved: what says whether they exist is moved alike, on demand.
 
     Args:
-        result: what is known besides.
         moved: the arguments whose elements are moved.
         in_order: the call as one that leaves elements in their order, where it may reorder them.
     """
     if not any(arguments.known(index).validity for index in moved):
-        return result
-    analysis, node = arguments.analysis, arguments.node
+        return UNKNOWN
+    analysis, node, items = arguments.analysis, arguments.node, arguments.type.items
     wish = ("moved", place_of(node))
-    shape = result.shape if result.items is None else result.items[0].shape
-    rank = None if shape is None else len(shape)
     if wish not in analysis.needed or isinstance(analysis.statement, ast.While):
+        rank = (arguments.type if items is None else items[0]).rank
         mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
-        return _with_mask(result, mask)
+        known = Known(validity=(mask,))
+        return known if items is None else Known(items=(known,) * len(items))
     for index in range(len(node.args) + arguments.first):
         operand = arguments.get(index)
         if operand is not None and not isinstance(operand, ast.Constant | ast.Tuple | ast.Name):
@@ -193,32 +182,26 @@ def captured(
     if in_order is not None:
         also = in_order(alike)
         arguments.become(in_order(node))
-    if result.items is not None:
-        names = [analysis.draft.fresh("exists") for _ in result.items]
+    if items is not None:
+        names = [analysis.draft.fresh("exists") for _ in items]
         targets: list[ast.expr] = [at(ast.Name(id=each, ctx=ast.Store()), node) for each in names]
         target: ast.expr = at(ast.Tuple(elts=targets, ctx=ast.Store()), node)
         made = at(ast.Assign(targets=[target], value=alike), node)
         analysis.draft.insert_before(analysis.statement, made)
-        halves = zip(result.items, names)
-        return Known(items=tuple(_with_held(item, each, analysis) for item, each in halves))
+        return Known(items=tuple(_held(item, each, analysis) for item, each in zip(items, names)))
     name = analysis.draft.fresh("exists")
     analysis.draft.insert_before(analysis.statement, assign(name, also, node))
-    return _with_held(result, name, analysis)
+    return _held(arguments.type, name, analysis)
 
 
-def _with_held(result: Known, name: str, analysis: Knowledge) -> Known:
-    if result.shape is None:
-        return result
-    rank = len(result.shape)
+def _held(result: ValueType, name: str, analysis: Knowledge) -> Known:
+    """A value of which a variable says where it exists."""
+    rank = result.rank
+    if rank is None:
+        return UNKNOWN
     held = Held(name=name, rank=rank, layout=tuple(range(rank)))
     origin = Origin(at(held, analysis.statement), analysis.statement)
-    return _with_mask(result, TileMask(("held", name), origin, tuple(range(rank))))
-
-
-def _with_mask(result: Known, mask: TileMask) -> Known:
-    if result.items is not None:
-        return Known(items=tuple(_with_mask(item, mask) for item in result.items))
-    return replace(result, validity=(*result.validity, mask))
+    return Known(validity=(TileMask(("held", name), origin, tuple(range(rank))),))
 
 
 #: By the rule for an operation's shape.

@@ -12,15 +12,13 @@ from ninetoothed.passes.padding_masks import Knowledge
 from ninetoothed.passes.rewriting import key_of, language, size_node
 from ninetoothed.passes.validity import (
     OPERATORS,
-    SCALAR,
     UNKNOWN,
     Known,
     joined,
     keep_zero,
     number,
     rearranged,
-    shaped,
-    type_of_known,
+    typed,
     with_rank,
 )
 from ninetoothed.program import nodes
@@ -54,18 +52,15 @@ class Values(Knowledge):
         """The expression as it is to be, which is typed, and what is known of it."""
         new, known = self.visited(node)
         if isinstance(node, ast.Name):
-            found = type_of_known(known)
+            found = known.type
         elif isinstance(node, ast.Call):
             found = type_of(node)
         else:
             found = self.types.typed(node)
-        if found.shape is None and known.shape is not None:
-            # Of the masks that a value has it is known how many dimensions there are.
-            found = replace(found, shape=known.shape)
         if found.validity is not known.validity:
             found = replace(found, validity=known.validity)
         node.__dict__["type"] = new.__dict__["type"] = found
-        return new, shaped(known, found)
+        return new, typed(known, found)
 
     def visited(self, node: ast.expr) -> tuple[ast.expr, Known]:
         method = _VISITS.get(type(node))
@@ -79,9 +74,6 @@ class Values(Knowledge):
 
     def visit_constant(self, node: ast.Constant) -> tuple[ast.expr, Known]:
         return node, number(node.value)
-
-    def visit_scalar(self, node: ast.expr) -> tuple[ast.expr, Known]:
-        return node, SCALAR
 
     def visit_tile(self, node: nodes.TileRef) -> tuple[ast.expr, Known]:
         """A tile as an index is its one element: an address is a number, not a tile."""
@@ -102,12 +94,11 @@ class Values(Knowledge):
 
     def loaded(self, tile: nodes.TileRef, is_zero: bool) -> Known:
         parameter = self.tensors[tile.parameter]
-        shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
-            return Known(shape)
-        layout = tuple(range(len(shape)))
+            return UNKNOWN
+        layout = tuple(range(len(parameter.tile_shape)))
         mask = TileMask(key_of(tile), Origin(tile, self.statement), layout, is_zero)
-        return Known(shape, (mask,))
+        return Known(validity=(mask,))
 
     def visit_forwarded(self, node: nodes.Forwarded) -> tuple[ast.expr, Known]:
         """The stored value as memory would give it back."""
@@ -136,7 +127,7 @@ class Values(Knowledge):
         if node.dim is not None:
             # It has the dimensions that it depends on, which only the access knows.
             return node, _position(parameter, node)
-        return node, Known(held_shape(parameter.tile_shape))
+        return node, UNKNOWN
 
     def visit_source_load(self, node: nodes.SourceLoad) -> tuple[ast.expr, Known]:
         # It reads where its indices are real.
@@ -171,16 +162,14 @@ class Values(Knowledge):
         node.indices[:count] = [self.number(item) for item in node.indices[:count]]
         self.addressed(node, count)
         shape = self.types.view_shape(node)
-        if shape is None:
+        if shape is None or self.tensors[node.parameter].source.other is not None:
             return UNKNOWN
-        if self.tensors[node.parameter].source.other is not None:
-            return Known(shape)
         reference = nodes.ElementRef(
             parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
         )
         origin = Origin(nodes.at(reference, node), self.statement)
         mask = TileMask(key_of(reference), origin, tuple(range(len(shape))), True)
-        return Known(shape, (mask,))
+        return Known(validity=(mask,))
 
     def atomic(self, node: ast.Call) -> Known:
         place, *values = node.args
@@ -246,7 +235,7 @@ class Values(Knowledge):
             return node, joined([one, other], "all")
         # Where one is chosen, lanes may exist that the other leaves out.
         validity = (m for value in (one, other) for m in with_rank(value).validity if m.stands_for)
-        return node, Known(one.shape, tuple(replace(m, key=(m.wanted, False)) for m in validity))
+        return node, Known(validity=tuple(replace(m, key=(m.wanted, False)) for m in validity))
 
     def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Known]:
         known = []
@@ -270,9 +259,8 @@ class Values(Knowledge):
         )
         if not is_view or (value.shape is not None and len(value.shape) < kept):
             return node, UNKNOWN
-        rank = kept if value.shape is None else len(value.shape)
-        if value.shape is None:
-            value = with_rank(Known((None,) * rank, value.validity))
+        rank = max(kept, value.rank)
+        value = with_rank(value, rank)
         places: list[int | None] = []
         for part in parts:
             is_slice = isinstance(part, ast.Slice)
@@ -294,8 +282,6 @@ class Values(Knowledge):
 _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Known]]] = {
     ast.Name: Values.visit_name,
     ast.Constant: Values.visit_constant,
-    nodes.SymbolValue: Values.visit_scalar,
-    nodes.SequenceLength: Values.visit_scalar,
     nodes.TileRef: Values.visit_tile,
     nodes.Load: Values.visit_load,
     nodes.Forwarded: Values.visit_forwarded,
@@ -321,13 +307,12 @@ def _position(parameter: Any, node: nodes.Offsets) -> Known:
     reached, size = as_symbol(access.indices[node.dim]), parameter.source.shape[node.dim]
     leaves = set(reached.leaves())
     lanes = [dim for dim, leaf in enumerate(access.coordinates) if leaf in leaves]
-    known = Known(held_shape(parameter.tile_shape[dim] for dim in lanes))
     conditions = [c for c in access.conditions if set(c.leaves()) & set(access.coordinates)]
     own = [c for c in conditions if set(c.leaves()) & set(access.coordinates) <= leaves]
     if len(lanes) != 1 or own != [reached < size]:
-        return known
+        return UNKNOWN
     place = key_of(node.tile), (lanes[0],)
-    return replace(known, below=frozenset({(place, size)}))
+    return Known(below=frozenset({(place, size)}))
 
 
 def _has_shape(value: Known, shape: tuple[Any, ...]) -> bool:

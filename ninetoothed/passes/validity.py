@@ -1,7 +1,8 @@
 """Which lanes of a value are padding, as far as it follows from the loads that it is made of.
 
-A value has a shape, as far as that is known, and masks of tiles. A mask says: where that of this tile
-does not hold, the lane is padding. An element-wise result is padding where an operand is.
+A value has masks of tiles. A mask says: where that of this tile does not hold, the lane is padding. An
+element-wise result is padding where an operand is. Shapes are the types' matter: what is known of a result
+gets its type where it is visited (`padding_values`).
 """
 
 from __future__ import annotations
@@ -9,19 +10,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ninetoothed.program import types
 from ninetoothed.program.tile_masks import TileMask, with_dimensions
-from ninetoothed.program.types import (
-    Shape,
-    ValueType,
-    are_same,
-    common_shape,
-    differ,
-    is_one,
-    unified,
-)
+from ninetoothed.program.types import Shape, ValueType, are_same, differ, is_one
 
 #: Which zero operands make an operator's result zero; see `joined`.
 OPERATORS: dict[type[ast.operator], str] = {
@@ -45,7 +39,7 @@ class Known:
     """What is known of a value.
 
     Attributes:
-        shape: None where not even the number of dimensions is known.
+        type: what inference finds of it.
         validity: the masks, all of which must hold for a lane to be real.
         is_zero: whether it is the number 0.
         is_finite: whether it is a number other than infinity and NaN.
@@ -56,48 +50,51 @@ class Known:
         is_lowest: whether it is minus infinity.
     """
 
-    shape: Shape | None = None
+    type: ValueType = types.UNKNOWN
     validity: tuple[TileMask, ...] = ()
     is_zero: bool = False
     is_finite: bool = False
     is_positive: bool = False
-    items: tuple[Known, ...] | None = field(default=None)
+    items: tuple[Known, ...] | None = None
     false_at: frozenset[Any] = frozenset()
     below: frozenset[Any] = frozenset()
     is_lowest: bool = False
+
+    @property
+    def shape(self) -> Shape | None:
+        """Its type's; None where not even the number of dimensions is known."""
+        return self.type.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions; that of the masks where the shape is not known."""
+        if self.type.shape is not None:
+            return len(self.type.shape)
+        return max((len(mask.layout) for mask in self.validity), default=0)
 
     def changed(self) -> Known:
         """Another value in the same lanes: not known to be zero anywhere."""
         validity = tuple(
             replace(mask, is_zero=False, is_lowest=False, is_kept=False) for mask in self.validity
         )
-        return Known(self.shape, validity)
+        return Known(self.type, validity)
 
 
-def shaped(known: Known, found: ValueType) -> Known:
-    """What is known of a value with the shape that its type says."""
+def typed(known: Known, found: ValueType) -> Known:
+    """What is known of a value of this type."""
     items = known.items
     if items is not None and found.items is not None and len(items) == len(found.items):
-        items = tuple(map(shaped, items, found.items))
-    return replace(known, shape=found.shape, items=items)
-
-
-def type_of_known(known: Known) -> ValueType:
-    """The type of a variable, as far as its shape goes."""
-    items = None if known.items is None else tuple(map(type_of_known, known.items))
-    return ValueType(known.shape, items=items)
+        items = tuple(map(typed, items, found.items))
+    return replace(known, type=found, items=items)
 
 
 UNKNOWN = Known()
-SCALAR = Known(())
 
 
 def number(value: Any) -> Known:
     """What is known of a literal."""
     finite = isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
-    return Known(
-        (), is_zero=finite and value == 0, is_finite=finite, is_positive=finite and value > 0
-    )
+    return Known(is_zero=finite and value == 0, is_finite=finite, is_positive=finite and value > 0)
 
 
 def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
@@ -108,12 +105,8 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
             all, or one with finite numbers; ``"first"``, the first with a finite number that is
             not zero; ``"less"``, all, in a difference; ``"none"``.
     """
-    shape = common_shape([operand.shape for operand in operands])
-    rank = len(shape) if shape is not None else max(map(_depth, operands), default=0)
-    aligned = [
-        {mask.place: mask for mask in (with_dimensions(mask, rank) for mask in operand.validity)}
-        for operand in operands
-    ]
+    rank = max((operand.rank for operand in operands), default=0)
+    aligned = [_by_place(operand, rank) for operand in operands]
     validity: dict[Any, TileMask] = {}
     lowest = (
         {
@@ -130,7 +123,11 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
                 is_zero = _is_zero(place, operands, aligned, zero_of)
                 is_lowest = place in lowest
                 validity[place] = replace(mask, is_zero=is_zero, is_lowest=is_lowest, is_kept=False)
-    return Known(shape, tuple(validity.values()))
+    return Known(validity=tuple(validity.values()))
+
+
+def _by_place(value: Known, rank: int) -> dict[Any, TileMask]:
+    return {mask.place: mask for mask in with_rank(value, rank).validity}
 
 
 def _stays_lowest(others: Sequence[Known], zero_of: str) -> bool:
@@ -147,9 +144,8 @@ def _stays_lowest(others: Sequence[Known], zero_of: str) -> bool:
 def accumulated(old: Known, value: Known) -> Known:
     """What is known of ``old + value`` in the variable of ``old``: where 0 is added it keeps it."""
     result = joined([old, value], "all")
-    rank = max(_depth(result), len(result.shape or ()))
-    before = {mask.place: mask for mask in (with_dimensions(mask, rank) for mask in old.validity)}
-    added = {mask.place: mask for mask in (with_dimensions(mask, rank) for mask in value.validity)}
+    rank = max(old.rank, value.rank)
+    before, added = _by_place(old, rank), _by_place(value, rank)
 
     def is_kept(place: Any) -> bool:
         is_zero = place in added and added[place].is_zero
@@ -184,16 +180,13 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
     Args:
         is_same: whether two masks of the same place are of one load; `Origin` says which.
     """
-    # A compiler wants both in one shape: what is known of either holds of both.
-    shape = one.shape if other.shape is None else other.shape
-    if one.shape is not None and other.shape is not None:
-        shape = unified(one.shape, other.shape)
+    common = types.met(one.type, other.type)
     items = None
     if one.items is not None and other.items is not None and len(one.items) == len(other.items):
         items = tuple(met(a, b, is_same) for a, b in zip(one.items, other.items))
     false_at = one.false_at & other.false_at
     if differ(one.shape, other.shape):
-        return Known(items=items, false_at=false_at)
+        return Known(common, items=items, false_at=false_at)
     others = {mask.place: mask for mask in other.validity}
     validity = tuple(
         replace(
@@ -209,7 +202,7 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
     either = [m for m in (*one.validity, *other.validity) if m.wanted is not None]
     validity += tuple({m.place: m for m in either if m.place not in found}.values())
     return Known(
-        shape,
+        common,
         validity,
         is_zero=one.is_zero and other.is_zero,
         is_finite=one.is_finite and other.is_finite,
@@ -220,22 +213,15 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
     )
 
 
-def _depth(operand: Known) -> int:
-    return max((len(mask.layout) for mask in operand.validity), default=0)
-
-
-def rearranged(value: Known, places: Sequence[int | None], shape: Shape | None = None) -> Known:
+def rearranged(value: Known, places: Sequence[int | None]) -> Known:
     """The value with other dimensions: each is an old one (by its place) or a new one (None)."""
-    if shape is None:
-        assert value.shape is not None
-        shape = tuple(1 if place is None else value.shape[place] for place in places)
     validity = tuple(
         replace(
             mask, layout=tuple(None if place is None else mask.layout[place] for place in places)
         )
         for mask in with_rank(value).validity
     )
-    rank = len(value.shape or ())
+    rank = value.rank
 
     def moved(place: Any) -> Any:
         key, layout = place
@@ -244,7 +230,7 @@ def rearranged(value: Known, places: Sequence[int | None], shape: Shape | None =
 
     false_at = frozenset(map(moved, value.false_at))
     below = frozenset((moved(place), size) for place, size in value.below)
-    return Known(shape, validity, false_at=false_at, below=below)
+    return Known(validity=validity, false_at=false_at, below=below)
 
 
 def trailing(place: Any) -> Any:
@@ -254,24 +240,17 @@ def trailing(place: Any) -> Any:
     return key, layout[first:]
 
 
-def with_rank(value: Known) -> Known:
-    """The value with the layouts of its masks as long as its shape."""
-    if value.shape is None:
-        return value
-    rank = len(value.shape)
+def with_rank(value: Known, rank: int | None = None) -> Known:
+    """The value with the layouts of its masks as long as its shape, or so long."""
+    rank = value.rank if rank is None else rank
     return replace(value, validity=tuple(with_dimensions(mask, rank) for mask in value.validity))
 
 
 def reduced(value: Known, axis: int | None, keep_dims: bool) -> Known:
-    """What remains after a reduction: the masks of the other dimensions.
-
-    Without an axis nothing does. Where the rank is not known, that of the masks is taken.
-    """
-    rank = len(value.shape) if value.shape is not None else _depth(value)
+    """What remains after a reduction: the masks of the other dimensions. Without an axis nothing does."""
     if axis is None:
-        return Known((1,) * rank if keep_dims else ())
-    if value.shape is None:
-        value = replace(value, shape=(None,) * rank)
+        return Known()
+    rank = value.rank
     axis = axis % rank if rank else 0
     places = [place if place != axis else None for place in range(rank)]
     if not keep_dims:
@@ -286,17 +265,17 @@ def keep_zero(old: Known, new: Known) -> Known:
     """Elements that only moved are zero where they were."""
     zeros = {mask.key for mask in old.validity if mask.is_zero}
     validity = tuple(replace(mask, is_zero=mask.key in zeros) for mask in new.validity)
-    return Known(new.shape, validity)
+    return Known(validity=validity)
 
 
 def reshaped(value: Known, shape: Shape | None) -> Known:
     """A reshape keeps masks where it only adds or removes dimensions of size 1."""
     if shape is None or value.shape is None:
-        return Known(shape)
+        return Known()
     old = [(place, size) for place, size in enumerate(value.shape) if not is_one(size)]
     new = [size for size in shape if not is_one(size)]
     if len(old) != len(new) or any(not are_same(a, b) for (_, a), b in zip(old, new)):
-        return Known(shape)
+        return Known()
     remaining = iter(old)
     places = [None if is_one(size) else next(remaining)[0] for size in shape]
-    return rearranged(value, places, shape)
+    return rearranged(value, places)

@@ -32,6 +32,7 @@ from ninetoothed.program.types import (
     held,
     held_shape,
     met,
+    type_of,
 )
 
 
@@ -143,12 +144,8 @@ class Inference(Expressions):
             self.of(node.test)
             return False
         assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
-        bounds = [self.of(bound) for bound in node.iter.args]
-        first = bounds[0] if len(bounds) > 1 else COUNT
-        step = bounds[2] if len(bounds) > 2 else COUNT
-        # What counts down ends where its second bound says.
-        natural = first.is_natural and (step.is_natural or bounds[1].is_natural)
-        self.assign(node.target, COUNT if natural else INTEGER)
+        self.parts(node.iter)
+        self.assign(node.target, type_of_round(node.iter))
         function = node.iter.func
         if isinstance(function, LanguageRef) and function.name == "static_range":
             self.constants.add(node.target.id)
@@ -164,6 +161,16 @@ class Inference(Expressions):
                     f"round, {self.known[name]} after it. Give it the shape and the element type that it "
                     "has in the loop before it begins.",
                 )
+
+
+def type_of_round(bounds: ast.Call) -> ValueType:
+    """The type of a loop's own variable, by its bounds, which are typed."""
+    types = list(map(type_of, bounds.args))
+    first = types[0] if len(types) > 1 else COUNT
+    step = types[2] if len(types) > 2 else COUNT
+    # What counts down ends where its second bound says.
+    natural = first.is_natural and (step.is_natural or types[1].is_natural)
+    return COUNT if natural else INTEGER
 
 
 def unlike(one: ValueType, other: ValueType) -> str:

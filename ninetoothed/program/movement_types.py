@@ -140,6 +140,9 @@ def _gathered(call: Call, operation: Operation) -> ValueType:
             f"{shown(value)}."
         )
     call.axis("axis", 2, value.rank)
+    # It has as many dimensions as what is gathered from, where more is not known.
+    if index.shape is None and value.rank is not None:
+        return _moved(call, (None,) * value.rank)
     return _moved(call, index.shape)
 
 

@@ -12,6 +12,7 @@ from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Mask, Masked, clone, walk
 from ninetoothed.program.types import type_of
 from ninetoothed.program.verify import MalformedProgramError, verify
+from tests.contract.application.meanings import CASES, made
 
 KERNELS = {"softmax": softmax.kernel, "rms_norm": rms_norm.kernel, "sdpa": sdpa.kernel}
 
@@ -89,3 +90,22 @@ def test_one_of_several_masks_that_is_lost_is_noticed():
 
     with pytest.raises(MalformedProgramError, match="of 1 masks of its argument 0 are there"):
         verify(changed(softmax.kernel.definition.optimized, fewer))
+
+
+def programs():
+    yield from ((name, kernel.definition.program) for name, kernel in KERNELS.items())
+    yield from ((name, made(case)[0].definition.program) for name, case in CASES.items())
+
+
+def test_following_padding_finds_the_types_that_inference_does():
+    compared = 0
+    for name, program in programs():
+        for each in passes.PASSES[: passes.PASSES.index(passes.mask_padding) + 1]:
+            program = each.run(program)
+        nodes = [node for node in program.nodes() if "type" in node.__dict__]
+        found = [type_of(node) for node in nodes]
+        infer(program)
+
+        assert found == [type_of(node) for node in nodes], name
+        compared += len(nodes)
+    assert compared > 400
