@@ -40,6 +40,7 @@ class Assumption:
         alignment: what each tensor's address is a multiple of, in bytes; 1 where nothing is assumed.
         added: what must hold of a call beyond the weaker assumptions.
         options: the backend's that are chosen beyond the usual ones, with their values.
+        by_inverses: whether positions in the grid may be found by multiplication.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Assumption:
     alignment: int = 1
     added: tuple[Condition, ...] = ()
     options: tuple[tuple[str, int], ...] = ()
+    by_inverses: bool = False
 
 
 class Assumptions:

@@ -14,13 +14,16 @@ from ninetoothed.backends.triton.ahead.assumptions import LARGEST_INT32, Assumpt
 from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.boxes import GRANULE, LARGEST_STRIDE, is_multiple
 from ninetoothed.backends.triton.analysis.full_iterations import compares
+from ninetoothed.backends.triton.analysis.program_order import INVERSE_BITS
 from ninetoothed.backends.triton.analysis.resources import lanes
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.planning.legality import needs_of
+from ninetoothed.backends.triton.specialization import comparisons, size_ratios
 from ninetoothed.backends.triton.translation import generic
+from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.ahead import Condition, Within
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import product, simplify
 
 if TYPE_CHECKING:
@@ -68,9 +71,52 @@ def with_parts(
     return [*weaker, aligned, divided, replace(full, options=config.options)]
 
 
+def with_likeness(
+    levels: list[Assumption], case: Case, config: Config, known: Mapping[Symbol, int]
+) -> list[Assumption]:
+    """The levels, and one more where calls like the large one need less: comparisons that hold everywhere
+    are not made, quotients of sizes are numbers, and positions in the grid come by multiplication."""
+    kernel, environment, strongest = case.kernel, case.environment, levels[-1]
+    try:
+        grid = kernel.verified_grid(environment)
+    except ArrangementError:
+        return levels
+    slacks = comparisons.holding(kernel, environment, grid)
+    accesses = kernel.arrangement.accesses.values()
+    ratios = frozenset(r for access in accesses for r in size_ratios.known(access, environment))
+    facts = replace(strongest.facts, comparisons=slacks, size_ratios=ratios)
+    level = replace(strongest, name="alike", facts=facts, added=(), by_inverses=True)
+    if "descriptors" in dict(strongest.options):
+        level = replace(level, options=_options(case, config, level))
+    level = replace(level, by_inverses=lowered(kernel, level, case).by_inverses)
+    asked = [_holds_everywhere(kernel, slack, known) for slack in sorted(slacks, key=str)]
+    asked += [Within(_with(ratio, known), value, value) for ratio, value in sorted(ratios, key=str)]
+    if level.by_inverses:
+        most = product(kernel.grid) * product(kernel.grid[1:])
+        asked.append(Within(_with(most, known), 1, (1 << INVERSE_BITS) - 1))
+    needed = tuple(each for each in asked if each.expression.op != "const")
+    return [*levels, replace(level, added=needed)] if asked else levels
+
+
+def _holds_everywhere(kernel: Definition, slack: Symbol, known: Mapping[Symbol, int]) -> Within:
+    """That a slack is negative wherever a program is, in whatever round, at whatever coordinates."""
+    programs = dict(zip(kernel.arrangement.programs, kernel.grid))
+    positions = []
+    for leaf in dict.fromkeys(slack.leaves()):
+        if leaf in programs or leaf.leaf.role == "index":
+            extent = programs.get(leaf, leaf.leaf.extent)
+            last = maximum(_with(as_symbol(extent) - 1, known), 0)
+            positions.append((leaf, constant(0), last))
+    return Within(_with(slack, known), None, -1, tuple(positions))
+
+
+def _with(expression: object, known: Mapping[Symbol, int]) -> Symbol:
+    return as_symbol(simplify(as_symbol(expression).substitute(known)))
+
+
 def tiles_of(kernel: Definition, known: Mapping[Symbol, int]) -> Symbol:
     """The elements of the grid."""
-    return as_symbol(simplify(as_symbol(product(kernel.grid)).substitute(known)))
+    return _with(product(kernel.grid), known)
 
 
 def lowered(kernel: Definition, level: Assumption, case: Case, **options: int) -> Lowered:
@@ -79,7 +125,7 @@ def lowered(kernel: Definition, level: Assumption, case: Case, **options: int) -
     options = {"interleaved_pairs": 1, **options, **dict(level.options)}
     result = generic(kernel, level.facts, case, **options)
     # Multiplications in place of divisions are exact for some grids.
-    return replace(result, by_inverses=False)
+    return result if level.by_inverses else replace(result, by_inverses=False)
 
 
 def _options(case: Case, config: Config, level: Assumption) -> tuple[tuple[str, int], ...]:

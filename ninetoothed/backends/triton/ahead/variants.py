@@ -12,7 +12,13 @@ from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumption
 from ninetoothed.backends.triton.ahead.choice import choose, has_declared_sizes, large_call
 from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
 from ninetoothed.backends.triton.ahead.exact import exact_call
-from ninetoothed.backends.triton.ahead.levels import lowered, tiles_of, with_descriptors, with_parts
+from ninetoothed.backends.triton.ahead.levels import (
+    lowered,
+    tiles_of,
+    with_descriptors,
+    with_likeness,
+    with_parts,
+)
 from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
@@ -137,6 +143,8 @@ def edition_of(
         levels = with_descriptors(levels, case, config, known)
     elif dict(config.options).get("split_k", 1) > 1:
         levels = with_parts(levels, case, config, known)
+    if exact is None:
+        levels = with_likeness(levels, case, config, known)
     variants = [
         _variant(kernel, fixed, known, level, case, config)
         for level in (levels if exact is None else levels[:-1])
