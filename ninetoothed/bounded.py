@@ -21,20 +21,19 @@ def keep(
     Readers need no lock. Of two threads that add one at once both get the first's.
     """
     while len(known) >= most and key not in known:
-        try:
-            oldest = next(iter(known))
-        except (StopIteration, RuntimeError):
-            # Another thread changed it just now.
-            continue
-        known.pop(oldest, None)
-        if forget is not None:
-            forget(oldest)
+        forget_oldest(known, forget)
     return known.setdefault(key, value)
 
 
-def remembering(
-    make: Callable[[_Key], _Value], most: int
-) -> tuple[dict[_Key, _Value], Callable[[_Key], _Value]]:
-    """What was made of keys, and a function that makes what is not there and adds it."""
-    known: dict[_Key, _Value] = {}
-    return known, lambda key: keep(known, key, make(key), most)
+def forget_oldest(
+    known: dict[_Key, _Value], forget: Callable[[_Key], object] | None = None
+) -> None:
+    """Drops what was added first, and tells ``forget`` its key."""
+    try:
+        oldest = next(iter(known))
+    except (StopIteration, RuntimeError):
+        # Another thread changed it just now.
+        return
+    known.pop(oldest, None)
+    if forget is not None:
+        forget(oldest)

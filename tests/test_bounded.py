@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from ninetoothed import Tensor, make
-from ninetoothed.bounded import keep, remembering
+from ninetoothed.bounded import forget_oldest, keep
 from ninetoothed.kernels import analysis
 from ninetoothed.launch import slow_path
 
@@ -138,11 +138,11 @@ def test_memory_stays_level(what, first, count):
     assert float(told.rpartition("grown ")[2]) < ALLOWED, told
 
 
-def test_what_was_made_is_remembered_and_not_for_ever():
-    known, make = remembering(lambda key: object(), 1024)
-    first = make(16)
+def test_the_oldest_entry_goes_first_and_its_key_is_told():
+    known, forgotten = {16: "first", 32: "second"}, []
+    forget_oldest(known, forgotten.append)
+    assert known == {32: "second"} and forgotten == [16]
 
-    assert known[16] is first
-    for key in range(32, 16 * 2000, 16):
-        make(key)
-    assert 16 not in known and len(known) == 1024
+    forget_oldest(known)
+    forget_oldest(known)
+    assert not known

@@ -28,19 +28,19 @@ def given(monkeypatch):
     return found
 
 
-def test_the_driver_is_given_sizes_and_strides_as_lists(given):
+def test_the_driver_is_given_sizes_and_strides(given):
     wanted = {"elem_type": 0, "elem_size": 2, "swizzle": 3, "block_size": (64, 32)}
     describe = versions.descriptor_maker(SimpleNamespace(tensordesc_meta=[None, wanted]), 1)
-    one, other = describe((100, 32), (32, 1)), describe((7, 32), (64, 1))
 
-    assert one(16) == "descriptor of 16" and other(32) == "descriptor of 32"
+    assert describe(16, (100, 32), (32, 1)) == "descriptor of 16"
+    assert describe(32, (7, 32), (64, 1)) == "descriptor of 32"
     (*first, dtype, box, sizes, steps, padding), second = given
     assert first == [16, 3, 2] and box == (64, 32) and padding == 0 and isinstance(dtype, int)
-    assert sizes == [100, 32] and steps == [32, 1] and second[5:7] == ([7, 32], [64, 1])
+    assert sizes == (100, 32) and steps == (32, 1) and second[5:7] == ((7, 32), (64, 1))
 
 
 def test_what_the_driver_refuses_is_told_with_a_way_out(given):
     wanted = {"elem_type": 0, "elem_size": 2, "swizzle": 3, "block_size": (64,)}
     describe = versions.descriptor_maker(SimpleNamespace(tensordesc_meta=[wanted]), 0)
     with pytest.raises(DeviceError, match=r"sizes \(5,\).*strides \(1,\).*0x8.*descriptors=0"):
-        describe((5,), (1,))(8)
+        describe(8, (5,), (1,))

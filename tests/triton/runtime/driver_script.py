@@ -18,6 +18,7 @@ from examples import mm  # noqa: E402
 from ninetoothed.backends.base import Argument, Call, Device  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
+from ninetoothed.backends.triton.planning import binding  # noqa: E402
 from ninetoothed.backends.triton.planning.binding import value_names  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
@@ -271,6 +272,23 @@ def a_descriptor_is_made_of_an_address_once() -> None:
     assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 4 << 20, 1024, 512, 512, 1]
 
 
+def few_descriptors_are_remembered() -> None:
+    made = Map.in_dll(FAKE, "fake_map")
+    most, binding._MOST_DESCRIPTORS = binding._MOST_DESCRIPTORS, 2
+    try:
+        call, config = matrices()
+        run = Planner(mm.kernel.definition, call)._candidate(config).run
+    finally:
+        binding._MOST_DESCRIPTORS = most
+    counts = []
+    with runtime("cuda").device(0):
+        for address in (3, 4, 5, 5, 4, 3):
+            run(99, 1 << 20, 2 << 20, address << 20)
+            counts.append(made.count)
+    # Of three outputs the first is forgotten, and made again.
+    assert [count - counts[0] for count in counts] == [0, 1, 2, 2, 2, 3]
+
+
 def descriptors_are_apart_from_those_of_tritons_own_driver() -> None:
     call, config = matrices()
     before = Planner(mm.kernel.definition, call)._candidate(config)
@@ -396,6 +414,7 @@ CLAIMS = [
     too_many_threads_is_an_error,
     a_refused_binary_is_an_error,
     a_descriptor_is_made_of_an_address_once,
+    few_descriptors_are_remembered,
     descriptors_are_apart_from_those_of_tritons_own_driver,
     a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,

@@ -15,7 +15,7 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -286,8 +286,8 @@ def tensor_maps(metadata: Any) -> list[tuple[int, int, int, tuple[int, ...]]]:
     ]
 
 
-def descriptor_maker(metadata: Any, place: int) -> Callable[..., Callable[[int], object]]:
-    """``describe(shape, strides)``: what makes of an address the descriptor that a compiled kernel takes.
+def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
+    """``describe(address, sizes, strides)``: makes the descriptor that a compiled kernel takes.
 
     It raises `DeviceError` where the driver refuses.
 
@@ -302,21 +302,16 @@ def descriptor_maker(metadata: Any, place: int) -> Callable[..., Callable[[int],
     dtype = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST[wanted["elem_type"]]
     box, size, swizzle = wanted["block_size"], wanted["elem_size"], wanted["swizzle"]
 
-    def describe(shape: Sequence[int], strides: Sequence[int]) -> Callable[[int], object]:
-        sizes, steps = list(shape), list(strides)
-
-        def make(address: int) -> object:
-            try:
-                # What lies beyond the source reads as 0: the last argument.
-                return fill(address, swizzle, size, dtype, box, sizes, steps, 0)
-            except BUILD_FAILURES as error:
-                raise DeviceError(
-                    f"The driver makes no tensor descriptor of sizes {tuple(sizes)} and strides "
-                    f"{tuple(steps)} at address {address:#x}: {error}. "
-                    "NINETOOTHED_OPTIONS=descriptors=0 does without."
-                ) from error
-
-        return make
+    def describe(address: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> object:
+        try:
+            # What lies beyond the source reads as 0: the last argument.
+            return fill(address, swizzle, size, dtype, box, sizes, strides, 0)
+        except BUILD_FAILURES as error:
+            raise DeviceError(
+                f"The driver makes no tensor descriptor of sizes {sizes} and strides {strides} "
+                f"at address {address:#x}: {error}. "
+                "NINETOOTHED_OPTIONS=descriptors=0 does without."
+            ) from error
 
     return describe
 

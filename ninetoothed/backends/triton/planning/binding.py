@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton.analysis.boxes import GRANULE
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization.size_classes import Classes, Numbers
-from ninetoothed.bounded import keep, remembering
+from ninetoothed.bounded import forget_oldest, keep
 from ninetoothed.errors import NineToothedError
 from ninetoothed.kernels.agreement import check_meetings, equal_sizes
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -85,7 +84,7 @@ def binder_of(
     first: list[str] = []
     lines: list[str] = []
     after: list[str] = []
-    names: dict[str, object] = {"remembering": remembering}
+    names: dict[str, object] = {"forget_oldest": forget_oldest}
     for place, parameter in enumerate(specialized.run_time_parameters):
         if parameter.kind == "symbol":
             assert parameter.symbol is not None
@@ -104,15 +103,23 @@ def binder_of(
                 is_last = dim == dims[-1]
                 sizes.append(size)
                 strides.append(stride if is_last else f"({stride} if {size} > 1 else {granule})")
-            names[f"describe_{place}"] = functools.partial(launchable.describe, parameter.name)
+            names[f"describe_{place}"] = launchable.describing(parameter.name)
             shape = [f"size_{place}_{number}" for number in range(len(sizes))]
             steps = [f"stride_{place}_{number}" for number in range(len(sizes))]
             first += [f"{name} = {text}" for name, text in zip(shape, sizes)]
             first += [f"{name} = {text}" for name, text in zip(steps, strides)]
-            made = f"describe_{place}(({', '.join(shape)},), ({', '.join(steps)},))"
-            first.append(f"known_{place}, make_{place} = remembering({made}, {_MOST_DESCRIPTORS})")
-            found = f"descriptor_{place}"
-            lines.append(f"{found} = known_{place}.get({address}) or make_{place}({address})")
+            first.append(f"sizes_{place} = ({', '.join(shape)},)")
+            first.append(f"strides_{place} = ({', '.join(steps)},)")
+            first.append(f"known_{place} = {{}}")
+            known_ones, found = f"known_{place}", f"descriptor_{place}"
+            made = f"describe_{place}({address}, sizes_{place}, strides_{place})"
+            lines += [
+                f"{found} = {known_ones}.get({address})",
+                f"if {found} is None:",
+                f"    {found} = {known_ones}[{address}] = {made}",
+                f"    if len({known_ones}) > {_MOST_DESCRIPTORS}:",
+                f"        forget_oldest({known_ones})",
+            ]
             arguments += [found, *shape, *steps]
         elif parameter.kind in ("arrivals", "partials"):
             skipped = COUNTER_BYTES if parameter.kind == "partials" else 0

@@ -25,8 +25,8 @@ _REGISTER_UNIT = 8
 #: Of each program's shared memory the system keeps so much for itself.
 _RESERVED_BYTES = 1024
 
-#: Gives the tensor descriptor of an address, as the launcher takes it.
-Describe = Callable[[int], object]
+#: Gives the tensor descriptor of an address, sizes and strides, as the launcher takes it.
+Describe = Callable[[int, tuple[int, ...], tuple[int, ...]], object]
 
 _loading = threads.lock()
 
@@ -60,7 +60,7 @@ class Launchable:
         self.backend: str = metadata.target.backend
         self.signature: dict[str, str] = {}
         self._descriptors: list[str] = []
-        self._makers: dict[str, Callable[..., Describe]] = {}
+        self._makers: dict[str, Describe] = {}
         for name, type_ in compiled.src.signature.items():
             if type_.startswith("tensordesc"):
                 self._descriptors.append(name)
@@ -131,19 +131,16 @@ class Launchable:
             grid=grid, stream=stream, scratch=scratch, arguments=listed
         )
 
-    def describe(self, name: str, shape: Sequence[int], strides: Sequence[int]) -> Describe:
-        """What makes the descriptor of an address, for one of the kernel's descriptors.
+    def describing(self, name: str) -> Describe:
+        """What makes the descriptors of one of the kernel's parameters.
 
-        Args:
-            name: the kernel's parameter.
-            shape: the sizes of what the address is of, contiguous dimension last.
-            strides: likewise, in elements.
+        It takes the address, the sizes of what is there, contiguous dimension last, and its strides
+        likewise, in elements.
         """
-        maker = self._makers.get(name)
-        if maker is None:
-            maker = versions.descriptor_maker(self._metadata, self._descriptors.index(name))
-            self._makers[name] = maker
-        return maker(shape, strides)
+        if name not in self._makers:
+            place = self._descriptors.index(name)
+            self._makers[name] = versions.descriptor_maker(self._metadata, place)
+        return self._makers[name]
 
     def _make_run(self) -> Callable[..., None]:
         arguments = [f"argument_{position}" for position in range(len(self.signature))]

@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.compiler import versions
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.compiler.specialized import Specialized
-    from ninetoothed.backends.triton.runtime.driver import Launchable
+    from ninetoothed.backends.triton.runtime.driver import Describe, Launchable
 
 #: Bytes of shared memory a program past which the driver wants to be told more.
 _MOST_SHARED_MEMORY = 228 * 1024
@@ -117,8 +117,9 @@ def launch_record_of(
         name, of = parameter.name, parameter.parameter
         if parameter.kind == "descriptor":
             described = specialized.described[name]
-            make = launchable.describe(name, described.shape, described.strides)
-            parameters.append(Described(values.index(of or ""), _as_bytes(make)))
+            shape, strides = tuple(described.shape), tuple(described.strides)
+            make = _as_bytes(launchable.describing(name), shape, strides)
+            parameters.append(Described(values.index(of or ""), make))
             parameters += [packed("i32", size) for size in described.shape]
             parameters += [packed("i64", stride) for stride in described.strides]
             continue
@@ -140,5 +141,7 @@ def launch_record_of(
     )
 
 
-def _as_bytes(make: Callable[[int], object]) -> Callable[[int], bytes]:
-    return lambda address: versions.descriptor_bytes(make(address))
+def _as_bytes(
+    describe: Describe, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Callable[[int], bytes]:
+    return lambda address: versions.descriptor_bytes(describe(address, shape, strides))
