@@ -9,16 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.passes.rewriting import (
-    Draft,
-    assign,
-    calls_writer,
-    index_names,
-    key_of,
-    load_sites,
-    read,
-    stored_and_loaded,
-)
+from ninetoothed.passes import rewriting
 from ninetoothed.program.effects import names_assigned, writes_memory
 from ninetoothed.program.nodes import Forwarded, Store, at, clone
 from ninetoothed.program.program import Program
@@ -29,21 +20,21 @@ class _Stored:
 
     def __init__(self, statement: Store) -> None:
         self.statement = statement
-        self.names = index_names(statement.tile)
+        self.names = rewriting.index_names(statement.tile)
         self.name: str | None = None
 
 
 def run(program: Program) -> Program:
     """The program with loads of stored tiles replaced."""
-    if not stored_and_loaded(program):
+    if not rewriting.stored_and_loaded(program):
         return program
-    draft = Draft(program)
+    draft = rewriting.Draft(program)
     _Pass(draft).block(draft.body, {})
     return draft.finished()
 
 
 class _Pass:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: rewriting.Draft) -> None:
         self.draft = draft
 
     def block(self, body: list[ast.stmt], known: dict[object, _Stored]) -> dict[object, _Stored]:
@@ -58,7 +49,7 @@ class _Pass:
             self.replace(statement, known)
             self.block(statement.body, known)
             return known
-        if calls_writer(statement):
+        if rewriting.calls_writer(statement):
             # A call in the expression changes memory; whether before or after a load is not asked.
             return {}
         self.replace(statement, known)
@@ -68,7 +59,7 @@ class _Pass:
             return surviving(known, [statement])
         known = surviving(known, [statement])
         if isinstance(statement, Store) and self.reads_zero(statement):
-            known = {key_of(statement.tile): _Stored(statement)}
+            known = {rewriting.key_of(statement.tile): _Stored(statement)}
         return known
 
     def reads_zero(self, store: Store) -> bool:
@@ -77,10 +68,10 @@ class _Pass:
         return parameter.source.other is None
 
     def replace(self, statement: ast.stmt, known: dict[object, _Stored]) -> None:
-        for site in load_sites(statement):
-            stored = known.get(key_of(site.load.tile))
+        for site in rewriting.load_sites(statement):
+            stored = known.get(rewriting.key_of(site.load.tile))
             if stored is not None:
-                site.put(read(self.name_of(stored), site.load))
+                site.put(rewriting.read(self.name_of(stored), site.load))
 
     def name_of(self, stored: _Stored) -> str:
         """The variable that holds what loading would give; made on first use."""
@@ -89,11 +80,11 @@ class _Pass:
             parameter = store.tile.parameter
             if not (isinstance(store.value, ast.Name) and self.draft.counts[store.value.id] < 2):
                 value = self.draft.fresh(f"{parameter}_value")
-                self.draft.insert_before(store, assign(value, store.value, store))
-                store.value = read(value, store)
+                self.draft.insert_before(store, rewriting.assign(value, store.value, store))
+                store.value = rewriting.read(value, store)
             stored.name = self.draft.fresh(f"{parameter}_stored")
             forwarded = at(Forwarded(tile=clone(store.tile), value=clone(store.value)), store)
-            self.draft.insert_after(store, assign(stored.name, forwarded, store))
+            self.draft.insert_after(store, rewriting.assign(stored.name, forwarded, store))
         return stored.name
 
 

@@ -8,56 +8,49 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.passes.rewriting import (
-    Draft,
-    Site,
-    assign,
-    blocks_of,
-    index_names,
-    key_of,
-    load_sites,
-    read,
-)
+from ninetoothed.passes import rewriting
 from ninetoothed.program.effects import names_assigned, reads_memory, writes_memory
 from ninetoothed.program.program import Program
 
 
 def run(program: Program) -> Program:
     """The program with invariant loads moved out of its loops."""
-    draft = Draft(program)
+    draft = rewriting.Draft(program)
     _block(draft.body, draft)
     return draft.finished()
 
 
-def _block(body: list[ast.stmt], draft: Draft) -> None:
+def _block(body: list[ast.stmt], draft: rewriting.Draft) -> None:
     for statement in body:
         if isinstance(statement, ast.For | ast.While) and not writes_memory(statement):
             _hoist(statement, draft)
-        for inner in blocks_of(statement):
+        for inner in rewriting.blocks_of(statement):
             _block(inner, draft)
 
 
-def _hoist(loop: ast.For | ast.While, draft: Draft) -> None:
+def _hoist(loop: ast.For | ast.While, draft: rewriting.Draft) -> None:
     assigned = names_assigned([loop])
     names: dict[object, str] = {}
     for site in _every_round(loop):
         tile = site.load.tile
-        if not index_names(tile).isdisjoint(assigned) or any(map(reads_memory, tile.indices)):
+        if not rewriting.index_names(tile).isdisjoint(assigned) or any(
+            map(reads_memory, tile.indices)
+        ):
             continue
-        key = key_of(tile)
+        key = rewriting.key_of(tile)
         if key not in names:
             names[key] = draft.fresh(f"{tile.parameter}_tile")
-            draft.insert_before(loop, assign(names[key], site.load, site.load))
-        site.put(read(names[key], site.load))
+            draft.insert_before(loop, rewriting.assign(names[key], site.load, site.load))
+        site.put(rewriting.read(names[key], site.load))
 
 
-def _every_round(loop: ast.For | ast.While) -> list[Site]:
+def _every_round(loop: ast.For | ast.While) -> list[rewriting.Site]:
     """The loads that each round makes for certain, those of inner loops included."""
-    sites: list[Site] = []
+    sites: list[rewriting.Site] = []
     if isinstance(loop, ast.While):
-        sites += load_sites(loop)
+        sites += rewriting.load_sites(loop)
     for statement in loop.body:
-        sites += load_sites(statement)
+        sites += rewriting.load_sites(statement)
         if isinstance(statement, ast.For | ast.While):
             sites += [site for site in _every_round(statement) if site not in sites]
     return [site for site in sites if not site.is_conditional]

@@ -11,17 +11,7 @@ from __future__ import annotations
 
 import ast
 
-from ninetoothed.passes.rewriting import (
-    Draft,
-    assign,
-    blocks_of,
-    index_names,
-    key_of,
-    language,
-    own_expressions,
-    read,
-    stored_and_loaded,
-)
+from ninetoothed.passes import rewriting
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.program import Program
@@ -32,10 +22,10 @@ Pending = set[tuple[str, object]]
 
 def run(program: Program) -> Program:
     """The program with barriers between stores and the loads that they may concern."""
-    both = stored_and_loaded(program)
+    both = rewriting.stored_and_loaded(program)
     if not both and not any(isinstance(node, nodes.SourceStore) for node in program.nodes()):
         return program
-    draft = Draft(program)
+    draft = rewriting.Draft(program)
     moved = {
         node.parameter
         for node in program.nodes()
@@ -47,10 +37,10 @@ def run(program: Program) -> Program:
     return draft.finished()
 
 
-def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: Draft) -> None:
+def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: rewriting.Draft) -> None:
     """Puts a barrier before the stores to these, after all loads of what they store."""
     for statement in body:
-        for block in blocks_of(statement):
+        for block in rewriting.blocks_of(statement):
             _load_before_storing(block, moved, draft)
         if not isinstance(statement, nodes.Store | nodes.SourceStore):
             continue
@@ -61,22 +51,22 @@ def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: Draft) ->
             # What does not exist is left out by the store itself.
             owner = statement.value if isinstance(statement.value, nodes.Masked) else statement
             name = draft.fresh(f"{tile.parameter}_value")
-            draft.insert_before(statement, assign(name, owner.value, statement))
-            owner.value = read(name, statement)
+            draft.insert_before(statement, rewriting.assign(name, owner.value, statement))
+            owner.value = rewriting.read(name, statement)
         draft.insert_before(statement, _barrier(statement))
 
 
 def _barrier(place: ast.stmt) -> ast.stmt:
-    return nodes.at(ast.Expr(value=language("debug_barrier", [], place)), place)
+    return nodes.at(ast.Expr(value=rewriting.language("debug_barrier", [], place)), place)
 
 
-def _block(body: list[ast.stmt], pending: Pending, draft: Draft) -> Pending:
+def _block(body: list[ast.stmt], pending: Pending, draft: rewriting.Draft) -> Pending:
     for statement in body:
         pending = _statement(statement, pending, draft)
     return pending
 
 
-def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
+def _statement(statement: ast.stmt, pending: Pending, draft: rewriting.Draft) -> Pending:
     if {parameter for parameter, _ in pending} & _loaded(statement) or _meets(statement, pending):
         draft.insert_before(statement, _barrier(statement))
         pending = set()
@@ -86,7 +76,7 @@ def _statement(statement: ast.stmt, pending: Pending, draft: Draft) -> Pending:
     if isinstance(statement, ast.For | ast.While):
         return pending | _block(statement.body, pending | _stored_anew(statement), draft)
     if isinstance(statement, nodes.Store):
-        return pending | {(statement.tile.parameter, key_of(statement.tile))}
+        return pending | {(statement.tile.parameter, rewriting.key_of(statement.tile))}
     if isinstance(statement, nodes.SourceStore):
         return pending | {(statement.parameter, None)}
     changed = (
@@ -110,7 +100,7 @@ def _meets(statement: ast.stmt, pending: Pending) -> bool:
 def _loaded(statement: ast.stmt) -> set[str]:
     """The parameters that a statement itself loads from."""
     found = set()
-    for owner, field in own_expressions(statement):
+    for owner, field in rewriting.own_expressions(statement):
         value = getattr(owner, field)
         for part in value if isinstance(value, list) else [value]:
             for node in nodes.walk(part):
@@ -131,6 +121,8 @@ def _stored_anew(loop: ast.For | ast.While) -> Pending:
     for node in nodes.walk(loop):
         if isinstance(node, nodes.SourceStore | nodes.SourcePlace | nodes.ElementPlace):
             pending.add((node.parameter, None))
-        elif isinstance(node, nodes.Store) and index_names(node.tile).isdisjoint(assigned):
-            pending.add((node.tile.parameter, key_of(node.tile)))
+        elif isinstance(node, nodes.Store) and rewriting.index_names(node.tile).isdisjoint(
+            assigned
+        ):
+            pending.add((node.tile.parameter, rewriting.key_of(node.tile)))
     return pending

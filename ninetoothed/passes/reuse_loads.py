@@ -8,16 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ninetoothed.passes.rewriting import (
-    Draft,
-    Site,
-    assign,
-    calls_writer,
-    index_names,
-    key_of,
-    load_sites,
-    read,
-)
+from ninetoothed.passes import rewriting
 from ninetoothed.program.effects import names_assigned, writes_memory
 from ninetoothed.program.program import Program
 
@@ -27,21 +18,21 @@ class _Loaded:
     """A tile's first load, and the later ones that give the same."""
 
     statement: ast.stmt
-    first: Site
+    first: rewriting.Site
     names: set[str]
-    later: list[Site] = field(default_factory=list)
+    later: list[rewriting.Site] = field(default_factory=list)
 
 
 def run(program: Program) -> Program:
     """The program with repeated loads replaced by the first one's value."""
-    draft = Draft(program)
+    draft = rewriting.Draft(program)
     found: list[_Loaded] = []
     _block(draft.body, {}, found)
     for loaded in found:
         if loaded.later:
             name = _name_of(loaded, draft)
             for site in loaded.later:
-                site.put(read(name, site.load))
+                site.put(rewriting.read(name, site.load))
     return draft.finished()
 
 
@@ -58,18 +49,18 @@ def _statement(
 ) -> dict[object, _Loaded]:
     if isinstance(statement, ast.For | ast.While):
         known = _surviving(known, statement)
-    elif calls_writer(statement):
+    elif rewriting.calls_writer(statement):
         # A call in the expression changes memory; whether before or after a load is not asked.
         return {}
     known = dict(known)
     # A loop's condition is evaluated in each round: a load there is no first one.
     is_repeated = isinstance(statement, ast.While)
-    for site in load_sites(statement):
-        key = key_of(site.load.tile)
+    for site in rewriting.load_sites(statement):
+        key = rewriting.key_of(site.load.tile)
         if key in known:
             known[key].later.append(site)
         elif not site.is_conditional and not is_repeated:
-            known[key] = _Loaded(statement, site, index_names(site.load.tile))
+            known[key] = _Loaded(statement, site, rewriting.index_names(site.load.tile))
             found.append(known[key])
     if isinstance(statement, ast.For | ast.While):
         _block(statement.body, known, found)
@@ -89,7 +80,7 @@ def _surviving(known: dict[object, _Loaded], statement: ast.stmt) -> dict[object
     return {key: loaded for key, loaded in known.items() if loaded.names.isdisjoint(assigned)}
 
 
-def _name_of(loaded: _Loaded, draft: Draft) -> str:
+def _name_of(loaded: _Loaded, draft: rewriting.Draft) -> str:
     """The variable that holds a tile's value."""
     statement, load = loaded.statement, loaded.first.load
     if isinstance(statement, ast.Assign) and statement.value is load:
@@ -97,6 +88,6 @@ def _name_of(loaded: _Loaded, draft: Draft) -> str:
         if isinstance(target, ast.Name) and draft.counts[target.id] == 1:
             return target.id
     name = draft.fresh(f"{load.tile.parameter}_tile")
-    loaded.first.put(read(name, load))
-    draft.insert_before(statement, assign(name, load, load))
+    loaded.first.put(rewriting.read(name, load))
+    draft.insert_before(statement, rewriting.assign(name, load, load))
     return name

@@ -10,19 +10,10 @@ from dataclasses import dataclass, replace
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum, minimum
 from ninetoothed.symbols.simplify import difference, product, simplify
+from ninetoothed.tensors import metaops
 from ninetoothed.tensors.arrange import Arrangement
 from ninetoothed.tensors.grids import Places
 from ninetoothed.tensors.level import operations
-from ninetoothed.tensors.metaops import (
-    Expand,
-    Flatten,
-    Index,
-    MetaOperation,
-    Pad,
-    Shape,
-    Squeeze,
-    Tile,
-)
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,9 @@ def requirements(
             yield Requirement(name, as_symbol(apart), 0, 0, text)
 
 
-def _pairs(shape: Shape, grid: Shape, placed: Places) -> Iterator[tuple[Expression, Expression]]:
+def _pairs(
+    shape: metaops.Shape, grid: metaops.Shape, placed: Places
+) -> Iterator[tuple[Expression, Expression]]:
     """The sizes of an outermost shape and of the grid that are the same, as `grids.agrees` has it.
 
     Where it shows only in a call which dimensions are of size 1, the number of elements is.
@@ -85,10 +78,10 @@ def _pairs(shape: Shape, grid: Shape, placed: Places) -> Iterator[tuple[Expressi
 
 
 def _of(
-    operation: MetaOperation,
+    operation: metaops.MetaOperation,
 ) -> Iterator[tuple[Expression, int, int | None, str]]:
     """What one operation needs, as its `verify` has it."""
-    if isinstance(operation, Tile):
+    if isinstance(operation, metaops.Tile):
         for dim, is_whole in enumerate(operation.whole):
             if is_whole:
                 continue
@@ -98,25 +91,25 @@ def _of(
                 ("dilation", operation.dilation[dim]),
             ):
                 yield value, 1, None, f"`tile` needs a {what} of at least 1 in dimension {dim}"
-    elif isinstance(operation, Expand):
+    elif isinstance(operation, metaops.Expand):
         for dim, is_expanded in enumerate(operation.expanded):
             if is_expanded:
                 yield operation.input[dim], 1, 1, f"`expand` needs a size of 1 in dimension {dim}"
-    elif isinstance(operation, Squeeze):
+    elif isinstance(operation, metaops.Squeeze):
         for dim in operation.dims:
             yield operation.input[dim], 1, 1, f"`squeeze` needs a size of 1 in dimension {dim}"
-    elif isinstance(operation, Flatten):
+    elif isinstance(operation, metaops.Flatten):
         sizes = operation.input[operation.start : operation.end]
         # None is negative, or there is no element.
         elements = as_symbol(product(tuple(sizes)))
         for dim, size in enumerate(sizes, operation.start):
             fits = maximum(size, minimum(0 - elements, 0))
             yield fits, 0, None, f"`flatten` needs a size of at least 0 in dimension {dim}"
-    elif isinstance(operation, Pad):
+    elif isinstance(operation, metaops.Pad):
         for dim, sides in enumerate(operation.padding):
             for side in sides:
                 yield side, 0, None, f"`pad` needs a padding of at least 0 in dimension {dim}"
-    elif isinstance(operation, Index):
+    elif isinstance(operation, metaops.Index):
         sizes_left = iter(operation.input)
         for entry in operation.entries:
             size = next(sizes_left) if entry[0] != "new" else 0

@@ -16,16 +16,7 @@ from ninetoothed.backends.numpy.language.callbacks import adapted
 from ninetoothed.backends.numpy.language.identities import all_of, validity_after_reduction
 from ninetoothed.backends.numpy.language.math import maximum, minimum, where
 from ninetoothed.backends.numpy.language.shape import broadcast, wrapped_axis
-from ninetoothed.backends.numpy.values.operators import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    equal,
-    greater,
-    less,
-    multiply,
-)
+from ninetoothed.backends.numpy.values import operators
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -231,8 +222,10 @@ def _extremum(is_before: Callable[[Any, Any], Any], breaks_ties: bool) -> Callab
     def combine(value: Any, index: Any, other: Any, other_index: Any) -> tuple[Tile, Tile]:
         is_first = is_before(value, other)
         if breaks_ties:
-            tie = bitwise_and(equal(value, other), less(index, other_index))
-            is_first = bitwise_or(is_first, tie)
+            tie = operators.bitwise_and(
+                operators.equal(value, other), operators.less(index, other_index)
+            )
+            is_first = operators.bitwise_or(is_first, tie)
         return where(is_first, value, other), where(is_first, index, other_index)
 
     return combine
@@ -240,16 +233,16 @@ def _extremum(is_before: Callable[[Any, Any], Any], breaks_ties: bool) -> Callab
 
 #: The functions that Triton's own reductions combine with, which may be handed to ours.
 _TRITONS = {
-    "_argmax_combine_tie_break_fast": _extremum(greater, False),
-    "_argmax_combine_tie_break_left": _extremum(greater, True),
-    "_argmin_combine_tie_break_fast": _extremum(less, False),
-    "_argmin_combine_tie_break_left": _extremum(less, True),
+    "_argmax_combine_tie_break_fast": _extremum(operators.greater, False),
+    "_argmax_combine_tie_break_left": _extremum(operators.greater, True),
+    "_argmin_combine_tie_break_fast": _extremum(operators.less, False),
+    "_argmin_combine_tie_break_left": _extremum(operators.less, True),
     "_elementwise_max": maximum,
     "_elementwise_min": minimum,
-    "_or_combine": bitwise_or,
-    "_prod_combine": multiply,
-    "_sum_combine": add,
-    "_xor_combine": bitwise_xor,
+    "_or_combine": operators.bitwise_or,
+    "_prod_combine": operators.multiply,
+    "_sum_combine": operators.add,
+    "_xor_combine": operators.bitwise_xor,
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

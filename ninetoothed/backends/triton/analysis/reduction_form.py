@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.language.dtypes import bfloat16, float16, float32
+from ninetoothed.program import effects
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.effects import (
-    called_name,
-    has_effect,
-    names_assigned,
-    names_read,
-    targets_of,
-)
 from ninetoothed.program.nodes import LanguageRef, Load, SymbolValue, walk
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -91,21 +85,21 @@ def form_in(program: Program) -> Form | None:
     place = places[0]
     before, loop, after = program.body[:place], program.body[place], program.body[place + 1 :]
     assert isinstance(loop, ast.For)
-    if not _is_counted(loop) or any(map(has_effect, (*before, *loop.body))):
+    if not _is_counted(loop) or any(map(effects.has_effect, (*before, *loop.body))):
         return None
     if any(isinstance(node, ast.While | ast.For) for s in before for node in walk(s)):
         return None
     initial = _initial_values(before)
     shapes = {}
-    for name in names_assigned(loop.body) & set(initial):
+    for name in effects.names_assigned(loop.body) & set(initial):
         shape = _zeros_shape(initial[name])
         if shape is None:
             return None
         shapes[name] = shape
     if not shapes or not _only_adds(loop, set(shapes)):
         return None
-    passing = names_assigned([loop]) - set(shapes)
-    if passing & set().union(*map(names_read, after)):
+    passing = effects.names_assigned([loop]) - set(shapes)
+    if passing & set().union(*map(effects.names_read, after)):
         return None
     return Form(place, {name: shapes[name] for name in initial if name in shapes})
 
@@ -137,7 +131,7 @@ def _initial_values(before: Sequence[ast.stmt]) -> dict[str, ast.expr | None]:
     values: dict[str, ast.expr | None] = {}
     for statement in before:
         plain = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        for target in (target for node in walk(statement) for target in targets_of(node)):
+        for target in (target for node in walk(statement) for target in effects.targets_of(node)):
             is_first = target is plain and target.id not in values
             values[target.id] = statement.value if is_first else None  # type: ignore[attr-defined]
     return values
@@ -157,14 +151,14 @@ def _zeros_shape(value: ast.expr | None) -> tuple[Symbol, ...] | None:
 
 def _only_adds(loop: ast.For, accumulators: set[str]) -> bool:
     """Whether a round adds to the accumulators, and leaves nothing else to the next."""
-    assigned = names_assigned([loop])
+    assigned = effects.names_assigned([loop])
     assert isinstance(loop.target, ast.Name)
     ready = {loop.target.id}
     for statement in loop.body:
         read = _read_besides_adding(statement, accumulators)
         if read is None or read & (assigned - ready):
             return False
-        ready |= {target.id for target in targets_of(statement)} - accumulators
+        ready |= {target.id for target in effects.targets_of(statement)} - accumulators
     return True
 
 
@@ -177,17 +171,17 @@ def _read_besides_adding(statement: ast.stmt, accumulators: set[str]) -> set[str
         return set()
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         if statement.target.id not in accumulators:
-            return names_read(statement.value) | {statement.target.id}
-        return names_read(statement.value) if isinstance(statement.op, _SUMS) else None
+            return effects.names_read(statement.value) | {statement.target.id}
+        return effects.names_read(statement.value) if isinstance(statement.op, _SUMS) else None
     if not isinstance(statement, ast.Assign):
         return None
     target = statement.targets[0]
     if isinstance(target, ast.Name) and target.id in accumulators:
         added = _added(statement.value, target.id)
-        return None if added is None else set().union(*map(names_read, added))
-    if names_assigned([statement]) & accumulators:
+        return None if added is None else set().union(*map(effects.names_read, added))
+    if effects.names_assigned([statement]) & accumulators:
         return None
-    return names_read(statement.value)
+    return effects.names_read(statement.value)
 
 
 _SUMS = (ast.Add, ast.Sub)
@@ -204,7 +198,7 @@ def _added(value: ast.expr, accumulator: str) -> list[ast.expr] | None:
             return [value.right]
         if is_it(value.right) and isinstance(value.op, ast.Add):
             return [value.left]
-    if isinstance(value, ast.Call) and called_name(value) == "dot":
+    if isinstance(value, ast.Call) and effects.called_name(value) == "dot":
         arguments = [*value.args, *(keyword.value for keyword in value.keywords)]
         third = [keyword.value for keyword in value.keywords if keyword.arg == "acc"]
         if any(map(is_it, [*value.args[2:3], *third])):

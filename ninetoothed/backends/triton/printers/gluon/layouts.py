@@ -15,24 +15,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed.backends.triton.printers.gluon import trees
 from ninetoothed.backends.triton.printers.gluon.known_values import KnownValues
 from ninetoothed.backends.triton.printers.gluon.sizes import (
     ELEMENTWISE,
     REDUCTIONS,
     Sizes,
     is_matrix,
-)
-from ninetoothed.backends.triton.printers.gluon.trees import (
-    axis_of,
-    called,
-    cast_value,
-    elements,
-    expression,
-    given_of,
-    language,
-    library,
-    new_axis,
-    statement,
 )
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import Shape, is_one, type_of
@@ -81,7 +70,7 @@ class Layouts:
     def constants(self) -> list[ast.stmt]:
         """The layouts that were used, each as a constant."""
         return [
-            statement(
+            trees.statement(
                 "layout: gl.constexpr = gl.NVMMADistributedLayout("
                 "version=[3, 0], warps_per_cta=[gl.num_warps(), 1], instr_shape=[16, columns, 16])",
                 layout=self._names[columns],
@@ -106,7 +95,7 @@ class Layouts:
         if isinstance(value, ast.Name):
             return self._layouts.get((value.id, shape))
         if isinstance(value, ast.Subscript):
-            return _column_of(self._natural(value.value), new_axis(value))
+            return _column_of(self._natural(value.value), trees.new_axis(value))
         if isinstance(value, ast.BinOp):
             return self._first_natural(shape, value.left, value.right)
         if isinstance(value, ast.UnaryOp):
@@ -114,13 +103,13 @@ class Layouts:
         if isinstance(value, ast.Compare):
             return self._first_natural(shape, value.left, value.comparators[0])
         assert isinstance(value, ast.Call)
-        function, cast = called(value), cast_value(value)
+        function, cast = trees.called(value), trees.cast_value(value)
         if cast is not None:
             return self._natural(cast)
         if function in ELEMENTWISE:
-            return self._first_natural(shape, *elements(value))
+            return self._first_natural(shape, *trees.elements(value))
         if function in REDUCTIONS and is_matrix(self._shape(value.args[0])):
-            return self._of_columns(self._shape(value.args[0])[1], axis_of(value))
+            return self._of_columns(self._shape(value.args[0])[1], trees.axis_of(value))
         if function == "as_column":
             return _column_of(self._natural(value.args[0]), 1)
         if function in ("broadcast_to", "load"):
@@ -148,7 +137,7 @@ class Layouts:
         name = ast.Name(self._names[layout.columns], ast.Load())
         if layout.axis is None:
             return name
-        return language("SliceLayout", ast.Constant(layout.axis), name)
+        return trees.language("SliceLayout", ast.Constant(layout.axis), name)
 
     # Statements.
 
@@ -175,7 +164,7 @@ class Layouts:
 
     def operand(self, value: ast.expr, columns: Any) -> ast.expr:
         """A matrix as the left operand of a product of so many columns."""
-        return expression(
+        return trees.expression(
             "gl.convert_layout(value, gl.DotOperandLayout(0, parent, 2))",
             parent=self._written(self._of_columns(columns)),
             value=self.value(value),
@@ -183,7 +172,7 @@ class Layouts:
 
     def nothing(self, rows: Any, columns: Any) -> ast.expr:
         """What a product is added to that is not added to anything."""
-        return expression(
+        return trees.expression(
             "gl.zeros((rows, columns), gl.float32, layout)",
             rows=self._sizes.tree(rows),
             columns=self._sizes.tree(columns),
@@ -195,7 +184,7 @@ class Layouts:
 
         Both are the same one but where conditions that hold in the first rounds choose.
         """
-        target, value = assigned(statement)
+        target, value = assigned(trees.statement)
         shape = self._shape(value)
         wanted = None
         if shape and not is_matrix(shape):
@@ -217,7 +206,7 @@ class Layouts:
         wanted = wanted or self._natural(pointer) or (self._default(shape) if shape else None)
         given = [self.value(each, wanted) for each in (pointer, value)]
         keywords = [ast.keyword(k.arg, self.value(k.value, wanted)) for k in call.keywords]
-        return language("store", *given, keywords=keywords)
+        return trees.language("store", *given, keywords=keywords)
 
     # Values.
 
@@ -239,7 +228,7 @@ class Layouts:
         if isinstance(value, ast.Name):
             return self._named(value, shape, wanted)
         if isinstance(value, ast.Subscript):
-            inner = self.value(value.value, Layout(wanted.columns, new_axis(value)))
+            inner = self.value(value.value, Layout(wanted.columns, trees.new_axis(value)))
             return ast.Subscript(inner, clone(value.slice), ast.Load())
         if isinstance(value, ast.BinOp):
             left, right = self._operands(shape, wanted, value.left, value.right)
@@ -273,46 +262,46 @@ class Layouts:
         return is_matrix(self._shape(value.left)) and len(right) == 2 and is_one(right[1])
 
     def _call(self, call: ast.Call, shape: Shape, wanted: Layout) -> ast.expr:
-        function, cast = called(call), cast_value(call)
+        function, cast = trees.called(call), trees.cast_value(call)
         if cast is not None:
             kind = [self._scalar(each) for each in call.args]
             return ast.Call(ast.Attribute(self.value(cast, wanted), "to", ast.Load()), kind, [])
         if function in ELEMENTWISE:
-            of_elements = elements(call)
+            of_elements = trees.elements(call)
             rest = [self._scalar(each) for each in call.args[len(of_elements) :]]
-            return language(function, *self._operands(shape, wanted, *of_elements), *rest)
+            return trees.language(function, *self._operands(shape, wanted, *of_elements), *rest)
         if function == "arange":
-            return language("arange", *map(self._scalar, call.args), self._written(wanted))
+            return trees.language("arange", *map(self._scalar, call.args), self._written(wanted))
         if function in ("zeros", "full"):
-            given = [clone(call.args[0]), *map(self._scalar, given_of(call))]
-            return language(function, *given, self._written(wanted))
+            given = [clone(call.args[0]), *map(self._scalar, trees.given_of(call))]
+            return trees.language(function, *given, self._written(wanted))
         if function in REDUCTIONS:
             return self._reduced(call, wanted)
         if function == "broadcast_to":
             return self.value(call.args[0], wanted)
         if function == "as_column":
             column = self.value(call.args[0], Layout(wanted.columns, 1))
-            return expression("value[:, None]", value=column)
+            return trees.expression("value[:, None]", value=column)
         if function == "partial_sums":
             return self._ours(function, self.value(call.args[0]), self._written(wanted))
         assert function == "load", function
         keywords = [ast.keyword(k.arg, self.value(k.value, wanted)) for k in call.keywords]
-        return language("load", self.value(call.args[0], wanted), keywords=keywords)
+        return trees.language("load", self.value(call.args[0], wanted), keywords=keywords)
 
     def _reduced(self, call: ast.Call, wanted: Layout) -> ast.expr:
         """A matrix's sums or extremes along an axis."""
-        function, axis = called(call), axis_of(call)
+        function, axis = trees.called(call), trees.axis_of(call)
         if function == "max" and axis == 1:
             return self._ours("row_max", self.value(call.args[0]), self._written(wanted))
         keyword = ast.keyword("axis", ast.Constant(axis))
-        reduced = language(function, self.value(call.args[0]), keywords=[keyword])
+        reduced = trees.language(function, self.value(call.args[0]), keywords=[keyword])
         found = self._of_columns(self._shape(call.args[0])[1], axis)
         return reduced if found == wanted else self._converted(reduced, wanted)
 
     def _ours(self, function: str, *arguments: ast.expr) -> ast.expr:
         """A call of a function of `gluon_library`."""
         self.library.add(function)
-        return library(function, *arguments)
+        return trees.library(function, *arguments)
 
     def _operands(self, shape: Shape, wanted: Layout, *values: ast.expr) -> list[ast.expr]:
         found = []
@@ -320,13 +309,13 @@ class Layouts:
             rank = len(self._shape(value))
             if rank == 1 and len(shape) == 2:
                 inner = self.value(value, Layout(wanted.columns, 0))
-                found.append(expression("value[None, :]", value=inner))
+                found.append(trees.expression("value[None, :]", value=inner))
             else:
                 found.append(self.value(value, wanted))
         return found
 
     def _converted(self, value: ast.expr, wanted: Layout) -> ast.expr:
-        return language("convert_layout", value, self._written(wanted))
+        return trees.language("convert_layout", value, self._written(wanted))
 
     def _scalar(self, value: ast.expr) -> ast.expr:
         """A number's expression; tensors within are reduced to numbers."""
@@ -335,14 +324,16 @@ class Layouts:
 
 def assigned(statement: ast.stmt) -> tuple[str, ast.expr]:
     """The name that gets a value, and the value."""
-    if isinstance(statement, ast.Assign):
-        (target,), value = statement.targets, statement.value
+    if isinstance(trees.statement, ast.Assign):
+        (target,), value = trees.statement.targets, trees.statement.value
     else:
-        assert isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
-        target = statement.target
+        assert isinstance(trees.statement, ast.AugAssign) and isinstance(
+            trees.statement.target, ast.Name
+        )
+        target = trees.statement.target
         old = ast.Name(target.id, ast.Load())
-        value = ast.BinOp(old, statement.op, statement.value)
-        old.__dict__["type"], value.__dict__["type"] = type_of(statement), type_of(target)
+        value = ast.BinOp(old, trees.statement.op, trees.statement.value)
+        old.__dict__["type"], value.__dict__["type"] = type_of(trees.statement), type_of(target)
     assert isinstance(target, ast.Name)
     return target.id, value
 
@@ -374,10 +365,10 @@ class _Numbers(ast.NodeTransformer):
         self._known = known
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if called(node) not in REDUCTIONS or isinstance(node.func, ast.Name):
+        if trees.called(node) not in REDUCTIONS or isinstance(node.func, ast.Name):
             return self.generic_visit(node)
         known = self._known.extreme(node)
         if known is not None:
             return self.visit(known)  # type: ignore[no-any-return]
         axis = [ast.keyword("axis", ast.Constant(0))]
-        return language(called(node), self._layouts.value(node.args[0]), keywords=axis)
+        return trees.language(trees.called(node), self._layouts.value(node.args[0]), keywords=axis)
