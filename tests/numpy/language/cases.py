@@ -121,13 +121,9 @@ def evaluate(asked: Case):
     names = {name: Tile(array[()], dtype) for name, (array, dtype) in inputs.items()}
     owned = {name: FlatMemory(array.copy(), dtype) for name, (array, dtype) in memories.items()}
     names |= {name: PointerTile(memory) for name, memory in owned.items()}
-    previous = context.enter((4, 3, 2))
-    context.set_program((3, 1, 0))
-    try:
-        with np.errstate(all="ignore"):
-            result = eval(asked.expression, {"tl": ntl, "libdevice": ntl.libdevice, **names})
-    finally:
-        context.leave(previous)
+    with context.launch((4, 3, 2)), np.errstate(all="ignore"):
+        context.set_program((3, 1, 0))
+        result = eval(asked.expression, {"tl": ntl, "libdevice": ntl.libdevice, **names})
     results = result if isinstance(result, (tuple, list)) else (result,)
     results = [item for item in results if item is not None]
     values = [np.asarray(r.data) if isinstance(r, Tile) else r for r in results]

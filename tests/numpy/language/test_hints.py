@@ -16,10 +16,9 @@ from ninetoothed.language import dtypes
 
 @pytest.fixture
 def launch():
-    previous = context.enter((4, 3, 2))
-    context.set_program((2, 1, 0))
-    yield
-    context.leave(previous)
+    with context.launch((4, 3, 2)):
+        context.set_program((2, 1, 0))
+        yield
 
 
 def _tile(*values) -> Tile:
@@ -123,8 +122,7 @@ def test_a_launch_belongs_to_its_thread(launch):
 
 
 def test_launches_nest(launch):
-    previous = context.enter((1, 1, 1))
-    assert int(ntl.program_id(0)) == 0 and int(ntl.num_programs(0)) == 1
-    context.leave(previous)
+    with context.launch((1, 1, 1)):
+        assert int(ntl.program_id(0)) == 0 and int(ntl.num_programs(0)) == 1
 
     assert int(ntl.program_id(0)) == 2

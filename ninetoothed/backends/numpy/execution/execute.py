@@ -56,11 +56,10 @@ class Launch:
         count = len(handed) - code.co_kwonlyargcount
         names = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
         positional, by_keyword = handed[:count], dict(zip(names, handed[count:], strict=True))
-        running = self.running
-        grid_before = context.enter((math.prod(self.grid), 1, 1), checking.is_on())
-        symbols_before = hooks.enter(self.value_of)
+        running, grid = self.running, (math.prod(self.grid), 1, 1)
+        launch = context.launch(grid, checking.is_on(), self.value_of)
         try:
-            with np.errstate(all="ignore"):
+            with launch, np.errstate(all="ignore"):
                 for linear, program in enumerate(np.ndindex(*self.grid)):
                     running.linear, running.program = linear, program
                     running.loads.clear()
@@ -73,9 +72,6 @@ class Launch:
             if located is error:
                 raise
             raise located from error
-        finally:
-            hooks.leave(symbols_before)
-            context.leave(grid_before)
 
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
         """Told of every access: what was loaded may be stale after a store."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
-import threading
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,33 +17,13 @@ from ninetoothed.backends.numpy.execution.rewrite import rewrite
 from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
+from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.operators import truncating_divide, truncating_remainder
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
-from ninetoothed.errors import ApplicationError, caller_location
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.symbols.expr import Symbol
-
-
-class _Running(threading.local):
-    #: What a symbol in the application stands for in the launch that runs on this thread.
-    value_of: Callable[[Symbol], Any] | None = None
-
-
-_running = _Running()
-
-
-def enter(value_of: Callable[[Symbol], Any]) -> Callable[[Symbol], Any] | None:
-    """Begin a launch on this thread; returns what `leave` needs."""
-    previous = _running.value_of
-    _running.value_of = value_of
-    return previous
-
-
-def leave(previous: Callable[[Symbol], Any] | None) -> None:
-    """End a launch on this thread."""
-    _running.value_of = previous
 
 
 def read(value: Any) -> Any:
@@ -55,11 +34,7 @@ def read(value: Any) -> Any:
     if kind in (tuple, list) and _has_reference(value):
         return kind(map(read, value))
     if kind is Symbol:
-        if _running.value_of is None:
-            raise ApplicationError(
-                f"{value} has a value only in a running kernel.", caller_location()
-            )
-        return _running.value_of(value)
+        return context.value_of(value)
     return value
 
 

@@ -18,43 +18,23 @@ import __future__
 import ast
 import copy
 import types
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.functions import own_names
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.backends.numpy.execution.trees import parameter_names
+from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.source import FunctionSource
 
 #: The names that a rewritten function takes from its closure.
-HOOKS = (
-    "__read__",
-    "__assign__",
-    "__augmented__",
-    "__atomic__",
-    "__place__",
-    "__position__",
-    "__invoke__",
-    "__function__",
-    "__outcome__",
-    "__lasting__",
-    "__locals__",
-    "__value__",
-    "__stops__",
-    "__decides__",
-    "__and__",
-    "__or__",
-    "__not__",
-    "__holds__",
-    "__is__",
-    "__builtin__",
-    "__quotient__",
-    "__remainder__",
+HOOKS = tuple(
+    """__read__ __assign__ __augmented__ __atomic__ __place__ __position__ __invoke__ __function__
+    __outcome__ __lasting__ __locals__ __value__ __stops__ __decides__ __and__ __or__ __not__ __holds__
+    __is__ __builtin__ __quotient__ __remainder__""".split()
 )
 
 _FUTURES = tuple(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -95,8 +75,7 @@ class Rewritten:
         return bound
 
 
-_codes: OrderedDict[Any, Rewritten] = OrderedDict()
-_lock = threads.lock()
+_codes: dict[Any, Rewritten] = {}
 
 
 def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType, Rewritten]:
@@ -110,17 +89,10 @@ def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType,
     """
     plain = sources.own_function(function)
     key = (*_key(plain), is_triton)
-    with _lock:
-        found = _codes.get(key)
-        if found is not None:
-            _codes.move_to_end(key)
-            return plain, found
-    made = _rewritten(sources.read(plain), is_triton)
-    with _lock:
-        _codes[key] = made
-        while len(_codes) > _CODES_KEPT:
-            _codes.popitem(last=False)
-    return plain, made
+    found = _codes.get(key)
+    if found is None:
+        found = keep(_codes, key, _rewritten(sources.read(plain), is_triton), _CODES_KEPT)
+    return plain, found
 
 
 def _key(function: types.FunctionType) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
 from ninetoothed.backends.numpy.execution.elements import positions
+from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
@@ -309,30 +310,12 @@ class Tensor:
 
     def _gather(self, offsets: Any, masks: tuple[Any, ...], shape: Shape | None = None) -> Tile:
         shape = self.plan.addressing.padded if shape is None else shape
-        offsets = np.broadcast_to(offsets, shape)
-        other = self.plan.other
-        fill = self.plan.fill
-        validity = masks if other is None else ()
-        mask = _conjunction(masks)
-        if mask is None:
-            return Tile(self.memory.array[self.memory.locate(offsets, None, "load")], self.dtype)
-        mask = np.broadcast_to(mask, shape)
-        if not mask.any():
-            return Tile(np.full(shape, fill, dtype=self.dtype.numpy)[()], self.dtype, validity)
-        located = self.memory.locate(offsets, mask, "load")
-        data = self.memory.array[np.where(mask, located, 0)]
-        return Tile(np.where(mask, data, fill)[()], self.dtype, validity)
+        pointer = PointerTile(self.memory, np.broadcast_to(offsets, shape))
+        data = load_elements(pointer, _conjunction(masks), self.plan.fill)
+        return Tile(data, self.dtype, masks if self.plan.other is None else ())
 
     def _scatter(self, offsets: np.ndarray, masks: tuple[Any, ...], data: Any) -> None:
-        mask = _conjunction(masks)
-        data = np.broadcast_to(data, offsets.shape)
-        if mask is not None:
-            mask = np.broadcast_to(mask, offsets.shape)
-        located = self.memory.locate(offsets, mask, "store")
-        if mask is None:
-            self.memory.array[located] = data
-        else:
-            self.memory.array[located[mask]] = data[mask]
+        store_elements(PointerTile(self.memory, offsets), data, _conjunction(masks))
 
     def _cast(self, value: Any) -> Any:
         return np.asarray(as_tile(value).to(self.dtype).data)

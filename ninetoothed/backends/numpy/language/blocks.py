@@ -9,7 +9,8 @@ import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape
 from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
-from ninetoothed.backends.numpy.values.pointer import Memory, PointerTile
+from ninetoothed.backends.numpy.values.memory import Memory
+from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse

@@ -245,9 +245,4 @@ _TRITONS = {
     "_xor_combine": operators.bitwise_xor,
 }
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "associative_scan": associative_scan,
-    "map_elementwise": map_elementwise,
-    "reduce": reduce,
-    **{f"standard.{name}": function for name, function in _TRITONS.items()},
-}
+FUNCTIONS = {f"standard.{name}": function for name, function in _TRITONS.items()}

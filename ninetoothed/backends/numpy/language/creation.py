@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -106,13 +106,3 @@ def program_id(axis: Any) -> Tile:
 def num_programs(axis: Any) -> Tile:
     """The grid's extent along ``axis``, a 0-d int32 tile."""
     return Tile(np.int32(context.program_count(integer(axis, "The grid's axis"))), dtypes.int32)
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "arange": arange,
-    "full": full,
-    "zeros": zeros,
-    "zeros_like": zeros_like,
-    "program_id": program_id,
-    "num_programs": num_programs,
-}

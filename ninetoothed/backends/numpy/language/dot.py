@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -203,6 +202,3 @@ def dot_scaled(
     right_scale = _scale(rhs_scale, right.shape[-1], depth)
     right = right * (right_scale.swapaxes(-1, -2) if right_scale.ndim else right_scale)
     return _accumulated(np.matmul(left, right), acc, dtypes.float32, ())
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {"dot": dot, "dot_scaled": dot_scaled}

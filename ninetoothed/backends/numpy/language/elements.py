@@ -18,7 +18,7 @@ def load_elements(pointer: PointerTile, mask: Any, fill: Any) -> Any:
     offsets, mask = broadcast_arrays("load", offsets, mask)
     fill = memory.array.dtype.type(0) if fill is None else fill
     if not mask.any():
-        return np.broadcast_to(fill, mask.shape)
+        return np.broadcast_to(fill, mask.shape)[()]
     located = np.where(mask, memory.locate(offsets, mask, "load"), 0)
     return np.where(mask, memory.array[located], fill)[()]
 

@@ -45,16 +45,17 @@ def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
     """Raises if ``cond`` does not hold in an element where ``mask`` does."""
     checked = cond if mask is None else logical_or(cond, logical_not(mask))
     if not _holds(checked):
-        where = f" in program {context.running_program()}" if context.is_running() else ""
+        program = context.running_program()
+        where = "" if program is None else f" in program {program}"
         raise NineToothedError(f"ntl.device_assert failed{where}: {msg}", caller_location())
 
 
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
     """Prints the program's index, ``prefix`` and the values."""
-    program = f"{context.running_program()} " if context.is_running() else ""
+    program = context.running_program()
     values = [np.asarray(as_tile(argument).data) for argument in args]
     shown = [np.vectorize(builtins.hex)(v) if hex and v.dtype.kind in "iu" else v for v in values]
-    print(f"{program}{prefix}", *shown)
+    print(prefix if program is None else f"{program} {prefix}", *shown)
 
 
 def static_assert(cond: Any, msg: Any = "") -> None:
@@ -122,23 +123,14 @@ def _no_target(*version: Any) -> bool:
     return False
 
 
+#: Those whose name a function here cannot have, or is not to.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "assume": assume,
-    "condition": condition,
-    "constexpr": constexpr,
-    "debug_barrier": debug_barrier,
-    "device_assert": device_assert,
-    "device_print": device_print,
     "dtype": scalar_type,
     "max_constancy": _hint,
     "max_contiguous": _hint,
     "multiple_of": _hint,
     "range": _count,
     "slice": builtins.slice,
-    "static_assert": static_assert,
-    "static_print": static_print,
-    "static_range": static_range,
-    "str_to_ty": str_to_ty,
     "target_info.cuda_capability_geq": _no_target,
     "target_info.current_target": lambda: None,
     "target_info.is_cuda": _no_target,

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from ninetoothed.backends.numpy.language import (
+    blocks,
     combining,
     creation,
     dot,
     hints,
+    math,
+    memory,
     random,
     reduction,
     scan,
     shape,
 )
-from ninetoothed.backends.numpy.language import math as language_math
-from ninetoothed.backends.numpy.language import memory as language_memory
 from ninetoothed.backends.numpy.language.math import elementwise_of
 from ninetoothed.language import operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import refuse
 
+_MODULES = (blocks, combining, creation, dot, hints, math, memory, random, reduction, scan, shape)
+
+
+def _functions_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """A module's functions that are called as the language calls them, and those it has a table of."""
+    own = {
+        name: value
+        for name, value in vars(module).items()
+        if name in operations.TABLE and getattr(value, "__module__", "") == module.__name__
+    }
+    return own | getattr(module, "FUNCTIONS", {})
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **combining.FUNCTIONS,
-    **creation.FUNCTIONS,
-    **dot.FUNCTIONS,
-    **hints.FUNCTIONS,
-    **language_math.FUNCTIONS,
-    **language_memory.FUNCTIONS,
-    **reduction.FUNCTIONS,
-    **scan.FUNCTIONS,
-    **shape.FUNCTIONS,
-    **random.FUNCTIONS,
+    name: function for module in _MODULES for name, function in _functions_of(module).items()
 }
 
 

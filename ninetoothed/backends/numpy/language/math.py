@@ -319,39 +319,20 @@ def _with_sanitizing(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return lambda x, y, sanitize_overflow=True: function(x, y)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": abs,
+ceil = _unary("ceil", np.ceil)
+erf = _unary("erf", each(math.erf))
+exp2 = _unary("exp2", np.exp2)
+floor = _unary("floor", np.floor)
+log2 = _unary("log2", np.log2)
+rsqrt = _unary("rsqrt", _reciprocal_root)
+sqrt_rn = _unary("sqrt_rn", np.sqrt, _SINGLE)
+
+FUNCTIONS = {
     "add": _with_sanitizing(add),
     "builtin_max": builtin_max,
     "builtin_min": builtin_min,
-    "cast": cast,
-    "cdiv": cdiv,
-    "ceil": _unary("ceil", np.ceil),
-    "clamp": clamp,
-    "cos": cos,
-    "div_rn": div_rn,
-    "erf": _unary("erf", each(math.erf)),
-    "exp": exp,
-    "exp2": _unary("exp2", np.exp2),
-    "fdiv": fdiv,
-    "floor": _unary("floor", np.floor),
-    "fma": fma,
-    "log": log,
-    "log2": _unary("log2", np.log2),
-    "logical_and": logical_and,
     "logical_not": logical_not,
-    "logical_or": logical_or,
-    "maximum": maximum,
-    "minimum": minimum,
     "mul": _with_sanitizing(multiply),
-    "rsqrt": _unary("rsqrt", _reciprocal_root),
-    "sigmoid": sigmoid,
-    "sin": sin,
-    "sqrt": sqrt,
-    "sqrt_rn": _unary("sqrt_rn", np.sqrt, _SINGLE),
     "sub": _with_sanitizing(subtract),
-    "swizzle2d": swizzle2d,
     "truediv": divide,
-    "umulhi": umulhi,
-    "where": where,
 }

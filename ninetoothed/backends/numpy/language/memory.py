@@ -13,9 +13,6 @@ from ninetoothed import threads
 from ninetoothed.backends.numpy.language.blocks import (
     BlockPointer,
     TensorDescriptor,
-    advance,
-    make_block_ptr,
-    make_tensor_descriptor,
 )
 from ninetoothed.backends.numpy.language.elements import (
     in_pointer_shape,
@@ -197,14 +194,4 @@ _ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
     "atomic_xor": np.bitwise_xor,
 }
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _read_modify_write(name, combine) for name, combine in _ATOMICS.items()},
-    "advance": advance,
-    "atomic_cas": atomic_cas,
-    "load": load,
-    "load_tensor_descriptor": load_tensor_descriptor,
-    "make_block_ptr": make_block_ptr,
-    "make_tensor_descriptor": make_tensor_descriptor,
-    "store": store,
-    "store_tensor_descriptor": store_tensor_descriptor,
-}
+FUNCTIONS = {name: _read_modify_write(name, combine) for name, combine in _ATOMICS.items()}

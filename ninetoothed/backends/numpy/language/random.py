@@ -6,7 +6,6 @@ operations is that of ``triton/language/random.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,17 +171,3 @@ def randn4x(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Four:
     """Four tiles of random float32, normally distributed."""
     u1, u2, u3, u4 = rand4x(seed, offset, n_rounds)
     return (*pair_uniform_to_normal(u1, u2), *pair_uniform_to_normal(u3, u4))
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "pair_uniform_to_normal": pair_uniform_to_normal,
-    "philox": philox,
-    "philox_impl": philox_impl,
-    "rand": rand,
-    "rand4x": rand4x,
-    "randint": randint,
-    "randint4x": randint4x,
-    "randn": randn,
-    "randn4x": randn4x,
-    "uint_to_uniform_float": uint_to_uniform_float,
-}

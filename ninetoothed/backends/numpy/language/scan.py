@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -119,13 +118,3 @@ def histogram(input: Tile, num_bins: Any, mask: Any = None) -> Tile:
         is_counted = is_counted & all_of(input.validity)
     counts = np.bincount(values[is_counted], minlength=bins)
     return Tile(counts.astype(np.int32), dtypes.int32)
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "bitonic_merge": bitonic_merge,
-    "cumprod": cumprod,
-    "cumsum": cumsum,
-    "histogram": histogram,
-    "sort": sort,
-    "topk": topk,
-}

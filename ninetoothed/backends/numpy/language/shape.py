@@ -237,22 +237,3 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
         raise refuse(
             f"ntl.gather's index leaves axis {place} of the source, of size {src.shape[place]}."
         ) from error
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "broadcast": broadcast,
-    "broadcast_to": broadcast_to,
-    "cat": cat,
-    "expand_dims": expand_dims,
-    "flip": flip,
-    "gather": gather,
-    "interleave": interleave,
-    "item": item,
-    "join": join,
-    "permute": permute,
-    "ravel": ravel,
-    "reshape": reshape,
-    "split": split,
-    "trans": trans,
-    "view": view,
-}

@@ -1,21 +1,17 @@
-"""Which program is running: what ``ntl.program_id`` and ``ntl.num_programs`` read.
+"""What runs on this thread: what ``ntl.program_id``, ``ntl.num_programs`` and symbols stand for.
 
-The executor sets it, once a program, per thread:
-
-    previous = context.enter((programs, 1, 1))   # the grid, before the first program
-    for index in range(programs):
-        context.set_program((index, 0, 0))
-        ...                                      # run the application
-    context.leave(previous)                      # in a ``finally``
-
-This module knows nothing about tiles or kernels.
+The executor says so, for a launch (`launch`) and for each of its programs (`set_program`). This module
+knows nothing about tiles or kernels.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from ninetoothed.errors import NineToothedError, caller_location
+from ninetoothed.errors import ApplicationError, NineToothedError, caller_location
 
 #: A position in a three-dimensional grid, or its shape.
 Triple = tuple[int, int, int]
@@ -25,23 +21,30 @@ class _State(threading.local):
     grid: Triple | None = None
     program: Triple = (0, 0, 0)
     is_checked: bool = False
+    value_of: Callable[[Any], Any] | None = None
 
 
 _state = _State()
 
 
-def enter(grid: Triple, is_checked: bool = False) -> tuple[Triple | None, Triple, bool]:
-    """Begin a launch of ``grid`` on this thread; returns what `leave` needs to end it."""
-    previous = (_state.grid, _state.program, _state.is_checked)
-    _state.grid = grid
-    _state.program = (0, 0, 0)
-    _state.is_checked = is_checked
-    return previous
+@contextmanager
+def launch(
+    grid: Triple, is_checked: bool = False, value_of: Callable[[Any], Any] | None = None
+) -> Iterator[None]:
+    """A launch on this thread; within another, that goes on after it.
 
-
-def leave(previous: tuple[Triple | None, Triple, bool]) -> None:
-    """End a launch on this thread: go back to what was there before `enter`."""
-    _state.grid, _state.program, _state.is_checked = previous
+    Args:
+        grid: the number of programs along each axis.
+        is_checked: whether it runs in the debug mode.
+        value_of: what a symbol stands for in it.
+    """
+    before = dict(vars(_state))
+    vars(_state).update(grid=grid, program=(0, 0, 0), is_checked=is_checked, value_of=value_of)
+    try:
+        yield
+    finally:
+        vars(_state).clear()
+        vars(_state).update(before)
 
 
 def set_program(program: Triple) -> None:
@@ -49,18 +52,31 @@ def set_program(program: Triple) -> None:
     _state.program = program
 
 
+def running_program() -> Triple | None:
+    """The running program's index in the grid; None outside of a launch."""
+    return None if _state.grid is None else _state.program
+
+
+def is_checked() -> bool:
+    """Whether what runs on this thread runs in the debug mode."""
+    return _state.is_checked
+
+
+def value_of(symbol: Any) -> Any:
+    """What a symbol stands for in what runs; an error outside of a launch."""
+    if _state.value_of is None:
+        raise ApplicationError(f"{symbol} has a value only in a running kernel.", caller_location())
+    return _state.value_of(symbol)
+
+
 def program_index(axis: int) -> int:
     """The running program's index along ``axis``; an error outside of a launch."""
-    _grid_extent(axis)
+    program_count(axis)
     return _state.program[axis]
 
 
 def program_count(axis: int) -> int:
     """The number of programs along ``axis``; an error outside of a launch."""
-    return _grid_extent(axis)
-
-
-def _grid_extent(axis: int) -> int:
     if axis not in (0, 1, 2):
         raise NineToothedError(
             f"A grid has the axes 0, 1 and 2, but axis {axis!r} was asked for.", caller_location()
@@ -71,18 +87,3 @@ def _grid_extent(axis: int) -> int:
             caller_location(),
         )
     return _state.grid[axis]
-
-
-def is_running() -> bool:
-    """Whether a launch runs on this thread."""
-    return _state.grid is not None
-
-
-def is_checked() -> bool:
-    """Whether what runs on this thread runs in the debug mode."""
-    return _state.is_checked
-
-
-def running_program() -> Triple:
-    """The running program's index in the grid."""
-    return _state.program

@@ -18,7 +18,7 @@ Observer = Callable[["Memory", Any, Any, str], None]
 
 
 class Memory:
-    """One tensor's elements as a flat array; see `ninetoothed.backends.numpy.values.pointer.Memory`.
+    """One tensor's elements as a flat, writable array.
 
     Args:
         name: the parameter's name, for messages.
@@ -43,6 +43,8 @@ class Memory:
 
     def locate(self, offsets: Any, mask: Any, access: str) -> Any:
         """Indices into `array` for ``offsets`` from the first element, in bounds where ``mask``.
+
+        Called once an access, before it happens: observers are told of it.
 
         Raises:
             OutOfBoundsError: a lane whose mask holds leaves the tensor's memory.

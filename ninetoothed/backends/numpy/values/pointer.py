@@ -1,53 +1,15 @@
-"""Tiles of pointers, and what they need of the memory they point into.
-
-The executor gives each tensor's storage as a `Memory`; `x.data_ptr()` is then
-``PointerTile(memory, 0)``, and `ntl.load`, `ntl.store` and the atomics work on it.
-"""
+"""Tiles of pointers: `x.data_ptr()` is ``PointerTile(memory, 0)``, which `ntl.load` and others take."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ninetoothed.backends.numpy.values.members import add_members
+from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
-
-
-class Memory(Protocol):
-    """The storage behind a pointer.
-
-    Attributes:
-        dtype: the type of its elements.
-        array: a flat, one-dimensional NumPy view of the whole storage, writable where stores are
-            to work, of ``dtype.numpy``.
-    """
-
-    @property
-    def dtype(self) -> DType: ...
-
-    @property
-    def array(self) -> np.ndarray: ...
-
-    def locate(self, offsets: np.ndarray, mask: np.ndarray | None, access: str) -> np.ndarray:
-        """Indices into `array` of the elements ``offsets`` elements away from the base pointer.
-
-        Called once an access, before it happens, so that a debug mode may keep its records here.
-
-        Args:
-            offsets: int64, any shape.
-            mask: boolean, of the same shape, or None for "all lanes".
-            access: ``"load"``, ``"store"`` or ``"atomic"``.
-
-        Returns:
-            Integers, of the same shape. In lanes where ``mask`` is False: anything; they are
-            not used.
-
-        Raises:
-            OutOfBoundsError: a lane whose mask holds leaves the storage.
-        """
-        ...
 
 
 class PointerTile:

@@ -184,7 +184,7 @@ class Layouts:
 
         Both are the same one but where conditions that hold in the first rounds choose.
         """
-        target, value = assigned(trees.statement)
+        target, value = assigned(statement)
         shape = self._shape(value)
         wanted = None
         if shape and not is_matrix(shape):
@@ -324,16 +324,14 @@ class Layouts:
 
 def assigned(statement: ast.stmt) -> tuple[str, ast.expr]:
     """The name that gets a value, and the value."""
-    if isinstance(trees.statement, ast.Assign):
-        (target,), value = trees.statement.targets, trees.statement.value
+    if isinstance(statement, ast.Assign):
+        (target,), value = statement.targets, statement.value
     else:
-        assert isinstance(trees.statement, ast.AugAssign) and isinstance(
-            trees.statement.target, ast.Name
-        )
-        target = trees.statement.target
+        assert isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
+        target = statement.target
         old = ast.Name(target.id, ast.Load())
-        value = ast.BinOp(old, trees.statement.op, trees.statement.value)
-        old.__dict__["type"], value.__dict__["type"] = type_of(trees.statement), type_of(target)
+        value = ast.BinOp(old, statement.op, statement.value)
+        old.__dict__["type"], value.__dict__["type"] = type_of(statement), type_of(target)
     assert isinstance(target, ast.Name)
     return target.id, value
 
