@@ -173,10 +173,10 @@ def windows(choose: random.Random) -> list[Parameter]:
     return [x, Parameter("y", (size,), "float32", (tiled(block),))]
 
 
-def chains(choose: random.Random) -> list[Parameter]:
+def chains(choose: random.Random, is_biased: bool = False) -> list[Parameter]:
     """A chain of meta-operations that may be any, the same for all tensors."""
     while True:
-        shape, steps, found = gather.random_chain(choose.randrange(10**9))
+        shape, steps, found = gather.random_chain(choose.randrange(10**9), is_biased=is_biased)
         is_flat = len(found.ranks) == 2 or (len(found.ranks) == 3 and 0 < found.ranks[1] <= 2)
         if is_flat and shape and found.ranks[-1] <= 3:
             break
@@ -187,10 +187,16 @@ def chains(choose: random.Random) -> list[Parameter]:
     return _alike(choose, shape, described)
 
 
+def biased_chains(choose: random.Random) -> list[Parameter]:
+    """A chain most of whose operations flatten, pad, reverse, or count from the end."""
+    return chains(choose, is_biased=True)
+
+
 def _symbolic(step: gather.Step) -> str | None:
     return None if step.symbolic is None else ", ".join(map(repr, step.symbolic))
 
 
+#: Each family with how often it is drawn; one that never is has to be asked for.
 FAMILIES: dict[str, tuple[Family, int]] = {
     "blocks": (blocks, 4),
     "whole": (whole, 4),
@@ -201,12 +207,14 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "windows": (windows, 1),
     "chains": (chains, 3),
     "probes": (probes.parameters, 4),
+    "biased-chains": (biased_chains, 0),
 }
+USUAL = tuple(name for name, (_, weight) in FAMILIES.items() if weight)
 
 
 def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[Parameter, ...]]:
     """The parameters of some family, with types, layouts and signs."""
-    weights = [FAMILIES[name][1] for name in families]
+    weights = [FAMILIES[name][1] or 1 for name in families]
     family = choose.choices(families, weights)[0]
     parameters = FAMILIES[family][0](choose)
     is_known = choose.random() < 0.25

@@ -199,8 +199,13 @@ def gather(data: np.ndarray, axis: int, positions: np.ndarray) -> np.ndarray:
     return np.where(mask, taken, -1)
 
 
-def random_chain(seed: int) -> tuple[tuple[int, ...], list[Step], Gathered]:
-    """A shape, a chain of operations that fit it, and what they make of it."""
+def random_chain(
+    seed: int, *, is_biased: bool = False
+) -> tuple[tuple[int, ...], list[Step], Gathered]:
+    """A shape, a chain of operations that fit it, and what they make of it.
+
+    Biased, most of them flatten, pad, reverse, or count from the end.
+    """
     choose = random.Random(seed)
     rank = choose.choice((0, 1, 1, 2, 2, 2, 3, 3, 4))
     shape = tuple(choose.choice((0, 1, 1, 2, 3, 3, 4, 5, 6, 7)) for _ in range(rank))
@@ -209,7 +214,7 @@ def random_chain(seed: int) -> tuple[tuple[int, ...], list[Step], Gathered]:
     current, steps = Gathered.source(shape), []
     for _ in range(choose.randint(1, 7)):
         for _attempt in itertools.repeat(None, 20):
-            step = random_step(choose, current)
+            step = random_step(choose, current, _BIASED if is_biased else _WEIGHTED)
             if step is None:
                 continue
             result = _bounded(current, step)
@@ -239,11 +244,11 @@ def _count_after(current: Gathered, step: Step) -> int:
     return count
 
 
-def random_step(choose: random.Random, current: Gathered) -> Step | None:
+def random_step(choose: random.Random, current: Gathered, weighted: _Operations) -> Step | None:
     """An operation that fits a level of the tensor; None where the choice does not fit."""
     depth = choose.choice(range(len(current.ranks)))
     shape = current.shape(depth)
-    name, arguments = choose.choice(_WEIGHTED)
+    name, arguments = choose.choice(weighted)
     made = arguments(choose, shape)
     return None if made is None else Step(depth, name, *made)
 
@@ -329,7 +334,23 @@ def _subscript(choose, shape):
     return (tuple(entries),), {}
 
 
-_WEIGHTED = [
+def _from_the_end(choose, shape):
+    entries: list[Any] = []
+    for size in shape:
+        draw = choose.random()
+        if size and draw < 0.3:
+            entries.append(choose.randint(-size, -1))
+        elif draw < 0.7:
+            first, last = choose.choice((None, -1, size - 1)), choose.choice((None, None, -size))
+            entries.append(slice(first, last, choose.choice((-1, -1, -2))))
+        else:
+            entries.append(slice(choose.choice((None, -size, 1 - size)), choose.choice((None, -1))))
+    return (tuple(entries),), {}
+
+
+_Operations = list[tuple[str, Any]]
+
+_WEIGHTED: _Operations = [
     *[("tile", _tile)] * 6,
     *[("__getitem__", _subscript)] * 3,
     *[("flatten", _flatten)] * 2,
@@ -338,6 +359,19 @@ _WEIGHTED = [
     ("expand", _expand),
     ("expand", _expand),
     ("squeeze", _squeeze),
+    ("squeeze", _squeeze),
+    ("unsqueeze", _unsqueeze),
+    ("ravel", _ravel),
+]
+
+_BIASED: _Operations = [
+    *[("tile", _tile)] * 4,
+    *[("__getitem__", _from_the_end)] * 5,
+    *[("flatten", _flatten)] * 4,
+    *[("pad", _pad)] * 4,
+    ("__getitem__", _subscript),
+    ("permute", _permute),
+    ("expand", _expand),
     ("squeeze", _squeeze),
     ("unsqueeze", _unsqueeze),
     ("ravel", _ravel),
