@@ -17,6 +17,7 @@ from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
 
+import numpy as np
 import torch
 import triton.language as tl
 import triton.runtime.interpreter
@@ -203,7 +204,15 @@ def _value(
         return _tensor_at(value, _extent(argument), _TORCH_DTYPES[argument.dtype.name])
     if parameter.kind == "offsets":
         return _tensor_at(value, call.arguments[parameter.parameter].shape[0] + 1, torch.int64)
+    if isinstance(value, float) and kind == "scalar":
+        return _number(value, tl.str_to_ty(call.scalars[parameter.parameter].signature, None))
     return value
+
+
+def _number(value: float, dtype: Any) -> Any:
+    """A floating-point number as a device has it, of a type; the interpreter leaves it Python's."""
+    held = np.array([value], triton.runtime.interpreter._get_np_dtype(dtype))
+    return tl.tensor(triton.runtime.interpreter.TensorHandle(held, dtype), dtype)
 
 
 def _descriptor(base: torch.Tensor, description: Description) -> Any:

@@ -22,14 +22,22 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("backends", "programs", "seed"), [("numpy", 200, 0), ("interpreter,plain", 60, 10**6)]
+    ("backends", "programs", "seed", "families"),
+    [
+        ("numpy", 200, 0, ""),
+        ("interpreter,plain", 60, 10**6, ""),
+        # The first has a number that a store to a tile broadcasts.
+        ("numpy,interpreter,plain", 20, 30000023, "biased-chains"),
+    ],
 )
-def test_nothing_is_found(tmp_path: Path, backends: str, programs: int, seed: int) -> None:
+def test_nothing_is_found(
+    tmp_path: Path, backends: str, programs: int, seed: int, families: str
+) -> None:
     kept = tmp_path / "hunt.json"
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.hunt", "--backend", backends, "--json", str(kept)),
-            *("--programs", str(programs), "--seed", str(seed)),
+            *("--programs", str(programs), "--seed", str(seed), "--families", families),
         ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
