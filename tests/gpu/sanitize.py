@@ -1,4 +1,5 @@
-"""Calls whose sizes do not agree and every example at odd sizes, for compute-sanitizer to watch.
+"""Calls whose sizes do not agree, every example at odd sizes and programs that the hunt draws, for
+compute-sanitizer to watch.
 
 `sanitize_all` runs it under every tool; ``compute-sanitizer --tool memcheck python -m tests.gpu.sanitize``
 under one. Without PyTorch's cache each tensor is an allocation of its own and of its own size, so that an
@@ -13,12 +14,15 @@ import argparse
 import functools
 import os
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
 # What the estimate ranks first is what runs: a search would take hours under the sanitizer.
 os.environ.setdefault("NINETOOTHED_TUNE", "none")
+# A drawn program's tensors end where their allocations do.
+os.environ.setdefault("HUNT_ROOM", "0")
 
 import torch  # noqa: E402
 
@@ -30,6 +34,7 @@ from tests.examples.cases import EXAMPLES, Example  # noqa: E402
 from tests.examples.checking import compare  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
 from tests.examples.more_cases import MORE  # noqa: E402
+from tests.hunt import executions, generate  # noqa: E402
 
 BLOCK = Symbol("BLOCK", constexpr=True)
 
@@ -211,16 +216,24 @@ def check_example(device: str, example: Example, label: str) -> str:
     return f"example {example.name}, {label}: right"
 
 
+def check_program(device: str, seed: int) -> str:
+    """One drawn program, compared on the host."""
+    found = executions.outcome(generate.program(seed), "numpy" if device == "cpu" else device)
+    return f"program {seed}: " + (found.kind if found.is_right else f"WRONG, {found}")
+
+
 def _finish(device: str) -> None:
     if device != "cpu":
         torch.cuda.synchronize()
 
 
-def main() -> None:
-    """Runs one share of all, a line each."""
+def main() -> int:
+    """Runs one share of all, a line each; 0 where every drawn program is right."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--programs", type=int, default=0, help="of the hunt's")
+    parser.add_argument("--seed", type=int, default=40_000_000, help="of the first program")
     parser.add_argument("--share", default="0/1", help="which of how many processes this is: 0/4")
     given = parser.parse_args()
     share, shares = map(int, given.share.split("/"))
@@ -232,7 +245,13 @@ def main() -> None:
         print(disagree(given.device, number), flush=True)
     for example, label in examples[share::shares]:
         print(check_example(given.device, example, label), flush=True)
+    wrong = 0
+    for seed in range(given.seed + share, given.seed + given.programs, shares):
+        line = check_program(given.device, seed)
+        wrong += "WRONG" in line
+        print(line, flush=True)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """Everything that `sanitize` runs, under all of compute-sanitizer's tools at once, within minutes.
 
-python -m tests.gpu.sanitize_all [--calls 300] [--shares 4] [--seconds 480] [--output FOLDER]
+python -m tests.gpu.sanitize_all [--calls 300] [--programs 500] [--shares 4] [--seconds 480] [--output FOLDER]
 
 First as many processes as there are cores compile what will run, into a cache of its own, without the
 sanitizer: under it nothing is compiled. Then each tool watches so many processes with a share of the calls
@@ -49,9 +49,10 @@ class Share:
     begun: float
     seconds: float | None = None
 
-    def lines(self, end: str) -> int:
-        """How many of its lines end so."""
-        return sum(line.endswith(end) for line in self.output.read_text().splitlines())
+    def lines(self, begin: str, end: str) -> int:
+        """How many of its lines begin and end so."""
+        lines = self.output.read_text().splitlines()
+        return sum(line.startswith(begin) and line.endswith(end) for line in lines)
 
     def findings(self) -> int | None:
         """What the tool found; None where it did not get to the end."""
@@ -112,10 +113,18 @@ def wait(shares: Sequence[Share], end: float) -> None:
 
 def told(name: str, shares: Sequence[Share], folder: Path) -> bool:
     """Prints the line of one tool and writes its log; whether all was run and nothing found."""
-    ran, refused, right = (
-        sum(share.lines(end) for share in shares) for end in (": ran", ": refused", ": right")
+    ran, all_refused, right, agree, refused = (
+        sum(share.lines(*ends) for share in shares)
+        for ends in (
+            ("", ": ran"),
+            ("", ": refused"),
+            ("example ", ": right"),
+            ("program ", ": agrees"),
+            ("program ", ": refused"),
+        )
     )
-    parts = [f"{ran + refused} calls ({refused} refused), {right} examples"]
+    calls = f"{ran + all_refused - refused} calls ({all_refused - refused} refused)"
+    parts = [f"{calls}, {right} examples, {agree + refused} programs ({refused} refused)"]
     counts = [share.findings() for share in shares if share.tool is not None]
     if counts:
         parts.append(f"{sum(filter(None, counts))} findings")
@@ -144,6 +153,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--programs", type=int, default=500, help="of the hunt's")
     parser.add_argument("--shares", type=int, default=4, help="processes for each tool")
     parser.add_argument("--seconds", type=float, default=480, help="what it may take in all")
     parser.add_argument("--tools", nargs="*", choices=TOOLS, default=list(TOOLS))
@@ -152,7 +162,7 @@ def main() -> int:
     given = parser.parse_args()
     end = time.monotonic() + given.seconds
     program = [sys.executable, "-m", "tests.gpu.sanitize", "--device", given.device]
-    program += ["--calls", str(given.calls)]
+    program += ["--calls", str(given.calls), "--programs", str(given.programs)]
     given.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sanitize-") as directory:
         folder = Path(directory)
