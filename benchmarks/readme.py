@@ -46,10 +46,7 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
     """Ours over each peer, task by task, and the geometric means."""
     ten = [result for result in results if result["task"] != "rope_"]
     peers = list(dict.fromkeys(peer for result in ten for peer in result["ratios"]))
-    lines = [
-        ("task", *(f"ours / {peer}" for peer in peers)),
-        ("---", *("---" for _ in peers)),
-    ]
+    lines = [("task", *(f"ours / {peer}" for peer in peers)), ("---", *("---" for _ in peers))]
     for result in ten:
         found = {peer: spread["median"] for peer, spread in result["ratios"].items()}
         cells = (f"{found[peer]:.3f}" if peer in found else "–" for peer in peers)

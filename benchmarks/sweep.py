@@ -319,11 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = commands.parse_args(arguments)
     tasks, contenders = options.tasks.split(","), options.contenders.split(",")
     selections = options.selection.split(",") if options.selection else []
-    for given, known in (
-        (tasks, names),
-        (contenders, list(NAMES)),
-        (selections, list(SELECTIONS)),
-    ):
+    for given, known in ((tasks, names), (contenders, list(NAMES)), (selections, list(SELECTIONS))):
         if unknown := [name for name in given if name not in known]:
             commands.error(f"{', '.join(unknown)} is none of {', '.join(known)}")
     if options.configs is not None:

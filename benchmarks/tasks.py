@@ -288,11 +288,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         print(f"{task.name} … ", end="", flush=True)
         try:
             result, failures = run(
-                task,
-                getattr(torch, options.dtype),
-                options.rounds,
-                options.flush,
-                options.results,
+                task, getattr(torch, options.dtype), options.rounds, options.flush, options.results
             )
         except Exception as error:  # One task's failure is reported and does not hide the others.
             wrong.append(f"{task.name}: {type(error).__name__}: {error}")

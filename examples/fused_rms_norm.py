@@ -58,10 +58,7 @@ kernel = ninetoothed.make(arrangement, application, tensors)
 
 residual_tensors = (matrix(), matrix(), vector(), Tensor(0), matrix(), matrix())
 residual_kernel = ninetoothed.make(
-    residual_arrangement,
-    residual_application,
-    residual_tensors,
-    kernel_name="fused_add_rms_norm",
+    residual_arrangement, residual_application, residual_tensors, kernel_name="fused_add_rms_norm"
 )
 
 

@@ -36,9 +36,7 @@ class Simulation(NamedTuple):
 
 
 def simulate_arrangement(
-    arrangement: Callable[..., Any],
-    tensors: Sequence[Any],
-    subs: Mapping[Any, Any] | None = None,
+    arrangement: Callable[..., Any], tensors: Sequence[Any], subs: Mapping[Any, Any] | None = None
 ) -> Simulation:
     """Shows which elements of each tensor an arrangement gives to which program.
 

@@ -54,11 +54,7 @@ class _Framework(NamedTuple):
 _FRAMEWORKS = (
     _Framework("torch", ("torch",), "torch", "", "pip install torch"),
     _Framework(
-        "paddle",
-        ("paddlepaddle", "paddlepaddle-gpu"),
-        "paddle",
-        "",
-        "pip install paddlepaddle",
+        "paddle", ("paddlepaddle", "paddlepaddle-gpu"), "paddle", "", "pip install paddlepaddle"
     ),
     _Framework("numpy", ("numpy",), "numpy", "ninetoothed-numpy", "pip install numpy"),
     _Framework(

@@ -160,10 +160,7 @@ def test_doctor_describes_the_gpus_and_who_can_use_them(monkeypatch):
 
 def test_doctor_wants_a_compiler_that_is_there(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
-    assert found((), "C compiler")[1:3] == (
-        "missing",
-        "CC is no-such-compiler, which is not there",
-    )
+    assert found((), "C compiler")[1:3] == ("missing", "CC is no-such-compiler, which is not there")
 
 
 def test_doctor_refuses_a_cache_that_others_can_write(monkeypatch, tmp_path):

@@ -190,9 +190,7 @@ def _timer() -> Timer:
     return Timer()
 
 
-def fastest(
-    launches: Mapping[Any, Sequence[Callable[[], object]]],
-) -> tuple[Any, list[float], int]:
+def fastest(launches: Mapping[Any, Sequence[Callable[[], object]]]) -> tuple[Any, list[float], int]:
     """The key of the quickest launch, the finalists' times, and how many could be timed.
 
     Each launch is given several times, with arguments of its own, which are used in turns.
@@ -242,12 +240,7 @@ class Tuned:
         kernel: the `triton.jit` function.
     """
 
-    def __init__(
-        self,
-        kernel: Any,
-        configs: Sequence[triton.Config],
-        key: Sequence[str],
-    ) -> None:
+    def __init__(self, kernel: Any, configs: Sequence[triton.Config], key: Sequence[str]) -> None:
         self.kernel = self.fn = kernel
         self.configs, self._key = list(configs), key
         self.__doc__ = kernel.__doc__

@@ -37,10 +37,7 @@ STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 }
 
 #: What cannot be without an option.
-_DEPENDENTS = {
-    "descriptors": ("persistent", "tma_pipeline"),
-    "split_k": ("cooperative_reduction",),
-}
+_DEPENDENTS = {"descriptors": ("persistent", "tma_pipeline"), "split_k": ("cooperative_reduction",)}
 
 
 @dataclass(frozen=True)
@@ -91,9 +88,7 @@ def _trials() -> dict[str, Trial]:
 TRIALS = _trials()
 
 #: Names of several trials.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "trial": ("cooperative_reduction", "one_loop", "by_inverses"),
-}
+GROUPS: dict[str, tuple[str, ...]] = {"trial": ("cooperative_reduction", "one_loop", "by_inverses")}
 GROUPS["steps"] = tuple(name for name in STEPS if name not in GROUPS["trial"])
 GROUPS["others"] = tuple(
     name for name in TRIALS if name not in (*GROUPS["trial"], *GROUPS["steps"])

@@ -127,13 +127,7 @@ def _contenders(
 
 
 TASKS = (
-    Task(
-        "add",
-        f"{ELEMENTS}",
-        BUILDERS["add"],
-        _contenders("add", torch.add),
-        torch.add,
-    ),
+    Task("add", f"{ELEMENTS}", BUILDERS["add"], _contenders("add", torch.add), torch.add),
     Task(
         "addmm",
         "4096³",
@@ -158,14 +152,7 @@ TASKS = (
         F.conv2d,
         reduction=512 * 9,
     ),
-    Task(
-        "mm",
-        "4096³",
-        BUILDERS["mm"],
-        _contenders("mm", torch.mm),
-        torch.mm,
-        reduction=4096,
-    ),
+    Task("mm", "4096³", BUILDERS["mm"], _contenders("mm", torch.mm), torch.mm, reduction=4096),
     Task(
         "rms_norm",
         "(4096, 4096)",
@@ -199,13 +186,7 @@ TASKS = (
         reduction=1024,
         rounds_intermediates=True,
     ),
-    Task(
-        "silu",
-        f"{ELEMENTS}",
-        BUILDERS["silu"],
-        _contenders("silu", F.silu),
-        F.silu,
-    ),
+    Task("silu", f"{ELEMENTS}", BUILDERS["silu"], _contenders("silu", F.silu), F.silu),
     Task(
         "softmax",
         "(4096, 4096)",

@@ -49,12 +49,7 @@ TASKS = (
     Task("addmm", ((200, 170), (200, 300), (300, 170)), addmm.addmm, in_numpy.addmm),
     Task("bmm", ((3, 100, 150), (3, 150, 90)), bmm.bmm, numpy.matmul),
     Task("conv2d", ((2, 8, 20, 20), (16, 8, 3, 3)), conv2d.conv2d, in_numpy.conv2d),
-    Task(
-        "sdpa",
-        ((2, 4, 150, 64), (2, 4, 150, 64), (2, 4, 150, 64)),
-        sdpa.sdpa,
-        in_numpy.sdpa,
-    ),
+    Task("sdpa", ((2, 4, 150, 64), (2, 4, 150, 64), (2, 4, 150, 64)), sdpa.sdpa, in_numpy.sdpa),
 )
 
 

@@ -144,10 +144,7 @@ class Llama(nn.Module):
         turns = tuple(table.to(hidden_states.dtype) for table in (angles.cos(), angles.sin()))
         for layer in self.layers:
             hidden_states = layer(
-                hidden_states,
-                position_embeddings=turns,
-                attention_mask=mask,
-                past_key_values=cache,
+                hidden_states, position_embeddings=turns, attention_mask=mask, past_key_values=cache
             )
         return self.lm_head(self.norm(hidden_states)[:, -1:])[:, 0]
 

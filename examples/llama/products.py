@@ -214,10 +214,7 @@ def many_added(input, weight, residual, output):
 
 
 added_kernel = ninetoothed.make(
-    added_arrangement,
-    many_added,
-    tuple(Tensor(2) for _ in range(4)),
-    kernel_name="added_product",
+    added_arrangement, many_added, tuple(Tensor(2) for _ in range(4)), kernel_name="added_product"
 )
 
 
@@ -227,10 +224,7 @@ def joined_arrangement(up, gate, output, BLOCK_SIZE=1024):
 
 
 joined_kernel = ninetoothed.make(
-    joined_arrangement,
-    joined,
-    tuple(Tensor(2) for _ in range(3)),
-    kernel_name="joined_columns",
+    joined_arrangement, joined, tuple(Tensor(2) for _ in range(3)), kernel_name="joined_columns"
 )
 
 

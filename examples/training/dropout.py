@@ -17,12 +17,7 @@ operator_of_blocks = operator(
     "dropout",
     blocks,
     application,
-    (
-        vector(),
-        Tensor(0, dtype=ninetoothed.float32),
-        Tensor(0, dtype=ninetoothed.int64),
-        vector(),
-    ),
+    (vector(), Tensor(0, dtype=ninetoothed.float32), Tensor(0, dtype=ninetoothed.int64), vector()),
     {"output": like("input")},
     backward=lambda gradient, probability, seed: operator_of_blocks(gradient, probability, seed),
     saved=("probability", "seed"),

@@ -62,11 +62,7 @@ NUMBERS = {
 }
 
 #: What the first interface gives the address of for a constant, by its Python type.
-CONSTANTS = {
-    bool: "int64_t",
-    int: "int64_t",
-    float: "double",
-}
+CONSTANTS = {bool: "int64_t", int: "int64_t", float: "double"}
 
 
 class Signature:

@@ -342,11 +342,7 @@ class _Deriving:
         )
 
     def kept(
-        self,
-        body: list[ast.stmt],
-        new: dict[str, str],
-        used: set[str],
-        sizes: Sequence[Expression],
+        self, body: list[ast.stmt], new: dict[str, str], used: set[str], sizes: Sequence[Expression]
     ) -> set[str]:
         """The tensors that are needed: those that are used, and those whose sizes are."""
         kept = {each for each in self.parameters if each in used}

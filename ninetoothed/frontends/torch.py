@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
-from ninetoothed.frontends.torch_kinds import (
-    never,
-    refused,
-    remark,
-    state_of,
-    stored,
-)
+from ninetoothed.frontends.torch_kinds import never, refused, remark, state_of, stored
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 

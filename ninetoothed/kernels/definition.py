@@ -426,10 +426,7 @@ def _tensors(arrangement: Arrangement) -> tuple[Parameter, ...]:
 
 
 def _check_sources(
-    name: str,
-    location: Location,
-    tensors: Sequence[Parameter],
-    symbols: Sequence[Symbol],
+    name: str, location: Location, tensors: Sequence[Parameter], symbols: Sequence[Symbol]
 ) -> None:
     """Every size that is used must belong to a tensor that a call is given."""
     known = {id(p.source) for p in tensors}

@@ -79,9 +79,7 @@ def written_symbols(parameters: Sequence[Parameter]) -> list[Symbol]:
 
 
 def all_symbols(
-    arrangement: Arrangement,
-    program: Program | None = None,
-    among: Collection[str] | None = None,
+    arrangement: Arrangement, program: Program | None = None, among: Collection[str] | None = None
 ) -> list[Symbol]:
     found = dict.fromkeys(symbols_of(arrangement, among))
     for node in () if program is None else program.nodes():

@@ -160,12 +160,7 @@ def _reduction(identity: str, places: Mapping[str, int], **properties: Any) -> O
 
 def _scan(identity: str, **properties: Any) -> Operation:
     return Operation(
-        "scan",
-        home="standard",
-        shape="scanned",
-        identity=identity,
-        member_of="tile",
-        **properties,
+        "scan", home="standard", shape="scanned", identity=identity, member_of="tile", **properties
     )
 
 
@@ -293,10 +288,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ),
     # For the compiler and for people.
     ("max_constancy max_contiguous multiple_of", Operation("hint", shape="first", zero="all")),
-    (
-        "assume device_assert",
-        Operation("check", shape="nothing", effect="keeps", identity="one"),
-    ),
+    ("assume device_assert", Operation("check", shape="nothing", effect="keeps", identity="one")),
     (
         "device_print static_assert static_print",
         Operation("check", shape="nothing", effect="keeps"),
@@ -315,10 +307,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         Operation("target", home="target_info"),
     ),
     # The library of the device: all of it is element-wise.
-    (
-        "abs ceil floor nearbyint rint round trunc",
-        _elementwise("libdevice", zero="all"),
-    ),
+    ("abs ceil floor nearbyint rint round trunc", _elementwise("libdevice", zero="all")),
     (
         "asin asinh atan atanh cbrt erf expm1 log1p sin sinh sqrt sqrt_rn tan tanh",
         _elementwise("libdevice", zero="all", is_transcendental=True),

@@ -53,10 +53,7 @@ class Kernel(functools.partial[Any]):
         return super().__new__(cls, cls.dispatch)
 
     def __init__(
-        self,
-        specializations: Specializations,
-        caller: str | None = None,
-        output_dir: Any = None,
+        self, specializations: Specializations, caller: str | None = None, output_dir: Any = None
     ) -> None:
         if caller is not None:
             plugins.frontend_named(caller)

@@ -72,10 +72,7 @@ class SlowPath:
         self._families: dict[Any, tuple[Any, Any, Definition]] = {}
 
     def __call__(
-        self,
-        arguments: tuple[Any, ...],
-        extra: tuple[Any, ...],
-        unknown: Mapping[str, Any],
+        self, arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
     ) -> Any:
         if self._families and not extra and not unknown and self._is_of_a_family(arguments):
             return self.launch(*arguments)

@@ -11,22 +11,8 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
 from ninetoothed.parsing.language_calls import LanguageCallFrame
-from ninetoothed.parsing.objects import (
-    Bound,
-    is_inlined,
-    is_triton_function,
-    unbound,
-)
-from ninetoothed.parsing.values import (
-    Cell,
-    Function,
-    Known,
-    Method,
-    Runtime,
-    Value,
-    copy_of,
-    same,
-)
+from ninetoothed.parsing.objects import Bound, is_inlined, is_triton_function, unbound
+from ninetoothed.parsing.values import Cell, Function, Known, Method, Runtime, Value, copy_of, same
 from ninetoothed.program.effects import is_atomic
 from ninetoothed.program.nodes import ExternRef
 

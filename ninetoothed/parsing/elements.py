@@ -7,15 +7,7 @@ import ast
 from ninetoothed.parsing.frames import count_text, shape_text
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.tiles import TileFrame
-from ninetoothed.parsing.values import (
-    Elements,
-    Known,
-    Runtime,
-    Symbolic,
-    Tile,
-    Value,
-    copy_of,
-)
+from ninetoothed.parsing.values import Elements, Known, Runtime, Symbolic, Tile, Value, copy_of
 from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Expression
 from ninetoothed.tensors.views import Chosen, Fixed, Run, View, run_of

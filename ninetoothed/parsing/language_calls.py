@@ -183,11 +183,7 @@ class LanguageCallFrame(OperatorFrame):
             )
 
     def runtime_call(
-        self,
-        function: ast.expr,
-        arguments: list[Value],
-        keywords: dict[str, Value],
-        node: ast.Call,
+        self, function: ast.expr, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
     ) -> Runtime:
         # Stars, and what we add ourselves, make more arguments than were written.
         origins = [*node.args, *(node for _ in arguments)]

@@ -175,11 +175,7 @@ class OperatorFrame(ExpressionFrame):
         return self.at(ast.BoolOp(op=op, values=parts), node)
 
     def _short_circuit(
-        self,
-        node: ast.BoolOp,
-        parts: list[ast.expr],
-        statements: list[ast.stmt],
-        last: ast.expr,
+        self, node: ast.BoolOp, parts: list[ast.expr], statements: list[ast.stmt], last: ast.expr
     ) -> ast.expr:
         """An operand that takes statements is only evaluated where Python would evaluate it."""
         result = self.saved(self._all_of(node.op, parts, node), node, "condition")

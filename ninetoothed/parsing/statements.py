@@ -8,16 +8,7 @@ from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.comprehensions import ComprehensionFrame
-from ninetoothed.parsing.values import (
-    Cell,
-    Known,
-    Range,
-    Runtime,
-    Tile,
-    Undecided,
-    Value,
-    same,
-)
+from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import reads_memory
 from ninetoothed.program.nodes import LanguageRef
 

@@ -32,14 +32,7 @@ from ninetoothed.passes.padding_rounds import (
     target_names,
     without_kept,
 )
-from ninetoothed.passes.rewriting import (
-    Draft,
-    index_names,
-    key_of,
-    own_expressions,
-    place_of,
-    read,
-)
+from ninetoothed.passes.rewriting import Draft, index_names, key_of, own_expressions, place_of, read
 from ninetoothed.passes.validity import (
     OPERATORS,
     UNKNOWN,

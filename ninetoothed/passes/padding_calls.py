@@ -75,7 +75,7 @@ def _chosen(operands: list[Known]) -> Known:
                 is_lowest=is_lowest and trailing(mask.place) in beyond,
             )
             for mask in result.validity
-        ),
+        )
     )
 
 

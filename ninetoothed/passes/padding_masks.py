@@ -9,12 +9,7 @@ from ninetoothed.passes.rewriting import Draft, assign, read
 from ninetoothed.passes.validity import UNKNOWN, Known, with_rank
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
-from ninetoothed.program.nodes import (
-    Masked,
-    SequenceLength,
-    SymbolValue,
-    at,
-)
+from ninetoothed.program.nodes import Masked, SequenceLength, SymbolValue, at
 from ninetoothed.program.tile_masks import TileMask
 
 

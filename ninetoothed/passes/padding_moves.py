@@ -143,9 +143,7 @@ def _as_vector(node: ast.expr, like: Shape | None, origin: ast.AST) -> ast.expr:
 
 
 def captured(
-    arguments: Arguments,
-    moved: list[int],
-    in_order: Callable[[ast.Call], ast.expr] | None = None,
+    arguments: Arguments, moved: list[int], in_order: Callable[[ast.Call], ast.expr] | None = None
 ) -> Known:
     """What is known of elements that moved: what says whether they exist is moved alike, on demand.
 

@@ -15,12 +15,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.expression_types import Expressions
-from ninetoothed.program.nodes import (
-    LanguageRef,
-    Load,
-    SourceStore,
-    Store,
-)
+from ninetoothed.program.nodes import LanguageRef, Load, SourceStore, Store
 from ninetoothed.program.typed_calls import shown
 from ninetoothed.program.types import (
     COUNT,

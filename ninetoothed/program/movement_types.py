@@ -8,12 +8,7 @@ from typing import Any
 
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.typed_calls import Call, shown
-from ninetoothed.program.types import (
-    Shape,
-    ValueType,
-    is_one,
-    together,
-)
+from ninetoothed.program.types import Shape, ValueType, is_one, together
 from ninetoothed.symbols.expr import Symbol
 
 

@@ -11,13 +11,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, location
-from ninetoothed.program.types import (
-    UNKNOWN,
-    Shape,
-    ValueType,
-    broadcast,
-    type_of,
-)
+from ninetoothed.program.types import UNKNOWN, Shape, ValueType, broadcast, type_of
 
 
 class Call(Given):

@@ -11,14 +11,7 @@ import functools
 from collections.abc import Iterator
 
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import (
-    Expression,
-    Symbol,
-    as_expression,
-    as_symbol,
-    constant,
-    make,
-)
+from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, constant, make
 
 #: A product of atoms, in a fixed order, with repetitions: () is the number one.
 Monomial = tuple[Symbol, ...]

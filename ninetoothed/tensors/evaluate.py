@@ -145,8 +145,7 @@ def _check_bounds(symbol: Symbol, value: Expression) -> None:
     low, high = interval(symbol)
     if isinstance(value, int) and not low <= value <= high:
         raise ArrangementError(
-            f"subs got {value} for `{symbol}`, which is {low} or more",
-            caller_location(),
+            f"subs got {value} for `{symbol}`, which is {low} or more", caller_location()
         )
 
 

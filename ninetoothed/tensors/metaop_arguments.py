@@ -118,10 +118,7 @@ def squeeze(shape: Shape, dims: Any) -> Squeeze:
     for dim in positions:
         low, high = interval(difference(shape[dim], 1))
         if low > 0 or high < 0:
-            raise Misfit(
-                f"dimension {dim}, whose size is {shape[dim]}",
-                "a dimension of size 1",
-            )
+            raise Misfit(f"dimension {dim}, whose size is {shape[dim]}", "a dimension of size 1")
     return Squeeze((shape,), positions, location=caller_location())
 
 
@@ -172,8 +169,7 @@ def pad(shape: Shape, padding: Any) -> Pad:
         raise Misfit(f"{padding!r}", "one (left, right) for each dimension") from None
     if len(sides) != len(shape):
         raise Misfit(
-            f"{len(sides)} pairs",
-            f"one (left, right) for each of {len(shape)} dimensions",
+            f"{len(sides)} pairs", f"one (left, right) for each of {len(shape)} dimensions"
         )
     for dim, pair in enumerate(sides):
         for side in pair:

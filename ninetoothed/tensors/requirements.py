@@ -77,9 +77,7 @@ def _pairs(
             yield size, 1
 
 
-def _of(
-    operation: metaops.MetaOperation,
-) -> Iterator[tuple[Expression, int, int | None, str]]:
+def _of(operation: metaops.MetaOperation) -> Iterator[tuple[Expression, int, int | None, str]]:
     """What one operation needs, as its `verify` has it."""
     if isinstance(operation, metaops.Tile):
         for dim, is_whole in enumerate(operation.whole):

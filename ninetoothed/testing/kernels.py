@@ -173,12 +173,7 @@ def _windows_reference(input: numpy.ndarray) -> numpy.ndarray:
 
 
 TASKS = (
-    Task(
-        "add",
-        ((1000,), (1000,)),
-        (1000,),
-        lambda x, y: x + y,
-    ),
+    Task("add", ((1000,), (1000,)), (1000,), lambda x, y: x + y),
     Task(
         "scale",
         ((1000,),),
@@ -186,45 +181,10 @@ TASKS = (
         lambda x, factor, offset: x * factor + offset,
         scalars=(-1.5, 3),
     ),
-    Task(
-        "greater",
-        ((777,), (777,)),
-        (777,),
-        lambda x, y: x > y,
-        is_bool=True,
-    ),
-    Task(
-        "softmax",
-        ((7, 37),),
-        (7, 37),
-        _softmax_reference,
-        has_block_size=False,
-    ),
-    Task(
-        "total",
-        ((21, 33),),
-        (21,),
-        lambda x: x.sum(axis=1),
-        has_block_size=False,
-    ),
-    Task(
-        "transpose",
-        ((19, 27),),
-        (27, 19),
-        lambda x: x.T,
-        has_block_size=False,
-    ),
-    Task(
-        "windows",
-        ((101,),),
-        (49,),
-        _windows_reference,
-    ),
-    Task(
-        "product",
-        ((33, 20), (20, 35)),
-        (33, 35),
-        lambda x, y: x @ y,
-        has_block_size=False,
-    ),
+    Task("greater", ((777,), (777,)), (777,), lambda x, y: x > y, is_bool=True),
+    Task("softmax", ((7, 37),), (7, 37), _softmax_reference, has_block_size=False),
+    Task("total", ((21, 33),), (21,), lambda x: x.sum(axis=1), has_block_size=False),
+    Task("transpose", ((19, 27),), (27, 19), lambda x: x.T, has_block_size=False),
+    Task("windows", ((101,),), (49,), _windows_reference),
+    Task("product", ((33, 20), (20, 35)), (33, 35), lambda x, y: x @ y, has_block_size=False),
 )

@@ -222,10 +222,7 @@ class LaunchChecks(Expectations):
         plans = self._plans_of_copies(run)
         if failed:
             raise ConformanceError(f"a launch from a thread failed: {failed[0]}") from failed[0]
-        expect(
-            plans <= 1,
-            f"{_THREADS} threads with tensors of one sort made {plans} plans",
-        )
+        expect(plans <= 1, f"{_THREADS} threads with tensors of one sort made {plans} plans")
 
     def _copy_once(self, size: int, value: int = 1) -> None:
         array = numpy.full((size,), value, numpy.float32)

@@ -217,7 +217,5 @@ def default_sizes(tensors: Sequence[Level], values: Mapping[Symbol, int]) -> dic
     return result
 
 
-def _all_operations(
-    tensors: Sequence[Level],
-) -> Iterable[tuple[metaops.MetaOperation, Level]]:
+def _all_operations(tensors: Sequence[Level]) -> Iterable[tuple[metaops.MetaOperation, Level]]:
     return itertools.chain.from_iterable(map(operations_of, tensors))

@@ -84,10 +84,7 @@ def _element_strides(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 def _namespace() -> Mapping[str, object]:
     import cupy
 
-    return {
-        "element_strides": _element_strides,
-        "get_current_stream": cupy.cuda.get_current_stream,
-    }
+    return {"element_strides": _element_strides, "get_current_stream": cupy.cuda.get_current_stream}
 
 
 FRONTEND = Frontend(

@@ -19,15 +19,10 @@ from ninetoothed.aot.unit import Unit  # noqa: E402
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions  # noqa: E402
 from ninetoothed.backends.triton.ahead.choice import choose, large_call  # noqa: E402
 from ninetoothed.backends.triton.ahead.devices import limits_of  # noqa: E402
-from ninetoothed.backends.triton.ahead.levels import (  # noqa: E402
-    with_descriptors,
-    with_likeness,
-)
+from ninetoothed.backends.triton.ahead.levels import with_descriptors, with_likeness  # noqa: E402
 from ninetoothed.backends.triton.ahead.variants import edition_of  # noqa: E402
 from ninetoothed.backends.triton.analysis.boxes import box_of  # noqa: E402
-from ninetoothed.backends.triton.analysis.program_order import (  # noqa: E402
-    are_inverses_exact,
-)
+from ninetoothed.backends.triton.analysis.program_order import are_inverses_exact  # noqa: E402
 from ninetoothed.backends.triton.options.option import Case  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import facts_of  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of  # noqa: E402

@@ -77,9 +77,7 @@ def test_a_value_is_python_s(compiled: tuple[list[Symbol], ctypes.CDLL]) -> None
 
 
 @needs_cc
-def test_what_overflows_is_as_large_as_can_be(
-    compiled: tuple[list[Symbol], ctypes.CDLL],
-) -> None:
+def test_what_overflows_is_as_large_as_can_be(compiled: tuple[list[Symbol], ctypes.CDLL]) -> None:
     """No undefined behaviour is met, whatever the numbers: the sanitizer would end the process."""
     found, library = compiled
     extremes = (-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1)

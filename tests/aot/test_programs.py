@@ -11,16 +11,7 @@ pytest.importorskip("triton", reason="needs Triton")
 
 from ninetoothed.aot.build import Built  # noqa: E402
 from tests.aot.kernels import DECLARED  # noqa: E402
-from tests.aot.making import (  # noqa: E402
-    HERE,
-    WARNINGS,
-    built,
-    built_of,
-    driver,
-    environment,
-    needs_cc,
-    run,
-)
+from tests.aot.making import HERE, WARNINGS, built, built_of, driver, environment, needs_cc, run  # noqa: E402
 
 pytestmark = needs_cc
 

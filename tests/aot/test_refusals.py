@@ -14,15 +14,7 @@ import pytest
 pytest.importorskip("triton", reason="needs Triton")
 
 from tests.aot import calls  # noqa: E402
-from tests.aot.making import (  # noqa: E402
-    Loaded,
-    built,
-    driver,
-    environment,
-    library,
-    needs_cc,
-    run,
-)
+from tests.aot.making import Loaded, built, driver, environment, library, needs_cc, run  # noqa: E402
 from tests.aot.reference import View  # noqa: E402
 
 pytestmark = needs_cc

@@ -24,11 +24,7 @@ from tests.examples.cases import BY_NAME  # noqa: E402
 from tests.examples.checking import check  # noqa: E402
 from tests.examples.compare import assert_matches, poisoned_memory  # noqa: E402
 from tests.examples.maker import Maker  # noqa: E402
-from tests.examples.references import (  # noqa: E402
-    rms_norm_reference,
-    rope_reference,
-    sdpa_reference,
-)
+from tests.examples.references import rms_norm_reference, rope_reference, sdpa_reference  # noqa: E402
 
 IDIOMATIC = {
     "add": idiomatic.add,

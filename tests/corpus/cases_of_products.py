@@ -222,10 +222,7 @@ def put_windows() -> None:
 def put_pools() -> None:
     """The maxima of windows."""
     for kernel, label in ((max_pool2d.kernel, "pool"), (max_pool2d.ceil_kernel, "pool up")):
-        for window, step, result in (
-            ((2, 2), (2, 2), (16, 16)),
-            ((3, 5), (1, 3), (30, 10)),
-        ):
+        for window, step, result in (((2, 2), (2, 2), (16, 16)), ((3, 5), (1, 3), (30, 10))):
             tensors = {"input": tensor(4, 16, 32, 32), "output": tensor(4, 16, *result)}
             constants = dict(zip(("WINDOW_HEIGHT", "WINDOW_WIDTH"), window))
             constants |= dict(zip(("STRIDE_HEIGHT", "STRIDE_WIDTH"), step))

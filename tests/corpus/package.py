@@ -55,10 +55,7 @@ DEFAULTS: dict[str, int] = choices.defaults()
 
 
 def tensor(
-    *shape: int,
-    dtype: str = "float16",
-    strides: tuple[int, ...] | None = None,
-    alignment: int = 16,
+    *shape: int, dtype: str = "float16", strides: tuple[int, ...] | None = None, alignment: int = 16
 ) -> Argument:
     """A tensor argument; row-major unless its strides are given."""
     if strides is None:

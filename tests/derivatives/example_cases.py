@@ -137,11 +137,7 @@ CASES: dict[str, Derived] = {
     "softmax": of(softmax, lambda x: x.softmax(-1), ROWS),
     "rms_norm": of(rms_norm, lambda x, eps: F.rms_norm(x, (37,), eps=eps), ROWS, others=(1e-3,)),
     "fused_rms_norm": of(
-        fused_rms_norm,
-        lambda x, w, eps: F.rms_norm(x, (37,), w, eps),
-        ROWS,
-        (37,),
-        others=(1e-3,),
+        fused_rms_norm, lambda x, w, eps: F.rms_norm(x, (37,), w, eps), ROWS, (37,), others=(1e-3,)
     ),
     "fused_add_rms_norm": Derived(
         fused_rms_norm.residual_kernel,

@@ -201,11 +201,7 @@ def test_paths_exist(name: str, files: set[str]) -> None:
 def test_a_wrong_path_is_noticed(files: set[str]) -> None:
     text = "`ninetoothed/expr.py`, `passes/hoist_loads.py`, `passes/hoist_stores.py`, `rooms/`"
 
-    assert missing_paths(text, files) == [
-        "ninetoothed/expr.py",
-        "passes/hoist_stores.py",
-        "rooms/",
-    ]
+    assert missing_paths(text, files) == ["ninetoothed/expr.py", "passes/hoist_stores.py", "rooms/"]
 
 
 def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:

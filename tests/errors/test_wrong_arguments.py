@@ -138,10 +138,7 @@ ROWS = {
     "a vector as scalar": (lambda: SCALED(vector(), vector(), vector()), "factor"),
     "no kernel to tune": (lambda: ninetoothed.tune(3), "`tune` takes what `make`"),
     "an unknown effort": (lambda: ninetoothed.tune(KERNEL, effort="all"), "all"),
-    "no target": (
-        lambda: KERNEL.compile(vector(), vector(), target="h200"),
-        "target",
-    ),
+    "no target": (lambda: KERNEL.compile(vector(), vector(), target="h200"), "target"),
     "tensors to simulate": (
         lambda: ninetoothed.debugging.simulate_arrangement(_arrangement, 3),
         "as a tuple",

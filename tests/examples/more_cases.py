@@ -190,10 +190,7 @@ MORE = (
     _rows("argmax", argmax.argmax, first_argmax, same_shapes(1)),
     _rows("top1", top1.top1, top1_reference, same_shapes(2)),
     _rows(
-        "cross_entropy",
-        cross_entropy.cross_entropy,
-        cross_entropy_reference,
-        build_cross_entropy,
+        "cross_entropy", cross_entropy.cross_entropy, cross_entropy_reference, build_cross_entropy
     ),
     Example(
         "jagged_softmax",

@@ -64,10 +64,7 @@ def sdpa_reference(
 
 
 def rope_reference(
-    input: torch.Tensor,
-    sin_table: torch.Tensor,
-    cos_table: torch.Tensor,
-    interleaved: bool = True,
+    input: torch.Tensor, sin_table: torch.Tensor, cos_table: torch.Tensor, interleaved: bool = True
 ) -> torch.Tensor:
     half, length = input.shape[-1] // 2, input.shape[1]
     sin, cos = (table[:length, None, :] for table in (sin_table, cos_table))

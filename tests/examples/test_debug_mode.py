@@ -10,8 +10,7 @@ from tests.examples.checking import check
 
 
 @pytest.mark.parametrize(
-    ("name", "label"),
-    [(example.name, label) for example in EXAMPLES for label in example.small],
+    ("name", "label"), [(example.name, label) for example in EXAMPLES for label in example.small]
 )
 def test_example(name: str, label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_DEBUG", "1")

@@ -12,8 +12,7 @@ from tests.examples.checking import check
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
-    ("name", "label"),
-    [(example.name, label) for example in EXAMPLES for label in example.small],
+    ("name", "label"), [(example.name, label) for example in EXAMPLES for label in example.small]
 )
 def test_example(name: str, label: str, dtype: torch.dtype, layout: str) -> None:
     check(name, BY_NAME[name].small[label], Maker(dtype, layout=layout))

@@ -91,22 +91,13 @@ def test_max_pool2d_into_channels_last() -> None:
     x = make(2, 3, 9, 11)
     sizes = {"WINDOW_HEIGHT": 3, "WINDOW_WIDTH": 2, "STRIDE_HEIGHT": 3, "STRIDE_WIDTH": 2}
     expected = F.max_pool2d(x.double(), (3, 2))
-    check(
-        lambda out: max_pool2d.kernel(x, out, **sizes, BLOCK_SIZE=16),
-        expected,
-        (0, 2, 3, 1),
-    )
+    check(lambda out: max_pool2d.kernel(x, out, **sizes, BLOCK_SIZE=16), expected, (0, 2, 3, 1))
 
 
 def test_sdpa_into_heads_inside() -> None:
     query, key, value = make(2, 2, 33, 16), make(2, 2, 37, 16), make(2, 2, 37, 16)
     expected = sdpa_reference(query.double(), key.double(), value.double())
-    check(
-        lambda out: sdpa.kernel(query, key, value, 0.25, False, out),
-        expected,
-        (0, 2, 1, 3),
-        64,
-    )
+    check(lambda out: sdpa.kernel(query, key, value, 0.25, False, out), expected, (0, 2, 1, 3), 64)
 
 
 @pytest.mark.parametrize("interleaved", [True, False])

@@ -55,8 +55,7 @@ print(json.dumps({"imported": others}))
 
 
 @pytest.mark.parametrize(
-    ("without", "framework"),
-    [("paddle,jax,triton", "torch"), ("torch,jax,triton", "paddle")],
+    ("without", "framework"), [("paddle,jax,triton", "torch"), ("torch,jax,triton", "paddle")]
 )
 def test_one_framework_is_enough(without, framework):
     pytest.importorskip(framework)

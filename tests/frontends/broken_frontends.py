@@ -171,10 +171,7 @@ BROKEN = (
         ("`device`", "not equal", "planned anew"),
     ),
     Broken(
-        "arguments are kept",
-        _kept_arguments,
-        "test_arguments_are_not_kept",
-        ("keeps references",),
+        "arguments are kept", _kept_arguments, "test_arguments_are_not_kept", ("keeps references",)
     ),
     Broken(
         "an element type is missing",

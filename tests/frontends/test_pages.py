@@ -8,8 +8,7 @@ from tests.docs.test_docs import REPOSITORY, run_page
 
 
 @pytest.mark.parametrize(
-    ("name", "frameworks"),
-    [("paddle", ["paddle"]), ("mixing-frameworks", ["torch", "paddle"])],
+    ("name", "frameworks"), [("paddle", ["paddle"]), ("mixing-frameworks", ["torch", "paddle"])]
 )
 def test_the_page_runs(name, frameworks, tmp_path):
     for framework in frameworks:

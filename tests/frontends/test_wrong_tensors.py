@@ -273,10 +273,7 @@ OUTPUTS = {
     "expanded": (lambda: torch.zeros(1).expand(6), "is stored to, and several.*expand"),
     "leaf": (lambda: ones().requires_grad_(), "is stored to, and is a leaf"),
     "parameter": (lambda: torch.nn.Parameter(ones()), "is stored to, and is a leaf"),
-    "view of a leaf": (
-        lambda: torch.ones(9).requires_grad_()[3:],
-        "is stored to.*a view of one",
-    ),
+    "view of a leaf": (lambda: torch.ones(9).requires_grad_()[3:], "is stored to.*a view of one"),
 }
 
 

@@ -6,12 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract.application import (  # noqa: E402
-    test_atomics,
-    test_constants,
-    test_selecting,
-    test_sources,
-)
+from tests.contract.application import test_atomics, test_constants, test_selecting, test_sources  # noqa: E402
 
 #: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there.
 _ELSEWHERE = {"test_a_value_is_no_place"}

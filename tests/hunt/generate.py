@@ -351,12 +351,7 @@ class Maker:
             return None
         is_vector = len(self.state.tensors[parameter.name].tile) == len(parameter.shape) == 1
         if draw < 0.54 and is_vector:
-            return (
-                "offsets",
-                parameter.name,
-                indices,
-                self.choose.randrange(len(parameter.shape)),
-            )
+            return ("offsets", parameter.name, indices, self.choose.randrange(len(parameter.shape)))
         return ("load", parameter.name, indices)
 
     def _filled(self, parameter: str) -> Expression:

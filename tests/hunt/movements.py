@@ -101,13 +101,7 @@ def _flipped(value: Value, axis: int) -> Value:
 
 
 form("flip", "ntl.flip({0}, {axis})", "number tile", _flipped, _an_axis)
-form(
-    "flip of the last",
-    "ntl.flip({0})",
-    "number tile",
-    lambda v: _flipped(v, -1),
-    rows="flip",
-)
+form("flip of the last", "ntl.flip({0})", "number tile", lambda v: _flipped(v, -1), rows="flip")
 
 
 def _reversed_places(choose: random.Random, values: Sequence[Value]) -> dict[str, Any] | None:

@@ -22,12 +22,7 @@ class Ambiguous(Exception):
 
 
 #: The bits of a float's mantissa, the hidden one too, and what it holds at most here.
-FLOATS = {
-    "float16": (11, 4e3),
-    "bfloat16": (8, 1e5),
-    "float32": (24, 1e6),
-    "float64": (53, 1e9),
-}
+FLOATS = {"float16": (11, 4e3), "bfloat16": (8, 1e5), "float32": (24, 1e6), "float64": (53, 1e9)}
 
 INTEGERS = {
     "int8": (8, True),

@@ -85,11 +85,7 @@ def test_what_fits_no_integer_is_an_error_known_kernel_or_not(number):
         ("uint32", (2**32 - 1,), (-1, 2**32)),
         ("int64", (-(2**63),), (2**63,)),
         ("uint64", (2**64 - 1,), (-1,)),
-        (
-            "float16",
-            (65504.0, -65504, float("inf"), float("-inf")),
-            (65505.0, 70000, -1e9),
-        ),
+        ("float16", (65504.0, -65504, float("inf"), float("-inf")), (65505.0, 70000, -1e9)),
         ("float32", (1.5, 2**30), ()),
         ("float64", (1e300, 2**40), ()),
     ],

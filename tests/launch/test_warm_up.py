@@ -38,10 +38,7 @@ def pair(*shape):
 
 def test_each_call_is_planned(planned):
     assert ninetoothed.warm_up(softmax.kernel, pair(3, 5), pair(2, 7)) == 2
-    assert sorted(planned) == [
-        ("softmax", (2, 7), (2, 7), {}),
-        ("softmax", (3, 5), (3, 5), {}),
-    ]
+    assert sorted(planned) == [("softmax", (2, 7), (2, 7), {}), ("softmax", (3, 5), (3, 5), {})]
 
 
 def test_nothing_is_run():

@@ -108,10 +108,7 @@ def test_a_bare_call_stays():
             lambda odd: ntl.zeros(shape=(6,), dtype=ntl.int32),
             "ntl.zeros(shape=(padded(6),), dtype=int32)",
         ),
-        (
-            lambda odd: ntl.broadcast_to(odd, 3, 5),
-            "ntl.broadcast_to(odd, (padded(3), padded(5)))",
-        ),
+        (lambda odd: ntl.broadcast_to(odd, 3, 5), "ntl.broadcast_to(odd, (padded(3), padded(5)))"),
         (lambda odd: ntl.reshape(odd, (32,)), "ntl.reshape(odd, (32,))"),
         (lambda odd: odd.reshape(5, 3), "odd.reshape((padded(5), padded(3)))"),
         (lambda odd: ntl.zeros((M * 2,), ntl.int32), "ntl.zeros((padded((M * 2)),), int32)"),

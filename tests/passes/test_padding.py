@@ -30,10 +30,7 @@ FULL = "mask(x, (0, 1))"
         (lambda x: ntl.sum(x + 1), f"ntl.sum(masked(x + 1, {FULL}, 'zero'))"),
         (lambda x: ntl.sum(ntl.exp(x)), f"ntl.sum(masked(ntl.exp(x), {FULL}, 'zero'))"),
         (lambda x: x.exp().sum(), f"masked(x.exp(), {FULL}, 'zero').sum()"),
-        (
-            lambda x: ntl.sum(x * float("inf")),
-            f"ntl.sum(masked(x * float('inf'), {FULL}, 'zero'))",
-        ),
+        (lambda x: ntl.sum(x * float("inf")), f"ntl.sum(masked(x * float('inf'), {FULL}, 'zero'))"),
         (lambda x: ntl.sum(x / 0), f"ntl.sum(masked(x / 0, {FULL}, 'zero'))"),
         (lambda x: ntl.sum(1 - x), f"ntl.sum(masked(1 - x, {FULL}, 'zero'))"),
         (lambda x: ntl.sum(x < 1), f"ntl.sum(masked(x < 1, {FULL}, 'zero'))"),

@@ -170,11 +170,7 @@ def test_a_loop_may_read_what_it_assigned_in_the_round_before():
         target=name("i"),
         iter=ast.Call(func=LanguageRef(name="range"), args=[name("n")], keywords=[]),
         body=[
-            ast.If(
-                test=name("i"),
-                body=[Store(tile=y_tile(), value=name("v"))],
-                orelse=[],
-            ),
+            ast.If(test=name("i"), body=[Store(tile=y_tile(), value=name("v"))], orelse=[]),
             ast.Assign(targets=[name("v")], value=name("i")),
         ],
         orelse=[],

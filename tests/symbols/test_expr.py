@@ -68,8 +68,7 @@ def test_prints_as_python(symbol, text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    "a a+b*2 (a+b)//c-1 a%(b+1) a<b a[b+1] a&b|c -a a>=1 a==b a!=b 7 -7".split(),
+    "text", "a a+b*2 (a+b)//c-1 a%(b+1) a<b a[b+1] a&b|c -a a>=1 a==b a!=b 7 -7".split()
 )
 def test_parses_what_it_prints(text):
     symbol = Symbol(text)

@@ -71,10 +71,7 @@ def test_middle_levels_are_selections_outermost_first():
         # In floor mode the last tile is full.
         (Tensor(shape=(7,)).tile((2,), floor_mode=True), []),
         # Padding on the left needs a lower bound, on the right an upper one.
-        (
-            Tensor(shape=(4,)).pad(((1, 0),)).tile((1,)),
-            ["program_0 - 1 >= 0"],
-        ),
+        (Tensor(shape=(4,)).pad(((1, 0),)).tile((1,)), ["program_0 - 1 >= 0"]),
         (Tensor(shape=(4,)).pad(((0, 2),)).tile((1,)), ["program_0 < 4"]),
     ],
     ids=str,

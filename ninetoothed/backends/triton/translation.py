@@ -120,10 +120,7 @@ def specialize(
 
 
 def lowered(
-    kernel: Definition,
-    call: Call,
-    environment: Mapping[Symbol, int],
-    values: Mapping[str, int],
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int], values: Mapping[str, int]
 ) -> Lowered:
     """The kernel for a call, and what options with these values decide about it."""
     case = Case(kernel, call, environment)
@@ -141,10 +138,7 @@ def decided(plain: Lowered, case: Case, values: Mapping[str, int]) -> Lowered:
 
 
 def generic(
-    kernel: Definition,
-    facts: CallFacts = UNKNOWN,
-    case: Case | None = None,
-    **values: int,
+    kernel: Definition, facts: CallFacts = UNKNOWN, case: Case | None = None, **values: int
 ) -> Lowered:
     """The kernel for all calls of which some facts are known.
 

@@ -221,9 +221,7 @@ class Frames:
     def __init__(self, machine):
         self.machine, self.seen, self.kept = machine, [], []
         self.native = native.Native(
-            native.load(),
-            ffi.handler(self.seen.append, has_stream=True),
-            *machine.driver,
+            native.load(), ffi.handler(self.seen.append, has_stream=True), *machine.driver
         )
         self.native.handler.restype = ctypes.c_void_p
 

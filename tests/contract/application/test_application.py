@@ -11,14 +11,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from tests.contract.kernels import (
-    arange,
-    empty,
-    rows,
-    run,
-    tiles,
-    vectors,
-)
+from tests.contract.kernels import arange, empty, rows, run, tiles, vectors
 
 # "for, while, if, local variables, …"
 

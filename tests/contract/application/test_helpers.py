@@ -8,12 +8,7 @@ import pytest
 import torch
 
 import ninetoothed.language as ntl
-from tests.contract.kernels import (
-    arange,
-    blocks_of_rows,
-    empty,
-    run,
-)
+from tests.contract.kernels import arange, blocks_of_rows, empty, run
 
 # "a helper function written in Python is inlined where it is called"
 

@@ -11,15 +11,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.errors import ApplicationError, ArgumentError
-from tests.contract.kernels import (
-    arange,
-    blocks_of_rows,
-    empty,
-    matrices,
-    run,
-    tiles,
-    vectors,
-)
+from tests.contract.kernels import arange, blocks_of_rows, empty, matrices, run, tiles, vectors
 
 
 def loads_of(kernel, parameter):

@@ -12,15 +12,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ApplicationError, UnresolvedNameError
-from tests.contract.kernels import (
-    B,
-    arange,
-    empty,
-    matrices,
-    run,
-    tiles,
-    vectors,
-)
+from tests.contract.kernels import B, arange, empty, matrices, run, tiles, vectors
 
 # "names resolve as Python would"
 

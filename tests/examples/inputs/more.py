@@ -87,13 +87,7 @@ def add_to_residual(input: Any, residual: Any, weight: Any) -> tuple[torch.Tenso
 
 # Rows.
 
-ROWS = {
-    "one": (1, 1),
-    "odd": (3, 37),
-    "power of two": (2, 128),
-    "long": (2, 201),
-    "empty": (0, 37),
-}
+ROWS = {"one": (1, 1), "odd": (3, 37), "power of two": (2, 128), "long": (2, 201), "empty": (0, 37)}
 LARGE_ROWS = {"odd": (1823, 781), "long": (17, 2001), "power of two": (512, 2048)}
 
 
@@ -160,10 +154,7 @@ MASKED_ATTENTIONS = {
     "grouped": (1, 4, 2, 19, 40, 24),
     "empty": (0, 2, 2, 5, 5, 16),
 }
-LARGE_MASKED_ATTENTIONS = {
-    "grouped": (2, 32, 8, 512, 512, 128),
-    "odd": (2, 6, 3, 333, 517, 72),
-}
+LARGE_MASKED_ATTENTIONS = {"grouped": (2, 32, 8, 512, 512, 128), "odd": (2, 6, 3, 333, 517, 72)}
 
 
 def build_masked_attention(

@@ -12,8 +12,7 @@ from tests.examples.checking import check  # noqa: E402
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
-    ("name", "label"),
-    [(example.name, label) for example in EXAMPLES for label in example.large],
+    ("name", "label"), [(example.name, label) for example in EXAMPLES for label in example.large]
 )
 def test_sizes(name: str, label: str, dtype: torch.dtype) -> None:
     check(name, BY_NAME[name].large[label], Maker(dtype, "cuda"))

@@ -126,9 +126,7 @@ def test_a_row_outside_is_reported_with_the_column_it_met():
 
     x, out = torch.arange(8.0), torch.empty(8, 7)
     kernel = ninetoothed.make(
-        lambda x, out: (x.tile((8,)), out),
-        application,
-        (Tensor(1), Tensor(2)),
+        lambda x, out: (x.tile((8,)), out), application, (Tensor(1), Tensor(2))
     )
     with check(), pytest.raises(OutOfBoundsError, match=r"written at \(0, 7\).*lane \(0, 7\)"):
         kernel(x, out)

@@ -7,12 +7,7 @@ import pytest
 
 import ninetoothed.language as ntl
 from ninetoothed.backends.numpy.values.tile import Tile
-from ninetoothed.errors import (
-    ApplicationError,
-    ArgumentError,
-    CompilationError,
-    OutOfBoundsError,
-)
+from ninetoothed.errors import ApplicationError, ArgumentError, CompilationError, OutOfBoundsError
 from tests.numpy.execution.running import floats, run
 
 

@@ -9,9 +9,7 @@ import pytest
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed.errors import (
-    OutOfBoundsError,
-)
+from ninetoothed.errors import OutOfBoundsError
 from ninetoothed.language import dtypes
 from ninetoothed.symbols import expr
 from tests.numpy.execution.running import floats, run

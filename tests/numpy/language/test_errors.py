@@ -53,10 +53,7 @@ _REFUSED = {
         lambda: _tile("fp32[4]").to(ntl.float16, fp_downcast_rounding="up"),
         "'rtne' or 'rtz'",
     ),
-    "a cast to no type": (
-        lambda: _tile("fp32[4]").to("float16"),
-        "but got 'float16'",
-    ),
+    "a cast to no type": (lambda: _tile("fp32[4]").to("float16"), "but got 'float16'"),
     "a string": (lambda: _tile("fp32[4]") + "1", "a number is needed here, but got str"),
     "propagate_nan of another kind": (
         lambda: ntl.maximum(_tile("fp32[4]"), 0, propagate_nan=True),

@@ -73,10 +73,7 @@ _REDUCTIONS = {
     "max with a dimension more": (lambda x: ntl.max(x[:, None, :], 2), lambda a: a.max(1)[:, None]),
     "max reshaped": (lambda x: ntl.max(x.reshape(4, 1, 8), 2), lambda a: a.max(1)[:, None]),
     "max cast": (lambda x: ntl.max(x.to(ntl.float64), 1), lambda a: a.max(1)),
-    "max of a choice": (
-        lambda x: ntl.max(ntl.where(x > -100, x, 0), 1),
-        lambda a: a.max(1),
-    ),
+    "max of a choice": (lambda x: ntl.max(ntl.where(x > -100, x, 0), 1), lambda a: a.max(1)),
     "max of two": (lambda x: ntl.max(ntl.maximum(x, x - 1), 1), lambda a: a.max(1)),
     "max of libdevice": (lambda x: ntl.max(ntl.libdevice.tanh(x), 1), lambda a: np.tanh(a).max(1)),
 }

@@ -61,10 +61,7 @@ def test_of_the_ten_kernels_the_products_that_load_nothing_more_may_be():
         name
         for name, kernel in TEN.items()
         if shares.is_possible(
-            kernel.definition,
-            {s: environment.get(kernel.names[s], 64) for s in kernel.names},
-            4,
-            1,
+            kernel.definition, {s: environment.get(kernel.names[s], 64) for s in kernel.names}, 4, 1
         )
     }
 

@@ -17,9 +17,7 @@ import ninetoothed  # noqa: E402
 import ninetoothed.language as ntl  # noqa: E402
 from examples import dropout, jagged_to_padded, rms_norm, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor, block_size  # noqa: E402
-from ninetoothed.backends.triton.options import (  # noqa: E402
-    program_coarsening,
-)
+from ninetoothed.backends.triton.options import program_coarsening  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices as tried  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402

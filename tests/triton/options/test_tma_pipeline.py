@@ -103,10 +103,7 @@ def test_a_gluon_in_which_functions_have_other_names_is_not_this_one(monkeypatch
         ({"width": 8}, {}),
         ({"keys": 0}, {}),
         ({"make": lambda *shape, dtype: torch.empty(*shape, 2, dtype=dtype)[..., 0]}, {}),
-        (
-            {"make": lambda *s, dtype: torch.empty(*s[:-1], s[-1] + 1, dtype=dtype)[..., :-1]},
-            {},
-        ),
+        ({"make": lambda *s, dtype: torch.empty(*s[:-1], s[-1] + 1, dtype=dtype)[..., :-1]}, {}),
     ],
     ids=[
         "half of what the matrix unit takes",

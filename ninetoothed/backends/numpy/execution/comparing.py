@@ -162,7 +162,7 @@ class Comparison:
         if store < 0:
             return DifferingStoreError(
                 f"kernel `{self._launch.name}`: {name} stores {theirs[place]} to {where}, and NumPy "
-                f"nothing: there is {ours[place]}.",
+                f"nothing: there is {ours[place]}."
             )
         program, location = self._stores[store]
         both = places[stores == store]

@@ -17,12 +17,7 @@ from ninetoothed.backends.numpy.execution.reference import TileReference
 from ninetoothed.backends.numpy.execution.tensors import Running, Tensor
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.memory import Memory
-from ninetoothed.errors import (
-    CompilationError,
-    Location,
-    NineToothedError,
-    is_own,
-)
+from ninetoothed.errors import CompilationError, Location, NineToothedError, is_own
 from ninetoothed.symbols.expr import Symbol
 
 #: What Python raises where a function of the language is given what it cannot take.

@@ -9,12 +9,7 @@ from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.numpy.execution import checking
-from ninetoothed.backends.numpy.execution.addressing import (
-    Addressing,
-    Sequences,
-    Shape,
-    concrete,
-)
+from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape, concrete
 from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed import threads
-from ninetoothed.backends.numpy.language.blocks import (
-    BlockPointer,
-    TensorDescriptor,
-)
+from ninetoothed.backends.numpy.language.blocks import BlockPointer, TensorDescriptor
 from ninetoothed.backends.numpy.language.elements import (
     in_pointer_shape,
     load_elements,
@@ -117,11 +114,7 @@ def _read_modify_write(name: str, combine: Callable[[Any, Any], Any]) -> Callabl
 
 
 def _update(
-    name: str,
-    pointer: PointerTile,
-    combine: Callable[..., Any],
-    values: tuple[Any, ...],
-    mask: Any,
+    name: str, pointer: PointerTile, combine: Callable[..., Any], values: tuple[Any, ...], mask: Any
 ) -> Any:
     """Puts ``combine(old, *values)`` in place of each element; the old elements, 0 where masked."""
     memory = pointer.memory

@@ -80,11 +80,7 @@ class Assumptions:
         float8 = frozenset(n for n, d in self._dtypes.items() if d.is_floating() and d.bits == 8)
         always, possible = self._conditions()
         plain = CallFacts(
-            holding=always,
-            float8=float8,
-            wide=True,
-            is_long=True,
-            beyond=frozenset(self._taken),
+            holding=always, float8=float8, wide=True, is_long=True, beyond=frozenset(self._taken)
         )
         narrow = replace(plain, wide=False, is_long=False, beyond=self._beyond)
         units = self._unit_strides()

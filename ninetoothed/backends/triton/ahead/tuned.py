@@ -105,9 +105,7 @@ def _applies(kernel: Definition, call: Call, limits: DeviceLimits, config: Confi
 
 
 def _sizes(
-    kernel: Definition,
-    fixed: Fixed,
-    arguments: Mapping[str, tuple[tuple[int, ...], str]],
+    kernel: Definition, fixed: Fixed, arguments: Mapping[str, tuple[tuple[int, ...], str]]
 ) -> dict[Symbol, int] | None:
     """The undeclared sizes of a call, by its arguments; None where they are another kernel's."""
     found: dict[Symbol, int] = {}

@@ -245,13 +245,7 @@ def _variant(
         size = programs * (4 * reduction_form.room(form, known))
         workspace = Workspace(as_symbol(size + _COUNTER_BYTES), _COUNTER_BYTES)
     return Variant(
-        assumption.name,
-        assumption.added,
-        tuple(arguments),
-        emitted.text,
-        work,
-        programs,
-        workspace,
+        assumption.name, assumption.added, tuple(arguments), emitted.text, work, programs, workspace
     )
 
 

@@ -118,10 +118,7 @@ class Lowered:
         types = {name: argument.dtype for name, argument in call.arguments.items()}
         float8 = {name for name, dtype in types.items() if dtype.is_floating() and dtype.bits == 8}
         booleans = {name for name, dtype in types.items() if dtype is dtypes.bool}
-        return cls(
-            kernel,
-            replace(facts, float8=frozenset(float8), booleans=frozenset(booleans)),
-        )
+        return cls(kernel, replace(facts, float8=frozenset(float8), booleans=frozenset(booleans)))
 
     @threads.cached_property
     def program(self) -> Program:

@@ -16,13 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.options.option import (
-    Case,
-    Chosen,
-    Device,
-    Option,
-    is_capable,
-)
+from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered

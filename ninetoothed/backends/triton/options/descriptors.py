@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis.boxes import boxes
 from ninetoothed.backends.triton.analysis.full_iterations import compares
 from ninetoothed.backends.triton.analysis.resources import registers, shared_bytes
-from ninetoothed.backends.triton.options.option import (
-    Case,
-    Chosen,
-    Device,
-    Option,
-    is_capable,
-)
+from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
 from ninetoothed.backends.triton.specialization import divisors
 
 if TYPE_CHECKING:

@@ -142,10 +142,7 @@ def _pair_loads(body: list[ast.stmt], pairs: _Pairs, draft: Draft) -> None:
 
 
 def _matched(
-    new: tuple[ast.stmt, Site],
-    waiting: list[tuple[ast.stmt, Site]],
-    pairs: _Pairs,
-    draft: Draft,
+    new: tuple[ast.stmt, Site], waiting: list[tuple[ast.stmt, Site]], pairs: _Pairs, draft: Draft
 ) -> list[tuple[ast.stmt, Site]]:
     """Pairs a load with one that waits for it; the loads that still wait."""
     for old in waiting:

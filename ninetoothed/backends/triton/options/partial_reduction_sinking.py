@@ -116,12 +116,7 @@ def _summed(node: ast.expr) -> ast.expr | None:
     return node.args[0] if is_column else None
 
 
-def _defer(
-    draft: Draft,
-    block: list[ast.stmt],
-    loop: ast.For,
-    found: _Sum,
-) -> bool:
+def _defer(draft: Draft, block: list[ast.stmt], loop: ast.For, found: _Sum) -> bool:
     """Rewrites one sum; whether that could be done."""
     columns = _columns(draft.body, found)
     start = _start(block, loop, found.total)

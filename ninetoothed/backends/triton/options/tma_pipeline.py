@@ -27,14 +27,7 @@ from ninetoothed.backends.triton.ir.lowered import Pipeline
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import (
-    Load,
-    SourceLoad,
-    SourcePointer,
-    SourceStore,
-    Store,
-    walk,
-)
+from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, SourceStore, Store, walk
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import resident_programs

@@ -36,11 +36,7 @@ from ninetoothed.backends.triton.specialization.size_classes import (
     general_call,
 )
 from ninetoothed.backends.triton.specialization.target import Target
-from ninetoothed.backends.triton.translation import (
-    environment_of,
-    source_of,
-    specialize,
-)
+from ninetoothed.backends.triton.translation import environment_of, source_of, specialize
 from ninetoothed.bounded import keep
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError

@@ -358,11 +358,7 @@ class Addresses:
             parameter = self._emission.kernel.program.parameter(tile.parameter)
             access = self._emission.kernel.arrangement.accesses[tile.parameter]
             self._folded[tile.parameter] = Positions(
-                self._emission,
-                parameter,
-                access,
-                self._prologue,
-                fold=self._folds[tile.parameter],
+                self._emission, parameter, access, self._prologue, fold=self._folds[tile.parameter]
             )
         return self._folded[tile.parameter]
 

@@ -140,10 +140,7 @@ def staying(number: str, total: str, count: ast.expr, body: list[ast.stmt]) -> l
     """
     first, step = (trees.language(n, ast.Constant(0)) for n in ("program_id", "num_programs"))
     rounds = trees.language("range", first, trees.name(total), step, flatten=ast.Constant(True))
-    return [
-        trees.assign(total, count),
-        ast.For(ast.Name(number, ast.Store()), rounds, body, []),
-    ]
+    return [trees.assign(total, count), ast.For(ast.Name(number, ast.Store()), rounds, body, [])]
 
 
 class Parts:

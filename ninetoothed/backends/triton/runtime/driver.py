@@ -157,11 +157,7 @@ class Launchable:
             body = if_empty + body
         else:
             body = f"    {self.call('grid', 'stream', arguments)}\n"
-        namespace = {
-            **self._names,
-            "allocate": self._runtime.allocate,
-            "free": self._runtime.free,
-        }
+        namespace = {**self._names, "allocate": self._runtime.allocate, "free": self._runtime.free}
         exec(compile(head + body, f"<launch of {self.name}>", "exec"), namespace)
         return namespace["run"]  # type: ignore[return-value]
 
@@ -248,11 +244,7 @@ def measure(
 
 
 def _before(
-    library: Runtime,
-    flush: int,
-    size: int,
-    stream: int,
-    prepare: Callable[[], object] | None,
+    library: Runtime, flush: int, size: int, stream: int, prepare: Callable[[], object] | None
 ) -> None:
     if prepare is not None:
         prepare()

@@ -8,15 +8,7 @@ from collections.abc import Collection, Iterable
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import (
-    LanguageRef,
-    Load,
-    Masked,
-    Padded,
-    SymbolValue,
-    Within,
-    walk,
-)
+from ninetoothed.program.nodes import LanguageRef, Load, Masked, Padded, SymbolValue, Within, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 

@@ -20,13 +20,7 @@ from ninetoothed.tensors.access import Access
 
 _UNKNOWN: Interval = (-float("inf"), float("inf"))
 
-_OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-}
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 
 _CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max"}
 

@@ -59,10 +59,7 @@ def sometimes(input, output):
 
 def kernel_of(application):
     return ninetoothed.make(
-        arrangement,
-        application,
-        (Tensor(1, other=7), Tensor(1)),
-        kernel_name=application.__name__,
+        arrangement, application, (Tensor(1, other=7), Tensor(1)), kernel_name=application.__name__
     )
 
 

@@ -13,12 +13,7 @@ from ninetoothed.backends.triton.ir.nodes import is_marked
 from ninetoothed.backends.triton.ir.trees import element
 from ninetoothed.backends.triton.ir.trees import language as triton
 from ninetoothed.backends.triton.printers.gluon.sizes import Sizes
-from ninetoothed.backends.triton.printers.gluon.trees import (
-    called,
-    elements,
-    given_of,
-    new_axis,
-)
+from ninetoothed.backends.triton.printers.gluon.trees import called, elements, given_of, new_axis
 from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import DTypeRef, clone

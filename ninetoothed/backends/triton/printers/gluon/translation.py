@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.ir.nodes import DescriptorStore, MarkedLoop
 from ninetoothed.backends.triton.printers.gluon import rounds
 from ninetoothed.backends.triton.printers.gluon.buffers import Buffers, allocated
-from ninetoothed.backends.triton.printers.gluon.forms import (
-    Form,
-    Tile,
-    form_of,
-    without_unused,
-)
+from ninetoothed.backends.triton.printers.gluon.forms import Form, Tile, form_of, without_unused
 from ninetoothed.backends.triton.printers.gluon.layouts import Layouts
 from ninetoothed.backends.triton.printers.gluon.legality import Legality, Multiplication, Operand
 from ninetoothed.backends.triton.printers.gluon.rounds import Step
