@@ -7,18 +7,14 @@ launchers with, against CUDA's header that comes with Triton, and kept in the ca
 from __future__ import annotations
 
 import ctypes
-import os
-import platform
-import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.backends.triton.runtime.launch_record import Described, LaunchRecord, packed
-from ninetoothed.cache import Cache, digest
+from ninetoothed.backends.triton.runtime.launcher import built
 from ninetoothed.errors import DeviceError
 
 _SOURCE = Path(__file__).with_name("launch.c")
@@ -164,26 +160,7 @@ def load() -> Any:
     Raises:
         DeviceError: it cannot be compiled.
     """
-    key = digest(
-        _SOURCE.read_bytes(),
-        versions.release(),
-        (platform.system(), platform.machine(), platform.libc_ver()),
-    )
-    store = Cache("launchers")
-    data = store.get(key)
-    if data is None:
-        data = versions.build_library(_SOURCE)
-        store.put(key, data)
-    # The system loads files only; who has loaded one needs it no longer.
-    descriptor, path = tempfile.mkstemp(prefix="ninetoothed-", suffix=".so")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        return ctypes.CDLL(path)
-    except OSError as error:
-        raise DeviceError(f"{_SOURCE.name} cannot be loaded: {error}") from error
-    finally:
-        os.unlink(path)
+    return built(_SOURCE, ctypes.CDLL)
 
 
 def start(handler: Any, only_index: int | None) -> Native | None:

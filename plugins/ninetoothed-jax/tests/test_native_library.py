@@ -20,7 +20,7 @@ def test_it_is_compiled_once(monkeypatch, tmp_path):
     def refuse(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(native.versions, "build_library", refuse)
+    monkeypatch.setattr("ninetoothed.backends.triton.compiler.versions.build_library", refuse)
     assert native.load().ninetoothed_size() % 64 == 0
 
 

@@ -6,6 +6,7 @@ No framework can be imported. Each function below is one claim; what fails is an
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 import sys
 import threading
@@ -172,9 +173,69 @@ def a_wrong_number_of_arguments_is_a_type_error() -> None:
     try:
         kernel.run(1, 0, 16)
     except TypeError as error:
-        assert "argument_1" in str(error)
+        assert "'scale_kernel' takes 8 arguments by position, got 3" in str(error), error
     else:
         raise AssertionError
+
+
+def a_launch_takes_what_a_bound_one_has() -> None:
+    kernel = driver.Launchable(scale(), 0)
+    assert kernel.bind is not None
+    launch = kernel.bind(7, 2, (0, -1, 1, -1, -1, -1), (-5, 1 << 40, 1.5, True))
+    expect_sizes(8, 4, 4, 8, 2, 1, 8, 8)
+    with runtime("cuda").device(0):
+        kernel.run(7, 99, 1 << 44, -5, 0.5, 1 << 40, 1.5, True)
+        plain = values(8, 4, 4, 8, 2, 1, 8, 8)
+        kernel.run(3, 1, 32, 6, 1.0, 1, 0.0, False)
+        assert launch(99, 1 << 44, 0.5) is None
+    assert values(8, 4, 4, 8, 2, 1, 8, 8) == plain
+    assert (launched().grid[0], launched().stream, launched().function) == (7, 99, 4711)
+
+
+def what_does_not_fit_a_parameter_is_an_error() -> None:
+    kernel = driver.Launchable(scale(), 0)
+    fitting = (16, 1, 1.0, 1, 1.0, True)
+    wrong = [
+        (0, -1, OverflowError), (0, "x", TypeError), (1, 1 << 31, OverflowError),
+        (1, 1.0, TypeError), (2, "x", TypeError), (3, 1 << 63, OverflowError),
+        (4, 1e6, OverflowError), (5, 128, OverflowError),
+    ]  # fmt: skip
+    before = launched().count
+    for place, value, expected in wrong:
+        arguments = (*fitting[:place], value, *fitting[place + 1 :])
+        for launch in (
+            functools.partial(kernel.run, 1, 0, *arguments),
+            functools.partial(kernel.bind(1, 6, tuple(range(6)), ()), 0, *arguments),
+            functools.partial(kernel.bind, 1, 0, (-1,) * 6, arguments),
+        ):
+            try:
+                launch()
+            except expected:
+                continue
+            raise AssertionError((place, value))
+    assert launched().count == before
+
+
+def a_launch_in_a_thread_without_a_context_makes_one_current() -> None:
+    kernel, contexts = driver.Launchable(scale(), 1), []
+
+    def work() -> None:
+        kernel.run(1, 0, 16, 1, 1.0, 1, 0.0, False)
+        contexts.append(launched().context)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert contexts == [1001]
+
+
+def a_launch_that_the_driver_refuses_is_an_error() -> None:
+    kernel = driver.Launchable(scale(), 0)
+    with runtime("cuda").device(0):
+        set_fake("fake_launch_failure", 700)
+        message = refusal(lambda: kernel.run(1, 0, 16, 1, 1.0, 1, 0.0, False))
+        set_fake("fake_launch_failure", 0)
+    assert "failed to launch 'scale_kernel': error 700, the fake driver's error" in message, message
 
 
 def loading_leaves_the_current_context_as_it_was() -> None:
@@ -408,6 +469,10 @@ CLAIMS = [
     a_launch_hands_over_every_argument,
     an_empty_grid_launches_nothing,
     a_wrong_number_of_arguments_is_a_type_error,
+    a_launch_takes_what_a_bound_one_has,
+    what_does_not_fit_a_parameter_is_an_error,
+    a_launch_in_a_thread_without_a_context_makes_one_current,
+    a_launch_that_the_driver_refuses_is_an_error,
     loading_leaves_the_current_context_as_it_was,
     threads_load_and_launch_at_once,
     too_much_shared_memory_is_an_error,

@@ -29,6 +29,7 @@ int fake_threads = 1024;
 int fake_shared = 232448;
 int fake_capturing = 0;
 int fake_failure = 0;
+int fake_launch_failure = 0;
 int fake_retained = 0;
 struct {
   unsigned count, rank, boxes[5];
@@ -111,6 +112,10 @@ status cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {
 }
 
 status cuLaunchKernelEx(const launch_config *config, void *function, void **values, void **extra) {
+  if (!current)
+    return 201; /* CUDA_ERROR_INVALID_CONTEXT */
+  if (fake_launch_failure)
+    return fake_launch_failure;
   memcpy(fake_launch.grid, config->grid, sizeof fake_launch.grid);
   memcpy(fake_launch.block, config->block, sizeof fake_launch.block);
   fake_launch.shared = config->shared;

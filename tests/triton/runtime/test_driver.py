@@ -95,6 +95,31 @@ def test_without_a_c_compiler_the_error_says_so(monkeypatch: pytest.MonkeyPatch)
         versions.utilities("cuda")
 
 
+def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    from ninetoothed.backends.triton.runtime import launcher
+
+    monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
+    source = Path(launcher.__file__).with_name("launcher.c")
+    first = launcher.built(source, launcher._imported)
+    monkeypatch.setattr(launcher.versions, "build_library", lambda source: pytest.fail("again"))
+
+    # Each is a library of its own: nothing on disk is loaded that anybody else could exchange.
+    assert launcher.built(source, launcher._imported).Launcher is not first.Launcher
+    assert not list(tmp_path.rglob("*.so"))
+
+
+def test_what_cannot_be_loaded_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    from ninetoothed.backends.triton.runtime import launcher
+    from ninetoothed.errors import DeviceError
+
+    monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(launcher.versions, "build_library", lambda source: b"no library")
+    with pytest.raises(DeviceError, match=r"launcher\.c cannot be loaded: "):
+        launcher.built(Path(launcher.__file__).with_name("launcher.c"), launcher._imported)
+
+
 def test_without_a_driver_the_error_says_where_kernels_run() -> None:
     from ninetoothed.backends.triton.runtime.device_api import runtime
     from ninetoothed.errors import DeviceError

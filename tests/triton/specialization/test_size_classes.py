@@ -67,7 +67,7 @@ def attention(length: int) -> Call:
 class Launchable:
     """What launches nothing, and says what it was given."""
 
-    scratch_size, resident, index, backend = 0, 264, 0, "cuda"
+    scratch_size, resident, index, backend, bind = 0, 264, 0, "cuda", None
 
     def __init__(self, compiled, index) -> None:
         self.launched: list[tuple[int, ...]] = []
@@ -76,8 +76,8 @@ class Launchable:
     def call(self, programs: str, stream: str, arguments: list[str]) -> str:
         return f"launch({programs}, {stream}, {', '.join(arguments)})"
 
-    def describe(self, name, shape, strides):
-        return lambda address: (name, address, shape, strides)
+    def describing(self, name):
+        return lambda *described: (name, *described)
 
 
 @pytest.fixture

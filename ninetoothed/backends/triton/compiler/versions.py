@@ -1,8 +1,8 @@
 """What differs between the releases of Triton, 3.6 to 3.9; no other file asks for the version.
 
-The launcher: up to 3.6 a C function is compiled for each signature and takes the kernel's
+AMD's launcher: up to 3.6 a C function is compiled for each signature and takes the kernel's
 arguments one by one; from 3.7 on one C function serves all and takes them as a tuple, told by a
-description of the signature. NVIDIA's and AMD's take different things before them.
+description of the signature. On NVIDIA's devices the launcher is ours (`runtime.launcher`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.backends.triton.compiler.private_cache import environment, private_cache
+from ninetoothed.cache import private_directory
 from ninetoothed.errors import DeviceError
 
 OLDEST = (3, 6)
@@ -39,14 +40,8 @@ _exchanging = threads.reentrant_lock()
 #: (backend, since this version) -> the call of the C launcher, newest first. The three None are
 #: a launch's metadata and Triton's hooks before and after it, which a direct launch has not.
 _CALLS = {
-    ("cuda", (3, 7)): (
-        "launch({grid}, 1, 1, {stream}, function, cooperative, dependent, metadata, None, None, "
-        "None, {scratch}, None, annotations, layout, ({arguments}))"
-    ),
-    ("cuda", (3, 6)): (
-        "launch({grid}, 1, 1, {stream}, function, cooperative, dependent, {scratch}, None, "
-        "metadata, None, None, None, {arguments})"
-    ),
+    # Our own, which takes two addresses after the arguments: of scratch memory, and the profiler's.
+    ("cuda", (3, 6)): "launch({grid}, {stream}, {arguments}{scratch}, None)",
     ("hip", (3, 8)): (
         "launch(cooperative, {grid}, 1, 1, {stream}, function, {scratch}, None, metadata, None, "
         "None, None, warp_size, annotations, layout, ({arguments}))"
@@ -62,7 +57,7 @@ _CALLS = {
 }
 
 #: The launcher's type of a tensor descriptor.
-_DESCRIPTOR = "nvTmaDesc"
+DESCRIPTOR = "nvTmaDesc"
 
 #: Bytes of a tensor descriptor: cuda.h's CUtensorMap.
 _DESCRIPTOR_BYTES = 128
@@ -273,7 +268,7 @@ def descriptor_types(type_: str) -> list[str]:
         type_: its type in a kernel's signature, ``"tensordesc<fp16[128,64]>"``.
     """
     rank = type_.partition("]")[0].count(",") + 1
-    return [_DESCRIPTOR, *["i32"] * rank, *["i64"] * rank]
+    return [DESCRIPTOR, *["i32"] * rank, *["i64"] * rank]
 
 
 def tensor_maps(metadata: Any) -> list[tuple[int, int, int, tuple[int, ...]]]:
@@ -335,7 +330,7 @@ def build_library(source: Path) -> bytes:
     from triton.runtime.build import _build
 
     headers = Path(str(driver_module("cuda").__file__)).parent / "include"
-    with tempfile.TemporaryDirectory(prefix="ninetoothed-") as folder:
+    with tempfile.TemporaryDirectory(dir=private_directory("launchers")) as folder:
         try:
             built = _build(source.stem, str(source), folder, [], [str(headers)], [], [])
         except BUILD_FAILURES as error:
@@ -344,25 +339,21 @@ def build_library(source: Path) -> bytes:
 
 
 def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dict[str, object]:
-    """What the names in `call_template` stand for, but for ``function`` and ``metadata``.
+    """What the names of Triton's own launcher stand for in `call_template`.
 
     Args:
-        backend: ``"cuda"`` or ``"hip"``.
+        backend: ``"hip"``.
         signature: the run-time parameters and their types, without constants.
         metadata: the compiled kernel's.
     """
     names: dict[str, object] = {
         "cooperative": metadata.launch_cooperative_grid,
-        "dependent": getattr(metadata, "launch_pdl", False),
         "warp_size": metadata.warp_size,
     }
     module = driver_module(backend)
     if version() < (3, 7):
         # No constants in the signature: so the launch is not handed placeholders for them.
         source = SimpleNamespace(signature=dict(signature), constants={})
-        if _DESCRIPTOR in signature.values():
-            # Descriptors are made once for each address, and not by the launcher at every call.
-            metadata = SimpleNamespace(**{**metadata._asdict(), "tensordesc_meta": None})
         with private_cache(), _own_types(backend):
             launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
         return {**names, "launch": launcher.launch}

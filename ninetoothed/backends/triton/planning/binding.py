@@ -112,11 +112,11 @@ def binder_of(
             first.append(f"strides_{place} = ({', '.join(steps)},)")
             first.append(f"known_{place} = {{}}")
             known_ones, found = f"known_{place}", f"descriptor_{place}"
-            made = f"describe_{place}({address}, sizes_{place}, strides_{place})"
+            described = f"describe_{place}({address}, sizes_{place}, strides_{place})"
             lines += [
                 f"{found} = {known_ones}.get({address})",
                 f"if {found} is None:",
-                f"    {found} = {known_ones}[{address}] = {made}",
+                f"    {found} = {known_ones}[{address}] = {described}",
                 f"    if len({known_ones}) > {_MOST_DESCRIPTORS}:",
                 f"        forget_oldest({known_ones})",
             ]
@@ -135,25 +135,29 @@ def binder_of(
     if specialized.is_persistent:
         programs = f"min({programs}, {launchable.resident})"
     first.append(f"programs = {programs}")
-    namespace = launchable.names
-    if launchable.scratch_size:
-        namespace = {"launch_with_scratch": launchable.run}
-        lines.append(f"launch_with_scratch(programs, stream, {', '.join(arguments)})")
+    given = list(values.values())
+    if launchable.bind is not None and not (lines or launchable.scratch_size):
+        # Each argument is a value of the call or a number by now: nothing is left to do in Python.
+        names["bound"] = launchable.bind
+        names["places"] = tuple(given.index(a) if a in given else -1 for a in arguments)
+        constants = "".join(f"{argument}, " for argument in arguments if argument not in given)
+        made = [f"return bound(programs, {len(given)}, places, ({constants}))"]
     else:
-        lines.append(launchable.call("programs", "stream", arguments))
-    body = "\n        ".join([*lines, *after])
-    head = "\n    ".join([*expressions.unpacking(), *first])
-    # Defaults, not variables of the function around: those are objects that the collector follows, and
-    # runs are many.
-    computed = [target for line in first for target in line.partition(" = ")[0].split(", ")]
-    known_here = "".join(f", {target}={target}" for target in computed)
-    text = (
-        f"def bind(numbers):\n    {head}\n"
-        f"    def run(stream, {', '.join(values.values())}{known_here}):\n        {body}\n"
-        "    return run\n"
-    )
-    namespace = {**namespace, **FUNCTIONS_BY_NAME, **names}
-    exec(compile(text, f"<run of {kernel.name}>", "exec"), namespace)
+        if launchable.scratch_size:
+            names["launch_with_scratch"] = launchable.run
+            lines.append(f"launch_with_scratch(programs, stream, {', '.join(arguments)})")
+        else:
+            names.update(launchable.names)
+            lines.append(launchable.call("programs", "stream", arguments))
+        # Defaults, not variables of the function around: those are objects that the collector follows,
+        # and runs are many.
+        computed = [target for line in first for target in line.partition(" = ")[0].split(", ")]
+        known_here = "".join(f", {target}={target}" for target in computed)
+        head = f"def run(stream, {', '.join(given)}{known_here}):"
+        made = [head, *(f"    {line}" for line in [*lines, *after]), "return run"]
+    body = "\n    ".join([*expressions.unpacking(), *first, *made])
+    namespace = {**FUNCTIONS_BY_NAME, **names}
+    exec(compile(f"def bind(numbers):\n    {body}\n", f"<run of {kernel.name}>", "exec"), namespace)
     return Binder(tuple(expressions.names), namespace["bind"])  # type: ignore[arg-type]
 
 

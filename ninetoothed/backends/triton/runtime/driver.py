@@ -1,7 +1,7 @@
 """A compiled kernel on a device, ready to launch, with no framework: device and stream are given.
 
-Triton's own driver object imports torch. Only its C functions are used here: one loads a binary,
-the other launches it.
+Triton's own driver object imports torch. Of it only C functions are used here: one loads a binary, and
+on AMD's devices another launches it. On NVIDIA's, `launcher` does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.runtime.device_api import Event, Runtime, runtime
+from ninetoothed.backends.triton.runtime.launcher import launcher_of
 from ninetoothed.errors import DeviceError
 from ninetoothed.tuning.estimate import DeviceLimits
 
@@ -39,6 +40,8 @@ class Launchable:
         index: the device's index.
 
     Attributes:
+        metadata: Triton's, of what is compiled.
+        function: the driver's handle; it stays valid as long as the process lives.
         run: ``run(grid_x, stream, *arguments)`` launches; the arguments are the run-time
             parameters in order, pointers as ints, and constants are left out; a descriptor is
             followed by the sizes and the strides it was made of. The device's context must be
@@ -48,14 +51,18 @@ class Launchable:
         shared_memory: bytes of shared memory a program.
         resident: how many programs the whole device holds at a time.
         scratch_size: bytes of global memory that each program needs besides its arguments.
+        bind: ``bind(grid_x, count, places, constants)`` gives ``launch(stream, *values)`` for so many
+            values: for each parameter its place among them, or -1 for the next of the constants. None
+            where the device's launcher has no such thing.
 
     Raises:
         DeviceError: the kernel does not fit the device, or the driver refused it.
     """
 
     def __init__(self, compiled: Any, index: int) -> None:
-        metadata = self._metadata = compiled.metadata
+        metadata = self.metadata = compiled.metadata
         self.index = index
+        self.bind: Callable[..., Callable[..., None]] | None = None
         self.name: str = compiled.name
         self.backend: str = metadata.target.backend
         self.signature: dict[str, str] = {}
@@ -81,10 +88,10 @@ class Launchable:
         metadata = compiled.metadata
         try:
             # The utilities must be there before a launcher is made: it asks them for its types.
-            _, function, self.registers, spilled, threads = versions.utilities(
+            _, self.function, self.registers, spilled, threads = versions.utilities(
                 self.backend
             ).load_binary(self.name, compiled.kernel, metadata.shared, self.index)
-            names = versions.call_names(self.backend, self.signature, metadata)
+            names = self._launching()
         except DeviceError:
             raise
         except versions.BUILD_FAILURES as error:
@@ -99,7 +106,15 @@ class Launchable:
                 f"have {threads} threads on {_called(self.index, self.backend)}; num_warps="
                 f"{metadata.num_warps} asks for {wanted}. Use fewer warps or a smaller tile."
             )
-        return {**names, "function": function, "metadata": compiled.packed_metadata}
+        return {**names, "function": self.function, "metadata": compiled.packed_metadata}
+
+    def _launching(self) -> dict[str, object]:
+        if self.backend != "cuda":
+            return versions.call_names(self.backend, self.signature, self.metadata)
+        types = self.signature.values()
+        launcher = launcher_of(self.name, self.function, self.metadata, types, self.index)
+        self.bind = launcher.bind
+        return {"launch": launcher}
 
     def _resident(self, threads: int) -> int:
         limits = device_limits(self.index, self.backend)
@@ -139,10 +154,12 @@ class Launchable:
         """
         if name not in self._makers:
             place = self._descriptors.index(name)
-            self._makers[name] = versions.descriptor_maker(self._metadata, place)
+            self._makers[name] = versions.descriptor_maker(self.metadata, place)
         return self._makers[name]
 
     def _make_run(self) -> Callable[..., None]:
+        if self.bind is not None and not self.scratch_size:
+            return self._names["launch"]  # type: ignore[return-value]
         arguments = [f"argument_{position}" for position in range(len(self.signature))]
         head = f"def run({', '.join(['grid', 'stream', *arguments])}):\n"
         if self.scratch_size:

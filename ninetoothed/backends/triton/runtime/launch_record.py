@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.compiler.specialized import Specialized
     from ninetoothed.backends.triton.runtime.driver import Describe, Launchable
 
-#: Bytes of shared memory a program past which the driver wants to be told more.
-_MOST_SHARED_MEMORY = 228 * 1024
-
 #: A kernel's type of a number -> `struct`'s.
 _FORMATS = {
     "i1": "<b", "i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q",
@@ -100,18 +97,14 @@ def launch_record_of(
 ) -> LaunchRecord | None:
     """The record; None where a launch is more than that, or on another device than NVIDIA's.
 
-    More is: memory that is taken and given back around each launch, and what this project's kernels
-    do not use, clusters and grids whose programs wait for one another.
+    More is memory that is taken and given back around each launch.
 
     Args:
         values: the names of what the plan is called with, after the stream.
     """
     if launchable.backend != "cuda" or specialized.workspace or launchable.scratch_size:
         return None
-    names: dict[str, Any] = launchable.names
-    num_warps, num_ctas, shared_memory = names["metadata"]
-    if num_ctas != 1 or names["cooperative"] or shared_memory > _MOST_SHARED_MEMORY:
-        return None
+    metadata = launchable.metadata
     parameters: list[bytes | Given | Described] = []
     for parameter in specialized.run_time_parameters:
         name, of = parameter.name, parameter.parameter
@@ -132,11 +125,11 @@ def launch_record_of(
             return None
     return LaunchRecord(
         launchable.name,
-        names["function"],
+        launchable.function,
         programs_of(specialized, launchable),
-        num_warps * names["warp_size"],
-        shared_memory,
-        bool(names["dependent"]),
+        metadata.num_warps * metadata.warp_size,
+        metadata.shared,
+        bool(getattr(metadata, "launch_pdl", False)),
         (*parameters, *[bytes(8)] * versions.SCRATCH_PARAMETERS),
     )
 

@@ -1,0 +1,355 @@
+/* A compiled CUDA kernel as Python calls it: numbers are packed and the driver is called, no more.
+
+   One file serves every signature: a `Launcher` is told the types of its kernel's parameters, and
+   takes the grid, the stream and an argument for each. A `Launch` is one with the grid and some
+   arguments put in already: it takes the stream and the rest, so that between the function that finds
+   a call's plan and the driver there is no step in Python.
+
+   Both are called by CPython's vectorcall protocol (PEP 590), without a tuple of the arguments. The
+   interpreter's lock is given up while the driver works, which waits where its queue is full. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cuda.h"
+
+#if PY_VERSION_HEX < 0x030B0000
+#define PyFloat_Pack2(value, to, is_little) _PyFloat_Pack2(value, (unsigned char *)(to), is_little)
+#endif
+
+/* Parameters that Triton adds at the end: the addresses of scratch memory, 0 where there is none. */
+enum { ADDED = 2, MOST_PARAMETERS = 4096, HANDED = 2 };
+
+/* A tensor descriptor of Triton's: the object ends with the driver's, aligned as that must be. */
+enum { DESCRIPTOR_OBJECT = 2 * sizeof(CUtensorMap) };
+
+typedef CUresult LaunchKernel(const CUlaunchConfig *, CUfunction, void **, void **);
+typedef CUresult GetErrorString(CUresult, const char **);
+
+static LaunchKernel *launch_kernel;
+static GetErrorString *get_error_string;
+static PyObject *error_class;
+
+typedef struct {
+  PyObject_VAR_HEAD
+  vectorcallfunc call;
+  CUfunction function;
+  unsigned threads, shared_memory;
+  CUlaunchAttribute dependent;
+  unsigned attribute_count;
+  PyObject *name, *enter;
+  char types[]; /* one for each parameter, those that are added included: see `packed` */
+} Launcher;
+
+typedef struct {
+  int place; /* among the values of a call; -1: the parameter is the same in all */
+  uint64_t value;
+} Parameter;
+
+typedef struct {
+  PyObject_VAR_HEAD
+  vectorcallfunc call;
+  Launcher *launcher;
+  unsigned grid;
+  int value_count;
+  Parameter parameters[];
+} Launch;
+
+/* Where a parameter's bytes are: at `to`, once the argument is packed there. NULL and an error set
+   where it does not fit its type. */
+static void *packed(char type, PyObject *argument, uint64_t *to) {
+  if (type == 'T') {
+    if (Py_TYPE(argument)->tp_basicsize == DESCRIPTOR_OBJECT)
+      return (char *)argument + DESCRIPTOR_OBJECT - sizeof(CUtensorMap);
+    return PyErr_Format(PyExc_TypeError, "a tensor descriptor is needed, got %R", argument);
+  }
+  if (type == 'Q') {
+    *to = argument == Py_None ? 0 : PyLong_AsUnsignedLongLong(argument);
+    return *to == UINT64_MAX && PyErr_Occurred() ? NULL : to;
+  }
+  if (strchr("fdey", type) != NULL) {
+    double number = PyFloat_AsDouble(argument);
+    if (number == -1.0 && PyErr_Occurred())
+      return NULL;
+    float single = (float)number;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    uint16_t upper = (uint16_t)(bits >> 16);
+    switch (type) {
+    case 'd': memcpy(to, &number, sizeof number); return to;
+    case 'f': memcpy(to, &single, sizeof single); return to;
+    case 'y': memcpy(to, &upper, sizeof upper); return to;
+    default: return PyFloat_Pack2(number, (char *)to, 1) < 0 ? NULL : to;
+    }
+  }
+  long long number = PyLong_AsLongLong(argument);
+  if (number == -1 && PyErr_Occurred())
+    return NULL;
+  int fits = type == 'q' || (type == 'i' && number == (int32_t)number) ||
+             (type == 'I' && number == (uint32_t)number) ||
+             (type == 'h' && number == (int16_t)number) ||
+             (type == 'H' && number == (uint16_t)number) ||
+             (type == 'b' && number == (int8_t)number) || (type == 'B' && number == (uint8_t)number);
+  if (!fits)
+    return PyErr_Format(PyExc_OverflowError, "%R does not fit a parameter of type %c", argument, type);
+  memcpy(to, &number, sizeof number); /* the lower bytes come first */
+  return to;
+}
+
+static PyObject *launched(const Launcher *kernel, unsigned grid, PyObject *stream_number,
+                          void **parameters) {
+  CUstream stream = (CUstream)PyLong_AsVoidPtr(stream_number);
+  if (PyErr_Occurred())
+    return NULL;
+  if (grid == 0)
+    Py_RETURN_NONE;
+  CUlaunchConfig config = {
+    .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1,
+    .blockDimX = kernel->threads, .blockDimY = 1, .blockDimZ = 1,
+    .sharedMemBytes = kernel->shared_memory, .hStream = stream,
+    .attrs = (CUlaunchAttribute *)&kernel->dependent, .numAttrs = kernel->attribute_count,
+  };
+  CUresult status;
+  for (int again = 0;; again++) {
+    Py_BEGIN_ALLOW_THREADS
+    status = launch_kernel(&config, kernel->function, parameters, NULL);
+    Py_END_ALLOW_THREADS
+    if (status != CUDA_ERROR_INVALID_CONTEXT || again)
+      break;
+    /* A thread that has not used the device yet. */
+    PyObject *entered = PyObject_CallNoArgs(kernel->enter);
+    if (entered == NULL)
+      return NULL;
+    Py_DECREF(entered);
+  }
+  if (status == CUDA_SUCCESS)
+    Py_RETURN_NONE;
+  const char *text = NULL;
+  get_error_string(status, &text);
+  return PyErr_Format(error_class, "The cuda driver failed to launch %R: error %d, %s.", kernel->name,
+                      (int)status, text == NULL ? "which it does not know" : text);
+}
+
+static int is_grid(PyObject *number, unsigned *grid) {
+  unsigned long value = PyLong_AsUnsignedLong(number);
+  if (value == (unsigned long)-1 && PyErr_Occurred())
+    return 0;
+  if (value > INT32_MAX) {
+    PyErr_Format(PyExc_OverflowError, "%R programs are more than a launch can have", number);
+    return 0;
+  }
+  *grid = (unsigned)value;
+  return 1;
+}
+
+static int takes(const Launcher *kernel, PyObject *names, Py_ssize_t given, Py_ssize_t least,
+                 Py_ssize_t most) {
+  if (names == NULL && least <= given && given <= most)
+    return 1;
+  PyErr_Format(PyExc_TypeError, "a launch of %R takes %zd arguments by position, got %zd",
+               kernel->name, least, given + (names == NULL ? 0 : PyTuple_GET_SIZE(names)));
+  return 0;
+}
+
+static PyObject *call_launcher(PyObject *self, PyObject *const *arguments, size_t flags,
+                               PyObject *names) {
+  const Launcher *kernel = (const Launcher *)self;
+  Py_ssize_t given = PyVectorcall_NARGS(flags) - HANDED, count = Py_SIZE(kernel);
+  if (!takes(kernel, names, given + HANDED, count - ADDED + HANDED, count + HANDED))
+    return NULL;
+  uint64_t values[count];
+  void *parameters[count];
+  unsigned grid;
+  if (!is_grid(arguments[0], &grid))
+    return NULL;
+  for (Py_ssize_t place = 0; place < count; place++) {
+    PyObject *argument = place < given ? arguments[HANDED + place] : Py_None;
+    parameters[place] = packed(kernel->types[place], argument, &values[place]);
+    if (parameters[place] == NULL)
+      return NULL;
+  }
+  return launched(kernel, grid, arguments[1], parameters);
+}
+
+static PyObject *call_launch(PyObject *self, PyObject *const *arguments, size_t flags,
+                             PyObject *names) {
+  Launch *launch = (Launch *)self;
+  const Launcher *kernel = launch->launcher;
+  Py_ssize_t given = PyVectorcall_NARGS(flags), count = Py_SIZE(launch);
+  if (!takes(kernel, names, given, launch->value_count + 1, launch->value_count + 1))
+    return NULL;
+  uint64_t values[count];
+  void *parameters[count];
+  for (Py_ssize_t place = 0; place < count; place++) {
+    Parameter *parameter = &launch->parameters[place];
+    parameters[place] =
+        parameter->place < 0
+            ? &parameter->value
+            : packed(kernel->types[place], arguments[1 + parameter->place], &values[place]);
+    if (parameters[place] == NULL)
+      return NULL;
+  }
+  return launched(kernel, launch->grid, arguments[0], parameters);
+}
+
+static void free_launch(PyObject *self) {
+  Py_DECREF(((Launch *)self)->launcher);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static PyTypeObject launch_type = {
+  PyVarObject_HEAD_INIT(NULL, 0).tp_name = "ninetoothed_launcher.Launch",
+  .tp_doc = "``launch(stream, *values)``: see `Launcher.bind`.",
+  .tp_basicsize = sizeof(Launch),
+  .tp_itemsize = sizeof(Parameter),
+  .tp_dealloc = free_launch,
+  .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+  .tp_call = PyVectorcall_Call,
+  .tp_vectorcall_offset = offsetof(Launch, call),
+};
+
+static PyObject *bind(PyObject *self, PyObject *arguments) {
+  Launcher *kernel = (Launcher *)self;
+  PyObject *grid, *places, *constants;
+  int value_count;
+  if (!PyArg_ParseTuple(arguments, "OiO!O!", &grid, &value_count, &PyTuple_Type, &places,
+                        &PyTuple_Type, &constants))
+    return NULL;
+  Py_ssize_t count = Py_SIZE(kernel), next = 0;
+  if (PyTuple_GET_SIZE(places) != count - ADDED)
+    return PyErr_Format(PyExc_TypeError, "%R has %zd parameters, got places for %zd", kernel->name,
+                        count - ADDED, PyTuple_GET_SIZE(places));
+  Launch *made = PyObject_NewVar(Launch, &launch_type, count);
+  if (made == NULL)
+    return NULL;
+  Py_INCREF(kernel);
+  made->launcher = kernel;
+  made->call = call_launch;
+  made->value_count = value_count;
+  if (!is_grid(grid, &made->grid))
+    goto failed;
+  for (Py_ssize_t number = 0; number < count; number++) {
+    Parameter *parameter = &made->parameters[number];
+    long place = number < count - ADDED ? PyLong_AsLong(PyTuple_GET_ITEM(places, number)) : -1;
+    if (place == -1 && PyErr_Occurred())
+      goto failed;
+    parameter->place = (int)place;
+    parameter->value = 0;
+    if (place < -1 || place >= value_count || (place >= 0 && kernel->types[number] == 'T')) {
+      PyErr_Format(PyExc_ValueError, "no value of a call is at %ld", place);
+      goto failed;
+    }
+    if (place >= 0 || number >= count - ADDED)
+      continue;
+    if (next == PyTuple_GET_SIZE(constants) || kernel->types[number] == 'T') {
+      PyErr_Format(PyExc_ValueError, "parameter %zd of %R has no number", number, kernel->name);
+      goto failed;
+    }
+    if (packed(kernel->types[number], PyTuple_GET_ITEM(constants, next++), &parameter->value) == NULL)
+      goto failed;
+  }
+  return (PyObject *)made;
+failed:
+  Py_DECREF(made);
+  return NULL;
+}
+
+static PyObject *new_launcher(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+  static char *known[] = {"name", "function", "threads", "shared_memory", "is_dependent", "types",
+                          "enter", NULL};
+  unsigned long long function;
+  unsigned threads, shared_memory;
+  int is_dependent;
+  const char *types;
+  Py_ssize_t count;
+  PyObject *name, *enter;
+  if (!PyArg_ParseTupleAndKeywords(arguments, names, "UKIIps#O", known, &name, &function, &threads,
+                                   &shared_memory, &is_dependent, &types, &count, &enter))
+    return NULL;
+  if (count + ADDED > MOST_PARAMETERS)
+    return PyErr_Format(PyExc_ValueError, "%R has %zd parameters, over %d", name, count,
+                        MOST_PARAMETERS - ADDED);
+  Launcher *made = (Launcher *)type->tp_alloc(type, count + ADDED);
+  if (made == NULL)
+    return NULL;
+  made->call = call_launcher;
+  made->function = (CUfunction)(uintptr_t)function;
+  made->threads = threads;
+  made->shared_memory = shared_memory;
+  made->dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  made->dependent.value.programmaticStreamSerializationAllowed = 1;
+  made->attribute_count = is_dependent ? 1 : 0;
+  Py_INCREF(name);
+  Py_INCREF(enter);
+  made->name = name;
+  made->enter = enter;
+  memcpy(made->types, types, count);
+  memset(made->types + count, 'Q', ADDED);
+  return (PyObject *)made;
+}
+
+static void free_launcher(PyObject *self) {
+  Py_XDECREF(((Launcher *)self)->name);
+  Py_XDECREF(((Launcher *)self)->enter);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static PyMethodDef launcher_methods[] = {
+  {"bind", bind, METH_VARARGS,
+   "bind(grid, value_count, places, constants): the `Launch` of so many values. `places` says for each "
+   "parameter which of them it is; -1: the next of the constants."},
+  {NULL},
+};
+
+static PyTypeObject launcher_type = {
+  PyVarObject_HEAD_INIT(NULL, 0).tp_name = "ninetoothed_launcher.Launcher",
+  .tp_doc = "``launcher(grid, stream, *arguments)``; two addresses of scratch memory may follow.",
+  .tp_basicsize = offsetof(Launcher, types),
+  .tp_itemsize = sizeof(char),
+  .tp_new = new_launcher,
+  .tp_dealloc = free_launcher,
+  .tp_methods = launcher_methods,
+  .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+  .tp_call = PyVectorcall_Call,
+  .tp_vectorcall_offset = offsetof(Launcher, call),
+};
+
+/* Sets what every launch uses: the driver's functions, and what is raised where one fails. */
+static PyObject *start(PyObject *module, PyObject *arguments) {
+  unsigned long long launch, error_string;
+  PyObject *error;
+  if (!PyArg_ParseTuple(arguments, "KKO", &launch, &error_string, &error))
+    return NULL;
+  launch_kernel = (LaunchKernel *)(uintptr_t)launch;
+  get_error_string = (GetErrorString *)(uintptr_t)error_string;
+  Py_INCREF(error);
+  Py_XSETREF(error_class, error);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+  {"start", start, METH_VARARGS, "start(launch, error_string, error_class), once, before anything."},
+  {NULL},
+};
+
+static PyModuleDef module_definition = {
+  PyModuleDef_HEAD_INIT, .m_name = "ninetoothed_launcher", .m_size = -1, .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit_ninetoothed_launcher(void) {
+  if (PyType_Ready(&launcher_type) < 0 || PyType_Ready(&launch_type) < 0)
+    return NULL;
+  PyObject *module = PyModule_Create(&module_definition);
+  if (module == NULL)
+    return NULL;
+  Py_INCREF(&launcher_type);
+  if (PyModule_AddObject(module, "Launcher", (PyObject *)&launcher_type) < 0) {
+    Py_DECREF(&launcher_type);
+    Py_DECREF(module);
+    return NULL;
+  }
+  return module;
+}
