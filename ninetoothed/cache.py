@@ -62,8 +62,7 @@ def directory() -> Path:
 
 @functools.lru_cache(maxsize=1)
 def _without_home() -> Path:
-    root = Path(tempfile.mkdtemp(prefix="ninetoothed-"))
-    atexit.register(_remove, root, os.getpid())
+    root = _temporary_root()
     warnings.warn(
         f"There is no home directory to keep compiled kernels in: {root} serves until the process "
         "ends. Set NINETOOTHED_CACHE_DIR to a directory that only you can write to.",
@@ -89,17 +88,12 @@ def limit() -> int:
 
 def private_directory(kind: str) -> Path:
     """A directory of the cache that is ours alone; a temporary one where that cannot be had."""
-    for place in (directory(), directory() / kind):
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _directory_is_private(place):
-                break
-        except OSError:
-            break
-    else:
-        if os.access(place, os.W_OK):
-            _tidy_once(directory())
-            return place
+    root, place = directory(), directory() / kind
+    with suppress(OSError):
+        if all(_directory_is_private(each, is_made=True) for each in (root, place)):
+            if os.access(place, os.W_OK):
+                _tidy_once(root)
+                return place
     place = _temporary_root() / kind
     place.mkdir(mode=0o700, exist_ok=True)
     return place
@@ -178,6 +172,10 @@ class Cache:
         root = directory() if self._root is None else self._root
         return root, root / self.kind
 
+    def _is_private(self, is_made: bool = False) -> bool:
+        """Whether the directories are ours alone; where they are not there they are made, or `OSError`."""
+        return all(_directory_is_private(path, is_made) for path in self._directories)
+
     def path_of(self, name: str) -> Path:
         """The path of the entry file called ``name``, whether it exists or not."""
         return self._directories[1] / name
@@ -185,7 +183,7 @@ class Cache:
     def get(self, key: str) -> bytes | None:
         """What was stored under ``key``, or None where nothing is found or anything is doubtful."""
         try:
-            if not all(_directory_is_private(path) for path in self._directories):
+            if not self._is_private():
                 return None
             content = read_private(self.path_of(_entry_name(key)))
         except OSError:
@@ -199,7 +197,7 @@ class Cache:
     def entries(self) -> Iterator[tuple[str, bytes]]:
         """All entries, by key, in no particular order; what is doubtful is left out."""
         try:
-            if not all(_directory_is_private(path) for path in self._directories):
+            if not self._is_private():
                 return
             names = sorted(os.listdir(self._directories[1]))
         except OSError:
@@ -234,10 +232,8 @@ class Cache:
         path = self.path_of(f"{_entry_name(key)}.lock")
         deadline = time.monotonic() + patience
         try:
-            for place in self._directories:
-                place.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if not _directory_is_private(place):
-                    return None
+            if not self._is_private(is_made=True):
+                return None
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         except OSError:
             return None
@@ -260,9 +256,7 @@ class Cache:
         data = text.encode()
         path = self.path_of(name)
         try:
-            if all(_directory_is_private(place) for place in self._directories) and (
-                read_private(path) == data
-            ):
+            if self._is_private() and read_private(path) == data:
                 return path
         except OSError:
             pass
@@ -271,10 +265,8 @@ class Cache:
     def _write(self, name: str, data: bytes) -> Path | None:
         path = self.path_of(name)
         try:
-            for place in self._directories:
-                place.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if not _directory_is_private(place):
-                    return None
+            if not self._is_private(is_made=True):
+                return None
             _replace(path, data)
             _tidy_once(self._directories[0])
         except OSError:
@@ -297,17 +289,12 @@ def write_source(name: str, text: str) -> Path:
     file = f"{readable}_{digest(name, text)[:16]}.py"
     path = Cache("sources").write_text(file, text)
     if path is None:
-        path = _temporary_cache().write_text(file, text)
+        path = Cache("sources", _temporary_root()).write_text(file, text)
     if path is None:
         raise OSError(f"The generated source of {name!r} can be written neither to {directory()} "
                       f"nor to {tempfile.gettempdir()}. Set NINETOOTHED_CACHE_DIR to a directory "
                       "that only you can write to.")  # fmt: skip
     return path
-
-
-@functools.lru_cache(maxsize=1)
-def _temporary_cache() -> Cache:
-    return Cache("sources", _temporary_root())
 
 
 @functools.lru_cache(maxsize=1)
@@ -361,7 +348,9 @@ def _key_of(content: bytes) -> str | None:
         return None
 
 
-def _directory_is_private(path: Path) -> bool:
+def _directory_is_private(path: Path, is_made: bool = False) -> bool:
+    if is_made:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Following a link is right here: what counts is who can write to the place it leads to.
     status = os.stat(path)
     if not stat.S_ISDIR(status.st_mode):

@@ -41,6 +41,16 @@ _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakVa
 _adding = threads.reentrant_lock()
 
 
+_Operator = Callable[["Symbol", Any], "Symbol"]
+
+
+def _operators(op: str) -> tuple[_Operator, _Operator]:
+    """Methods of `Symbol` that do a binary operator, and that do it the other way round."""
+    return lambda left, right: _binary(op, left, right), lambda left, right: _binary(
+        op, right, left
+    )
+
+
 class Symbol:
     """An integer expression, known at compile time, when the kernel is called, or by the tuner.
 
@@ -235,59 +245,14 @@ class Symbol:
             return bool(self.operands[0] == other)
         return self is other
 
-    def __add__(self, other: Any) -> Symbol:
-        return _binary("+", self, other)
-
-    def __radd__(self, other: Any) -> Symbol:
-        return _binary("+", other, self)
-
-    def __sub__(self, other: Any) -> Symbol:
-        return _binary("-", self, other)
-
-    def __rsub__(self, other: Any) -> Symbol:
-        return _binary("-", other, self)
-
-    def __mul__(self, other: Any) -> Symbol:
-        return _binary("*", self, other)
-
-    def __rmul__(self, other: Any) -> Symbol:
-        return _binary("*", other, self)
-
-    def __floordiv__(self, other: Any) -> Symbol:
-        return _binary("//", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Symbol:
-        return _binary("//", other, self)
-
-    def __mod__(self, other: Any) -> Symbol:
-        return _binary("%", self, other)
-
-    def __rmod__(self, other: Any) -> Symbol:
-        return _binary("%", other, self)
-
-    def __and__(self, other: Any) -> Symbol:
-        return _binary("&", self, other)
-
-    def __rand__(self, other: Any) -> Symbol:
-        return _binary("&", other, self)
-
-    def __or__(self, other: Any) -> Symbol:
-        return _binary("|", self, other)
-
-    def __ror__(self, other: Any) -> Symbol:
-        return _binary("|", other, self)
-
-    def __lt__(self, other: Any) -> Symbol:
-        return _binary("<", self, other)
-
-    def __le__(self, other: Any) -> Symbol:
-        return _binary("<=", self, other)
-
-    def __gt__(self, other: Any) -> Symbol:
-        return _binary(">", self, other)
-
-    def __ge__(self, other: Any) -> Symbol:
-        return _binary(">=", self, other)
+    __add__, __radd__ = _operators("+")
+    __sub__, __rsub__ = _operators("-")
+    __mul__, __rmul__ = _operators("*")
+    __floordiv__, __rfloordiv__ = _operators("//")
+    __mod__, __rmod__ = _operators("%")
+    __and__, __rand__ = _operators("&")
+    __or__, __ror__ = _operators("|")
+    __lt__, __le__, __gt__, __ge__ = (_operators(op)[0] for op in ("<", "<=", ">", ">="))
 
     def __neg__(self) -> Symbol:
         return make("neg", self)
@@ -295,8 +260,7 @@ class Symbol:
     def __pos__(self) -> Symbol:
         return self
 
-    def __getitem__(self, index: Any) -> Symbol:
-        return _binary("[]", self, index)
+    __getitem__ = _operators("[]")[0]
 
     def __iter__(self) -> Iterator[Symbol]:
         raise ArgumentError(f"`{self}` is an integer expression and cannot be iterated over")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ninetoothed import threads
@@ -22,52 +22,31 @@ _LIBRARIES = {
     "hip": ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"),
 }
 
-#: What is done -> the function that does it.
-_FUNCTIONS: Mapping[str, Mapping[str, str]] = {
-    "cuda": {
-        "initialize": "cuInit",
-        "device_count": "cuDeviceGetCount",
-        "device_name": "cuDeviceGetName",
-        "event_create": "cuEventCreate",
-        "event_destroy": "cuEventDestroy_v2",
-        "event_record": "cuEventRecord",
-        "event_synchronize": "cuEventSynchronize",
-        "event_elapsed": "cuEventElapsedTime",
-        "stream_synchronize": "cuStreamSynchronize",
-        "stream_is_capturing": "cuStreamIsCapturing",
-        "stream_number": "cuStreamGetId",
-        "exchange_capture_mode": "cuThreadExchangeStreamCaptureMode",
-        "allocate": "cuMemAlloc_v2",
-        "free": "cuMemFree_v2",
-        "allocate_on_stream": "cuMemAllocAsync",
-        "free_on_stream": "cuMemFreeAsync",
-        "fill_on_stream": "cuMemsetD8Async",
-        "copy_to_device": "cuMemcpyHtoD_v2",
-        "copy_to_host": "cuMemcpyDtoH_v2",
-        "copy_on_stream": "cuMemcpyDtoDAsync_v2",
-    },
-    "hip": {
-        "initialize": "hipInit",
-        "device_count": "hipGetDeviceCount",
-        "device_name": "hipDeviceGetName",
-        "event_create": "hipEventCreateWithFlags",
-        "event_destroy": "hipEventDestroy",
-        "event_record": "hipEventRecord",
-        "event_synchronize": "hipEventSynchronize",
-        "event_elapsed": "hipEventElapsedTime",
-        "stream_synchronize": "hipStreamSynchronize",
-        "stream_is_capturing": "hipStreamIsCapturing",
-        "stream_number": "hipStreamGetId",
-        "exchange_capture_mode": "hipThreadExchangeStreamCaptureMode",
-        "allocate": "hipMalloc",
-        "free": "hipFree",
-        "allocate_on_stream": "hipMallocAsync",
-        "free_on_stream": "hipFreeAsync",
-        "fill_on_stream": "hipMemsetD8Async",
-        "copy_to_device": "hipMemcpyHtoD",
-        "copy_to_host": "hipMemcpyDtoH",
-        "copy_on_stream": "hipMemcpyDtoDAsync",
-    },
+#: What is done -> the functions that do it, of CUDA and of HIP.
+_FUNCTIONS = {
+    "initialize": ("cuInit", "hipInit"),
+    "device_count": ("cuDeviceGetCount", "hipGetDeviceCount"),
+    "device_name": ("cuDeviceGetName", "hipDeviceGetName"),
+    "event_create": ("cuEventCreate", "hipEventCreateWithFlags"),
+    "event_destroy": ("cuEventDestroy_v2", "hipEventDestroy"),
+    "event_record": ("cuEventRecord", "hipEventRecord"),
+    "event_synchronize": ("cuEventSynchronize", "hipEventSynchronize"),
+    "event_elapsed": ("cuEventElapsedTime", "hipEventElapsedTime"),
+    "stream_synchronize": ("cuStreamSynchronize", "hipStreamSynchronize"),
+    "stream_is_capturing": ("cuStreamIsCapturing", "hipStreamIsCapturing"),
+    "stream_number": ("cuStreamGetId", "hipStreamGetId"),
+    "exchange_capture_mode": (
+        "cuThreadExchangeStreamCaptureMode",
+        "hipThreadExchangeStreamCaptureMode",
+    ),
+    "allocate": ("cuMemAlloc_v2", "hipMalloc"),
+    "free": ("cuMemFree_v2", "hipFree"),
+    "allocate_on_stream": ("cuMemAllocAsync", "hipMallocAsync"),
+    "free_on_stream": ("cuMemFreeAsync", "hipFreeAsync"),
+    "fill_on_stream": ("cuMemsetD8Async", "hipMemsetD8Async"),
+    "copy_to_device": ("cuMemcpyHtoD_v2", "hipMemcpyHtoD"),
+    "copy_to_host": ("cuMemcpyDtoH_v2", "hipMemcpyDtoH"),
+    "copy_on_stream": ("cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync"),
 }
 
 #: CUdevice_attribute, in cuda.h; its numbers are part of CUDA's binary interface.
@@ -109,7 +88,8 @@ class Runtime:
     def __init__(self, backend: str) -> None:
         self.backend = backend
         self._library = _load(backend)
-        self._names = _FUNCTIONS[backend]
+        place = list(_LIBRARIES).index(backend)
+        self._names = {what: names[place] for what, names in _FUNCTIONS.items()}
         self._contexts: dict[int, int] = {}
         self._lock = threads.lock()
         self.call("initialize", ctypes.c_uint(0))
