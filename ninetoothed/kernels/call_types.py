@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,25 +11,38 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import clone
+from ninetoothed.program.types import type_of
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
 
 
 def check_types(kernel: Definition, dtypes: Mapping[str, DType]) -> None:
-    """Raise where loops or branches change a variable's element type, with tensors of these.
+    """Raise where loops or branches change a variable's element type, or where what is divided and what it
+    is divided by are not of one signedness, with tensors of these.
 
     Raises:
         ApplicationError: located.
     """
-    if _assigns_in_ways(kernel):
+    if _depends_on_types(kernel):
         _check(kernel, tuple(dtypes.items()))
 
 
 @analysis
-def _assigns_in_ways(kernel: Definition) -> bool:
+def _depends_on_types(kernel: Definition) -> bool:
     """Whether the types of tensors can make a difference: else `make` knew."""
-    return any(hasattr(node, "orelse") and hasattr(node, "body") for node in kernel.program.nodes())
+    return any(
+        (hasattr(node, "orelse") and hasattr(node, "body")) or _divides(node)
+        for node in kernel.program.nodes()
+    )
+
+
+def _divides(node: ast.AST) -> bool:
+    """Whether this divides what are not known to be floats, or yield to them."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+        return False
+    operands = type_of(node.left), type_of(node.right)
+    return not any(each.kind == "float" or isinstance(each.number, bool | int) for each in operands)
 
 
 @analysis

@@ -3,8 +3,9 @@
 ``//`` and ``%`` of what may be negative become `Rounded`, ``and`` and ``or`` of what may be more than
 truth values that are single numbers `Logical`; ``not`` of what may be a tile compares it with 0. Truth
 values count where they are added, and what is stored as one is whether it is not 0. What is loaded through
-a pointer behind ``and`` or ``or`` of numbers is read where Python would. Where what a backend has is right,
-nothing changes.
+a pointer behind ``and`` or ``or`` of numbers is read where Python would. Sizes that meet elements are integers
+that a call gives (`GivenSize`), though a compiler may know them. Where what a backend has is right, nothing
+changes.
 """
 
 from __future__ import annotations
@@ -17,13 +18,19 @@ from ninetoothed.language import dtypes
 from ninetoothed.passes.rewriting import Draft, language
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import called_name, has_effect
 from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import ValueType, are_unlike, type_of
 
 _DIVISIONS = (ast.FloorDiv, ast.Mod)
+
+#: The types that are the same beside a number and beside an integer of 32 bits or a float32.
+_WIDE = (
+    *(dtypes.float32, dtypes.bool),
+    *(dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64),
+)
 
 #: The operators under which truth values count as integers; a quotient of two is a float anyway.
 _COUNTING = (ast.Add, ast.Sub, ast.Mult, *_DIVISIONS)
@@ -112,6 +119,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         left, right = type_of(node.left), type_of(node.right)
+        is_quotient = isinstance(node.op, ast.Div)
+        node.left, node.right = (
+            _given(node.left, node.right, is_quotient),
+            _given(node.right, node.left, is_quotient),
+        )
         self.generic_visit(node)
         if isinstance(node, nodes.Rounded) or is_constant(node, self.constants):
             return node
@@ -150,7 +162,11 @@ class _Rewriter(ast.NodeTransformer):
             return node
         _guard(node.body, [node.test], True)
         _guard(node.orelse, [node.test], False)
-        return language("where", [node.test, node.body, node.orelse], node)
+        return _chosen(language("where", [node.test, node.body, node.orelse], node))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        return _chosen(node) if called_name(node) == "where" else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         types = [type_of(value) for value in node.values]
@@ -165,6 +181,53 @@ class _Rewriter(ast.NodeTransformer):
             for value, known in zip(node.values, types)
         )
         return node if is_plain else nodes.at(nodes.Logical(op=node.op, values=node.values), node)
+
+
+def _chosen(node: ast.Call) -> ast.Call:
+    """A call of ``where`` in which a size has a type beside elements."""
+    if len(node.args) == 3:
+        test, one, other = node.args
+        node.args = [test, _given(one, other, False), _given(other, one, False)]
+    return node
+
+
+class _Giving(ast.NodeTransformer):
+    """Gives the sizes of an expression their types."""
+
+    def visit_SymbolValue(self, node: nodes.SymbolValue) -> ast.expr:
+        if is_constant_symbol(node.symbol):
+            return node
+        given = nodes.at(nodes.GivenSize(symbol=node.symbol), node)
+        given.__dict__["type"] = type_of(node)
+        return given
+
+    def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
+        given = nodes.at(nodes.GivenStride(parameter=node.parameter, dim=node.dim), node)
+        given.__dict__["type"] = type_of(node)
+        return given
+
+
+def _given(node: ast.expr, other: ast.expr, is_quotient: bool) -> ast.expr:
+    """What is made of numbers and sizes, beside elements to whose type a number would yield."""
+    if not _is_number(node) or _is_number(other) or isinstance(node, ast.Constant):
+        return node
+    is_whole = type_of(node).kind == "int"
+    met = type_of(other)
+    if (is_whole and is_quotient) or (met.dtype is None and met.kind in ("int", "bool")):
+        return node
+    if met.dtype in _WIDE or (is_whole and met.dtype in (dtypes.float16, dtypes.float64)):
+        return node
+    made: ast.expr = _Giving().visit(node)
+    return made
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether this is made of sizes, strides and literals alone."""
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left) and _is_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    return isinstance(node, ast.Constant | nodes.SymbolValue | nodes.SourceStride)
 
 
 def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:

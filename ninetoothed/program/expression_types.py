@@ -11,7 +11,7 @@ from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program import nodes
-from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.operation_types import as_counted, type_of_call
 from ninetoothed.program.typed_calls import Call, shown
@@ -176,6 +176,12 @@ class Expressions:
         """``left op right`` as Python has it."""
         shape = self.together(node, [left, right], _SIGNS.get(type(op), "operator **"))
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
+        if division and {_sign(left), _sign(right)} == {"int", "uint"}:
+            self.refuse(
+                node,
+                f"{_SIGNS[type(op)]} needs operands of one signedness, but got {_with_sign(left)} and "
+                f"{_with_sign(right)}; cast one.",
+            )
         result = together([left, right], shape, division)
         if isinstance(op, ast.BitAnd):
             either = left.is_natural or right.is_natural
@@ -315,6 +321,17 @@ class Expressions:
 
     def _tuple(self, node: ast.Tuple) -> ValueType:
         return ValueType(items=tuple(self.of(item) for item in node.elts))
+
+
+def _sign(value: ValueType) -> str:
+    """The kind of an element type, of a size too; empty of what takes the type that it meets."""
+    if isinstance(value.number, Symbol) and not is_constant_symbol(value.number):
+        return "int"
+    return value.dtype.kind if value.dtype is not None else ""
+
+
+def _with_sign(value: ValueType) -> str:
+    return "a size, which is int32," if value.dtype is None else str(value.dtype)
 
 
 def _size(size: Any) -> ValueType:

@@ -84,12 +84,20 @@ class SymbolValue(Expression):
     symbol: Any
 
 
+class GivenSize(SymbolValue):
+    """A size that meets elements: of an argument's type, though a compiler may know its value."""
+
+
 class SourceStride(Expression):
     """The stride of a source tensor along ``dim``, in elements."""
 
     _fields = ("parameter", "dim")
     parameter: str
     dim: int
+
+
+class GivenStride(SourceStride):
+    """A stride that meets elements, as `GivenSize`."""
 
 
 class SequenceLength(Expression):

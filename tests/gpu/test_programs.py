@@ -11,7 +11,14 @@ from tests.contract.application import test_numbers  # noqa: E402
 
 _CHOSEN = {
     test_programs: ("test_a_program",),
-    test_numbers: ("test_arithmetic_on_shapes_cannot_overflow",),
+    test_numbers: (
+        "test_arithmetic_on_shapes_cannot_overflow",
+        "test_a_size_beside_elements_is_an_integer_of_32_bits",
+        "test_a_constant_size_beside_elements_takes_their_type",
+        "test_what_is_made_of_a_size_and_a_float_is_a_float32",
+        "test_unsigned_elements_are_not_divided_by_a_size",
+        "test_unsigned_elements_are_divided_by_a_size_that_was_cast",
+    ),
     test_padding: (
         "test_arange_exists_within_the_size_that_is_asked_for",
         "test_rows_are_found_by_as_many_positions_as_a_tile_has",

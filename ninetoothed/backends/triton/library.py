@@ -135,6 +135,17 @@ def masked_cas(
     return tl.where(mask, old, zeros)
 
 
+@triton.constexpr_function
+def _size_type(value: int) -> tl.dtype:
+    return tl.int32 if -(1 << 31) <= value < 1 << 31 else tl.int64
+
+
+@triton.jit
+def given_size(value: tl.constexpr):
+    """A size that is known when a kernel is compiled, of the type that it would have as an argument."""
+    return tl.full((), value, _size_type(value))
+
+
 @triton.jit
 def floor_remainder(dividend, divisor):
     """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""

@@ -8,6 +8,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 from tests.contract.kernels import arange, empty, matrices, run
 
 
@@ -230,3 +231,106 @@ def test_a_whole_power_is_products():
     x = arange(4)
     expected = (x**2 + (x + 1) ** 3 - x**4 + x * 27 + 16) ** 2
     assert run(application, x, 3, empty(4)).tolist() == expected.tolist()
+
+
+# Sizes beside elements.
+
+
+def whole(x, y):
+    return x.tile((-1,)), y.tile((-1,))
+
+
+def in_blocks(x, y):
+    return x.tile((4,)), y.tile((4,))
+
+
+def with_a_size_added(x, y):
+    y = x + x.source.shape[0]  # noqa: F841
+
+
+def with_a_size_in_a_variable(x, y):
+    n = x.source.shape[0] - 1
+    value = x
+    value -= -n
+    y = value + 1  # noqa: F841
+
+
+def where_a_size_is_chosen(x, y):
+    y = ntl.where(x > 0, x.source.shape[0] + 100, x)  # noqa: F841
+
+
+def with_a_stride_added(x, y):
+    y = x + x.source.stride(0) * 100  # noqa: F841
+
+
+@pytest.mark.parametrize("arrangement", [whole, in_blocks])
+@pytest.mark.parametrize(
+    "application",
+    [with_a_size_added, with_a_size_in_a_variable, where_a_size_is_chosen, with_a_stride_added],
+)
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16])
+def test_a_size_beside_elements_is_an_integer_of_32_bits(application, arrangement, dtype):
+    """a size or a stride is int32, as an integer argument"""
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    x, y = torch.full((100,), 100, dtype=dtype), empty(100, dtype=torch.int32)
+    kernel(x, y)
+    assert y.tolist() == [200] * 100
+
+
+def test_a_constant_size_beside_elements_takes_their_type():
+    def application(x, y):
+        y = x + x.shape[0]  # noqa: F841
+
+    tensors = Tensor(1, shape=(4,)), Tensor(1)
+    kernel = ninetoothed.make(whole, application, tensors)
+    x, y = torch.full((4,), 127, dtype=torch.int8), empty(4, dtype=torch.int32)
+    kernel(x, y)
+    assert y.tolist() == [-125] * 4
+
+
+@pytest.mark.parametrize("arrangement", [whole, in_blocks])
+def test_what_is_made_of_a_size_and_a_float_is_a_float32(arrangement):
+    def application(x, y):
+        y = x * (1 / x.source.shape[0])  # noqa: F841
+
+    x, y = torch.full((3,), 2.5, dtype=torch.float16), empty(3)
+    ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))(x, y)
+    # In float16 it would be 0.8330078.
+    assert y.tolist() == pytest.approx([2.5 / 3] * 3, rel=1e-6)
+
+
+def divided_by_a_size(x, y):
+    y = x // (x.source.shape[0] - 3)  # noqa: F841
+
+
+def the_rest_of_a_division(x, y):
+    y = x % x.source.shape[0]  # noqa: F841
+
+
+def a_quotient_by_a_size(x, y):
+    y = x / x.source.shape[0]  # noqa: F841
+
+
+@pytest.mark.parametrize("arrangement", [whole, in_blocks])
+@pytest.mark.parametrize(
+    "application", [divided_by_a_size, the_rest_of_a_division, a_quotient_by_a_size]
+)
+def test_unsigned_elements_are_not_divided_by_a_size(application, arrangement):
+    """operands of a division have one signedness"""
+    x, y = torch.full((4,), 100, dtype=torch.uint8), empty(4)
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size") as info:
+        kernel(x, y)
+    assert info.value.location.line == application.__code__.co_firstlineno + 1
+    declared = Tensor(1, dtype=torch.uint8), Tensor(1)
+    with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size"):
+        ninetoothed.make(arrangement, application, declared)
+
+
+def test_unsigned_elements_are_divided_by_a_size_that_was_cast():
+    def application(x, y):
+        y = x // ntl.cast(x.source.shape[0], ntl.uint8) + x.to(ntl.int32) // x.source.shape[0]  # noqa: F841
+
+    x, y = torch.full((4,), 103, dtype=torch.uint8), empty(4)
+    ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))(x, y)
+    assert y.tolist() == [50.0] * 4

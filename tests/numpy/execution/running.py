@@ -35,7 +35,7 @@ def tiled(array, block, middle=(), grid=None, other=None):
     strides = (array.strides[0] // array.itemsize,)
     addressing = Addressing(parameter, access, {})
     dtype = dtypes.element_type(array.dtype)
-    return TensorPlan("tensor", addressing, array.shape, strides, dtype, other, None)
+    return TensorPlan("tensor", addressing, array.shape, array.shape, strides, dtype, other, None)
 
 
 def run(application, *arguments, block=4, programs=None, middle=(), other=None, checked=False):

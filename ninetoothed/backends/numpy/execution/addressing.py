@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values.size import Size
+from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
@@ -23,6 +25,11 @@ Shape = tuple[int, ...]
 def concrete(value: Expression, environment: Mapping[Symbol, int]) -> int:
     """The number that an expression of sizes and constants is."""
     return int(as_symbol(value).evaluate(environment))
+
+
+def shown(size: Any, value: int) -> int:
+    """A size's value as an application has it: a `Size` where only a call tells."""
+    return value if is_constant_symbol(as_symbol(size)) else Size(value)
 
 
 class Addressing:
@@ -43,10 +50,10 @@ class Addressing:
     def __init__(self, parameter: Any, access: Any, environment: Mapping[Symbol, int]) -> None:
         shapes = parameter.levels[1:] or ((),)
         self.levels: tuple[Shape, ...] = tuple(
-            tuple(concrete(size, environment) for size in shape) for shape in shapes
+            tuple(shown(size, concrete(size, environment)) for size in shape) for shape in shapes
         )
-        self.selectable: Shape = tuple(size for level in self.levels[:-1] for size in level)
-        self.tile: Shape = self.levels[-1]
+        self.selectable: Shape = tuple(int(size) for level in self.levels[:-1] for size in level)
+        self.tile: Shape = tuple(map(int, self.levels[-1]))
         self.padded: Shape = tuple(next_power_of_2(size) for size in self.tile)
         self._lanes = tuple(
             _along(_positions(size), dim, len(self.tile)) for dim, size in enumerate(self.padded)

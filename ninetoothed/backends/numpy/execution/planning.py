@@ -9,7 +9,13 @@ from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.numpy.execution import checking
-from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape, concrete
+from ninetoothed.backends.numpy.execution.addressing import (
+    Addressing,
+    Sequences,
+    Shape,
+    concrete,
+    shown,
+)
 from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
@@ -201,10 +207,12 @@ def _tensor_plan(
     kernel: Definition, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
 ) -> TensorPlan:
     argument = call.arguments[parameter.name]
+    sizes = tuple(int(size) for size in argument.shape)
     return TensorPlan(
         parameter.name,
         Addressing(parameter, kernel.arrangement.accesses[parameter.name], environment),
-        tuple(int(size) for size in argument.shape),
+        sizes,
+        tuple(map(shown, parameter.source.shape, sizes)),
         tuple(int(stride) for stride in argument.strides),
         argument.dtype,
         parameter.source.other,

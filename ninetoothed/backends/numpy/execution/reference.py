@@ -9,6 +9,7 @@ from typing import Any
 from ninetoothed.backends.numpy.execution.elements import is_reshaped_only
 from ninetoothed.backends.numpy.execution.tensors import Tensor
 from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError, caller_location
 from ninetoothed.language.dtypes import DType
@@ -93,7 +94,7 @@ class TileReference:
     @property
     def strides(self) -> tuple[int, ...]:
         """The whole tensor's strides, in elements."""
-        return self._argument.strides
+        return self.source.strides
 
     def offsets(self, dim: int | None = None) -> Tile:
         """Each element's index along the source's dimension ``dim``, or its linear offset."""
@@ -245,7 +246,7 @@ class Source:
     @property
     def strides(self) -> tuple[int, ...]:
         """The strides in elements."""
-        return self._argument.strides
+        return tuple(map(Size, self._argument.strides))
 
     def size(self, dim: int) -> int:
         """The size of ``dim``, as in the shape."""
@@ -253,7 +254,7 @@ class Source:
 
     def stride(self, dim: int) -> int:
         """The stride along ``dim``, in elements."""
-        return self._argument.strides[operator.index(dim)]
+        return Size(self._argument.strides[operator.index(dim)])
 
     def data_ptr(self) -> PointerTile:
         """The pointer to the first element."""

@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.language.elements import load_elements, store_el
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile, joined_validity
 from ninetoothed.errors import ApplicationError, OutOfBoundsError, caller_location
 from ninetoothed.language.dtypes import DType, int32, int64
@@ -41,11 +42,16 @@ class Running:
 
 @dataclass(frozen=True)
 class TensorPlan:
-    """What a plan knows of a tensor parameter: all but where its memory is."""
+    """What a plan knows of a tensor parameter: all but where its memory is.
+
+    Attributes:
+        sizes: the shape as an application has it, in which those that only a call tells are a `Size`.
+    """
 
     name: str
     addressing: Addressing
     shape: Shape
+    sizes: Shape
     strides: Shape
     dtype: DType
     other: Any
@@ -111,11 +117,12 @@ class Tensor:
         """The sizes; along a jagged dimension that of the program's sequence, if it has but one."""
         dim, sequences = self.plan.jagged_dim, self.sequences
         if dim is None or sequences is None:
-            return self.shape
+            return self.plan.sizes
         number = np.asarray(self._indices((0,) * len(self.selectable))[0])
         if number.size != 1:
-            return self.shape
-        return (*self.shape[:dim], int(sequences.length(number.item())), *self.shape[dim + 1 :])
+            return self.plan.sizes
+        own = Size(sequences.length(number.item()))
+        return (*self.plan.sizes[:dim], own, *self.plan.sizes[dim + 1 :])
 
     def load(self, selection: Shape) -> Tile:
         """The value of a tile: padded, 0 or ``other`` where it leaves the source or the tile."""

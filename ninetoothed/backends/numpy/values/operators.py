@@ -14,6 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.pointer import PointerTile
+from ninetoothed.backends.numpy.values.size import typed
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, constant, joined_validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -47,6 +48,7 @@ def operands(
     left: Any, right: Any, division: bool = False, scalar: Callable[..., Any] = _yielding
 ) -> tuple[Array, Array, DType, Validity]:
     """Both operands' elements in their common type, that type, and the result's masks."""
+    left, right = typed(left), typed(right)
     if not isinstance(left, Tile):
         if not isinstance(right, Tile):
             left = Tile.of(number(left))

@@ -220,7 +220,7 @@ class Emission:
         is_division = expression.op in ("//", "%")
         if (
             not is_division
-            or self._is_known(expression)
+            or self.is_known(expression)
             or floors_as_it_truncates(expression, positive_names(self.kernel))
         ):
             return over(expression.op, operands)
@@ -228,7 +228,7 @@ class Emission:
         self.library.add(function)
         return ast.Call(ast.Name(function, ast.Load()), operands, [])
 
-    def _is_known(self, expression: Symbol) -> bool:
+    def is_known(self, expression: Symbol) -> bool:
         """Whether Triton's compiler computes the value, which it does as Python."""
         return all(leaf in self._constexpr for leaf in expression.leaves())
 

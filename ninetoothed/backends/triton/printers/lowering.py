@@ -207,6 +207,12 @@ class Lowering(ValidityLowering):
             return nodes.at(self._emission.computed(as_symbol(node.symbol)), node)
         return nodes.at(self._emission.tree(node.symbol), node)
 
+    def visit_GivenSize(self, node: nodes.GivenSize) -> ast.expr:
+        value = self.visit_SymbolValue(node)
+        if not self._emission.is_known(as_symbol(node.symbol)):
+            return value
+        return nodes.at(self._library_call("given_size", value), node)
+
     def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         inner = node.value
         if isinstance(inner, nodes.SymbolValue):
@@ -220,6 +226,11 @@ class Lowering(ValidityLowering):
     def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
         parameter = self._emission.kernel.program.parameter(node.parameter)
         return nodes.at(self._emission.tree(parameter.source.strides[node.dim]), node)
+
+    def visit_GivenStride(self, node: nodes.GivenStride) -> ast.expr:
+        value = self.visit_SourceStride(node)
+        is_known = isinstance(value, ast.Constant)
+        return nodes.at(self._library_call("given_size", value), node) if is_known else value
 
     def visit_SequenceLength(self, node: nodes.SequenceLength) -> ast.expr:
         return nodes.at(self._addresses.length(node.parameter), node)

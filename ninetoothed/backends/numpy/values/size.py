@@ -1,0 +1,67 @@
+"""`Size`: an integer that a call gives, such as a size or a stride, in a running program.
+
+Among integers it is one of any width. Where it meets the elements of a tile, or a float, it has a type, as an
+argument of a kernel has, and does not yield as a number of the source does.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.language import dtypes
+
+_LARGEST_INT32 = 2**31 - 1
+
+
+class Size(int):
+    """An integer that is known only when a kernel is called."""
+
+    __slots__ = ()
+
+    def tile(self) -> Tile:
+        """The integer as a 0-d tile, of 32 bits where they hold it."""
+        fits = -_LARGEST_INT32 - 1 <= self <= _LARGEST_INT32
+        return Tile.of(int(self), dtypes.int32 if fits else dtypes.int64)
+
+    def __neg__(self) -> Size:
+        return Size(-int(self))
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> Size:
+        return Size(abs(int(self)))
+
+    def __invert__(self) -> Size:
+        return Size(~int(self))
+
+
+def typed(value: Any) -> Any:
+    """A size as a 0-d tile; anything else as it is."""
+    return value.tile() if type(value) is Size else value
+
+
+def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
+    function: Callable[[Any, Any], Any] = getattr(operator, name)
+
+    def operate(size: Size, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        is_whole = isinstance(other, int) and name != "truediv"
+        own: Any = int(size) if is_whole else size.tile()
+        other = int(other) if is_whole else typed(other)
+        result = function(other, own) if is_reflected else function(own, other)
+        return Size(result) if isinstance(result, int) else result
+
+    return operate
+
+
+for _name, _member in (
+    *((name, name) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")),
+    *(("and_", "and"), ("or_", "or"), ("xor", "xor"), ("lshift", "lshift"), ("rshift", "rshift")),
+):
+    setattr(Size, f"__{_member}__", _between(_name, False))
+    setattr(Size, f"__r{_member}__", _between(_name, True))
