@@ -88,7 +88,7 @@ def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
 
 def refused(tensor: Any, is_stored: bool) -> str | None:
     """Why no kernel may be given a tensor now, or None; see `Frontend.refused`."""
-    kind = tensor.__class__, _dispatch_keys(tensor).raw_repr()
+    kind = tensor.__class__, _keys_function()(tensor).raw_repr()
     if kind not in _USUAL:
         for applies, why in _KINDS:
             if applies(tensor):
@@ -119,11 +119,10 @@ def remark(tensor: Any, is_stored: bool) -> str | None:
 
 
 def _tracer() -> str | None:
-    import torch
-
-    if torch._C._get_tracing_state() is not None:
+    tracing_state, num_modes = _tracing_functions()
+    if tracing_state() is not None:
         return "torch.jit.trace"
-    if torch._C._len_torch_dispatch_stack() == 0:
+    if num_modes() == 0:
         return None
     from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
@@ -144,14 +143,17 @@ def _is_leaf_now(tensor: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=1)
+def _tracing_functions() -> tuple[Callable[[], Any], Callable[[], int]]:
+    import torch
+
+    return torch._C._get_tracing_state, torch._C._len_torch_dispatch_stack
+
+
+@functools.lru_cache(maxsize=1)
 def _keys_function() -> Callable[[Any], Any]:
     import torch
 
     return torch._C._dispatch_keys
-
-
-def _dispatch_keys(tensor: Any) -> Any:
-    return _keys_function()(tensor)
 
 
 def _is_uninitialized(tensor: Any) -> bool:
@@ -192,10 +194,16 @@ def _is_sparse(tensor: Any) -> bool:
 
 
 def _is_dual(tensor: Any) -> bool:
-    from torch.autograd import forward_ad
-
+    forward_ad = _forward_ad()
     # Outside of a level there are no tangents.
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+
+
+@functools.lru_cache(maxsize=1)
+def _forward_ad() -> Any:
+    from torch.autograd import forward_ad
+
+    return forward_ad
 
 
 def _storage_too_small(tensor: Any) -> str | None:

@@ -100,11 +100,14 @@ def check_tensors(
     Args:
         numbers: the shape and the strides of each.
     """
+    stored, refused = _written(kernel), frontend.refused
     for parameter, (shape, strides) in zip(kernel.tensor_parameters, numbers):
-        value = bound[parameter.name]
-        _check_accepted(kernel, frontend, parameter, value)
-        _check_writable(kernel, frontend, parameter, value)
-        _check_apart(kernel, parameter, shape, strides)
+        value, is_written = bound[parameter.name], parameter.name in stored
+        if refused is not None and refused(value, is_written) is not None:
+            _check_accepted(kernel, frontend, parameter, value)
+        if is_written:
+            _check_writable(kernel, frontend, parameter, value)
+            _check_apart(kernel, parameter, shape, strides)
 
 
 def _check_apart(

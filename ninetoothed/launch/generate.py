@@ -72,8 +72,8 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
     }
     _compiled(text, kernel, frontend, namespace)
     launch = namespace["launch"]
-    slow.key_of, slow.launch = namespace["key_of"], launch  # type: ignore[assignment]
-    slow.number_places = reading.number_places
+    slow.key_and_values, slow.launch = namespace["key_and_values"], launch  # type: ignore[assignment]
+    slow.number_places, slow.key_length = reading.number_places, len(reading.key)
     launch.__source__ = text  # type: ignore[attr-defined]
     if frontend.opaque is not None:
         frontend.opaque(launch)
@@ -182,7 +182,7 @@ class _Reading:
 
 
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
-    """The text of the launch function, and of ``key_of``, which makes the same key."""
+    """The text of the launch function, and of ``key_and_values``, which makes the same key."""
     return _text(kernel, frontend, _reading_of(kernel, _apart_from_variables(frontend, kernel)))
 
 
@@ -225,10 +225,10 @@ def _text(kernel: Kernel, frontend: Frontend, reading: _Reading) -> str:
         f"            return {own['run']}({own['stream']}({own['index']}){arguments})\n"
         f"    return {slow}(({listed}), {own['extra']}, {own['unknown']})\n"
         "\n\n"
-        f"def key_of({listed}):\n"
+        f"def key_and_values({listed}):\n"
         "    if True:\n"
         f"{lines}"
-        f"        return {_tuple(reading.key, 8)}\n"
+        f"        return {_tuple(reading.key, 8)}, ({''.join(f'{value}, ' for value in reading.values)})\n"
     )
 
 

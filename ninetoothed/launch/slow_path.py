@@ -5,6 +5,7 @@ Here a call is bound, checked and planned. It knows nothing of the launch functi
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -45,12 +46,13 @@ class SlowPath:
         plans: by key, the run of each plan, the stream's function, the device's index and what is told
             of stores, and where the frontend guards plans, what guards this one.
         state: the frontend's `state` for this kernel.
-        key_of: makes the key that the launch function makes.
+        key_and_values: the key that the launch function makes, and what it calls a plan with.
         number_places: where in a key each tensor's shape is; its strides come next.
+        key_length: how many parts a key has.
         launch: the launch function.
     """
 
-    key_of: Callable[..., Any]
+    key_and_values: Callable[..., Any]
     launch: Callable[..., Any]
 
     def __init__(self, kernel: Kernel, frontend: Frontend, unguarded: list[Any]) -> None:
@@ -67,6 +69,7 @@ class SlowPath:
         self._names = kernel.declaration.call_names
         self._absent = Absent(kernel.declaration, frontend)
         self.number_places: list[int] = []
+        self.key_length = 0
         # By what of a key is neither shape nor strides: what runs other sizes, an entry like theirs, and
         # what the arguments are checked against.
         self._families: dict[Any, tuple[Any, Any, Definition]] = {}
@@ -74,8 +77,13 @@ class SlowPath:
     def __call__(
         self, arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
     ) -> Any:
-        if self._families and not extra and not unknown and self._is_of_a_family(arguments):
-            return self.launch(*arguments)
+        if self._families and not extra and not unknown:
+            found = self._of_a_family(arguments)
+            if found is not None:
+                (run, stream, index, stored, *_), values = found
+                if stored is not None:
+                    stored([arguments[place] for place in self._places_of_stored])
+                return run(stream(index), *values)
         kernel = self._kernel
         if not (extra or unknown) and (filled := self._absent.filled(arguments)) is not None:
             return self.launch(*filled)
@@ -90,7 +98,7 @@ class SlowPath:
         as_called = bound
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
-            key = self.key_of(*bound.values())
+            key, _ = self.key_and_values(*bound.values())
         except Exception:
             if not definition.untouched:
                 raise
@@ -112,41 +120,43 @@ class SlowPath:
             stored([bound[name] for name in self._may_be_stored])
         return run(stream(index), *values)
 
-    def _is_of_a_family(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether a call differs in sizes and strides alone from one that is planned; its plan is then
-        made of that one's, and is found under its key."""
+    def _of_a_family(self, arguments: tuple[Any, ...]) -> Any:
+        """The plan of a call that differs in sizes and strides alone from one that is planned, made of that
+        one's, and what it is called with; None for another."""
         try:
-            key = self.key_of(*arguments)
+            key, values = self.key_and_values(*arguments)
             family, entry, definition = self._families[self._apart(key)]
         except Exception:
-            return False
+            return None
         if definition.untouched:
-            return False
+            return None
         numbers = tuple([(key[place], key[place + 1]) for place in self.number_places])
         check_tensors(definition, self._frontend, dict(zip(self._names, arguments)), numbers)
         with self._planning:
             if key in self.plans:
-                return False
+                # Something else was not as the launch function expects.
+                return None
             run = family(numbers)
             if run is None:
-                return False
-            keep(self.plans, key, [run, *entry[1:4], *self._unguarded], MOST_PLANS)
-        return True
+                return None
+            found = [run, *entry[1:4], *self._unguarded]
+            return keep(self.plans, key, found, MOST_PLANS), values
 
-    def _apart(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What of a key is neither shape nor strides."""
-        found: list[Any] = []
-        start = 0
-        for place in self.number_places:
-            found += key[start:place]
-            start = place + 2
-        return (*found, *key[start:])
+    @threads.cached_property
+    def _apart(self) -> Callable[[tuple[Any, ...]], Any]:
+        """Gives what of a key is neither shape nor strides."""
+        numbers = {place + step for place in self.number_places for step in (0, 1)}
+        return operator.itemgetter(*(n for n in range(self.key_length) if n not in numbers))
 
     @threads.cached_property
     def _may_be_stored(self) -> list[str]:
         """The tensors that are stored to with some constants: those that the launch function names."""
         tensors = self._kernel.declaration.tensor_parameters
         return [tensors[place].name for place in may_be_stored(self._kernel)]
+
+    @threads.cached_property
+    def _places_of_stored(self) -> list[int]:
+        return [self._names.index(name) for name in self._may_be_stored]
 
     def _telling(self, definition: Definition, bound: Mapping[str, Any]) -> Any:
         """What is told of `_may_be_stored` at each call with these constants: those that are stored to."""

@@ -132,7 +132,14 @@ class Classes:
     def __init__(self, kernel: Definition, itemsize: int) -> None:
         roles = roles_of(kernel)
         assert roles is not None
-        self._wide, self._narrow = max(MOST // itemsize, 1), max(LEAST_COPY // itemsize, 1)
+        wide, narrow = max(MOST // itemsize, 1), max(LEAST_COPY // itemsize, 1)
+        #: What a number may be a multiple of that makes a difference, by what it is to the tensors.
+        self._divisors = {
+            "width": (wide, narrow),
+            "step": (_TILED, wide, narrow),
+            "end": (_TILED, wide),
+            "other": (_TILED,),
+        }
         self._parts = PARTS if multiplies_tiles(kernel) else 1
         places: dict[Symbol, tuple[int, int]] = {}
         #: The dimensions whose size must be known, and those that a tile is as wide as, tensor by tensor.
@@ -177,14 +184,17 @@ class Classes:
             for number in (*shape, *strides):
                 if number in known:
                     continue
-                is_width, is_step = number in widths, number in steps
-                divisors = [] if is_width else [_TILED]
-                if is_width or is_step or number in ends:
-                    divisors.append(self._wide)
-                if is_width or is_step:
-                    divisors.append(self._narrow)
-                is_exact = number in exact
-                known[number] = number if is_exact else _greatest(number, divisors, self._parts)
+                if _is_alone(number) or number in exact:
+                    known[number] = number
+                    continue
+                role = "other"
+                if number in widths:
+                    role = "width"
+                elif number in steps:
+                    role = "step"
+                elif number in ends:
+                    role = "end"
+                known[number] = _greatest(number, self._divisors[role], self._parts)
         found = {}
         for shape, strides in alike:
             strided = _strided(shape, strides, known)
