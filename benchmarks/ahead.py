@@ -4,7 +4,7 @@
 
 Each of the ten tasks is built for this device by the estimate alone, as where there is none, or with
 the results of the calls' own search (``--tuned``), compiled by ``cc``, and launched through C. The
-kernel at the call is the tuner's choice. Results are compared with float64 first. Beside the ratio
+kernel at the call is the tuner's choice after a search (``--effort``). Results are compared with float64 first. Beside the ratio
 stand the size and the seconds of the build, and its configuration.
 """
 
@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import functools
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -192,9 +193,11 @@ def main() -> None:
     parser.add_argument(
         "--tuned", action="store_true", help="with the results of the calls, exported"
     )
+    parser.add_argument("--effort", default="quick", help="of the search at the call")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", type=Path, default=RESULTS / "ahead")
     options = parser.parse_args()
+    os.environ["NINETOOTHED_TUNE"] = options.effort
     major, minor = torch.cuda.get_device_capability()
     wanted = options.tasks.split(",")
     results = []

@@ -1,9 +1,9 @@
 """Kernels compiled ahead of time on a real NVIDIA GPU, from a C program: no Python is in its process.
 
-Run it by hand: ``python tests/gpu/check_aot.py [FOLDER]``. It compiles the ten kernels for the device's
-architecture, writes cases with odd, misaligned, strided and empty views, has ``cc`` build
-``aot_program.c``, and runs it. ``--no-run`` stops before that, where there is no device. Status 1 if
-something is wrong.
+Run it by hand: ``python tests/gpu/ahead/check_aot.py [FOLDER] [--tuned=FILE]``. It compiles the ten kernels
+for the device's architecture, chosen by what ``tuning export`` wrote to a file or else by the estimate,
+writes cases with odd, misaligned, strided and empty views, has ``cc`` build ``aot_program.c``, and runs it.
+``--no-run`` stops before that, where there is no device. Status 1 if something is wrong.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import Any
 for _framework in ("torch", "paddle", "jax", "cupy"):
     sys.modules[_framework] = None  # type: ignore[assignment]
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parents[2]))
 
 import numpy as np  # noqa: E402
 
 from ninetoothed.aot.build import Built, build  # noqa: E402
 from ninetoothed.aot.packaging import RUNTIME_SOURCES  # noqa: E402
+from ninetoothed.kernels.ahead import Edition  # noqa: E402
 from tests.aot.kernels import DECLARED, PREMAKES  # noqa: E402
 from tests.aot.values import CASES, HOW, TOLERANCE, View, view  # noqa: E402
 
@@ -104,6 +105,12 @@ def calls(built: dict[str, Built]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def configuration(edition: Edition) -> str:
+    """What was chosen."""
+    values = "".join(f"{symbol}={value} " for symbol, value in edition.known.items())
+    return f"{values}{edition.num_warps} warps {edition.num_stages} stages"
+
+
 def architecture() -> str:
     """The device's, or that of an H200 where there is none."""
     try:
@@ -120,6 +127,7 @@ def architecture() -> str:
 def main(arguments: list[str]) -> int:
     given = [argument for argument in arguments if not argument.startswith("--")]
     folder = Path(given[0] if given else tempfile.mkdtemp(prefix="aot-"))
+    tuned = next((a.partition("=")[2] for a in arguments if a.startswith("--tuned=")), None)
     target = architecture()
     built: dict[str, Built] = {}
     for name in CASES:
@@ -131,11 +139,13 @@ def main(arguments: list[str]) -> int:
             kernel_name=name,
             output_dir=out,
             targets=(target,),
+            tuned=tuned,
         )
         sizes = [len(image.data) for b in built[name].units[0].binaries for image in b.images]
         seconds = time.monotonic() - begin
         print(
-            f"built   {name}: {len(sizes)} binaries, {sum(sizes)} bytes, {seconds:.1f} s",
+            f"built   {name}: {len(sizes)} binaries, {sum(sizes)} bytes, {seconds:.1f} s, "
+            f"{', '.join(map(configuration, built[name].units[0].editions))}",
             flush=True,
         )
     packed = list(cases())

@@ -1,0 +1,166 @@
+"""The size and the seconds of builds ahead of time: ours beside the published package's.
+
+    python -m benchmarks.built [--site FOLDER] [--kernels add,mm] [--seconds 60] [--output FOLDER]
+
+Both build the same kernels with the same tiles for this device (`benchmarks.peers.built_ahead`), each in a
+process of its own, with empty caches; the published package needs a device and nvcc. Ours is compiled and
+linked by ``cc`` besides, as it is by theirs. Without ``--site``, what ``pip install --target`` was given,
+ours stands alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common.measure import environment
+from benchmarks.common.report import RESULTS, describe, table, write
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = Path(__file__).parent / "peers" / "built_ahead.py"
+
+KERNELS = ("add", "softmax", "rms_norm", "mm", "mm_of_four")
+
+#: What a binary of ours is called: <source>.c.<target>.<variant>.cubin.
+_BINARIES = (".cubin", ".ptx")
+
+
+def built(name: str, site: Path | None, seconds: float, target: str) -> dict[str, Any]:
+    """What a process finds that builds a kernel; ``failed`` says why it did not.
+
+    Args:
+        site: the published package's folder; None for ours.
+        seconds: so long it may take.
+        target: that ours is built for.
+    """
+    with tempfile.TemporaryDirectory(prefix="built-") as made:
+        folder, home = Path(made) / "output", Path(made) / "home"
+        home.mkdir()
+        places = [str(ROOT)] if site is None else [str(site), str(ROOT)]
+        ours = {"NINETOOTHED_TARGETS": target, "NINETOOTHED_CACHE_DIR": str(home / "cache")}
+        # The published package compiles by a program that it calls `python`.
+        programs = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        variables = {
+            **os.environ,
+            **ours,
+            "HOME": str(home),
+            "TRITON_CACHE_DIR": str(home / "triton"),
+            "PATH": os.pathsep.join(programs),
+            "PYTHONPATH": os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")]),
+        }
+        try:
+            done = subprocess.run(
+                [sys.executable, str(PROGRAM), name, str(folder)],
+                env=variables,
+                cwd=made,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                check=True,
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": f"more than {seconds:.0f} s"}
+        except subprocess.CalledProcessError as error:
+            return {"failed": error.stderr.strip().splitlines()[-1][:200]}
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        package = ROOT if site is None else site
+        if Path(found["package"]).parent != package.resolve():
+            raise RuntimeError(f"wanted the package in {package}, got {found['package']}")
+        if site is None:
+            found |= _linked(name, folder)
+        return found
+
+
+def _linked(name: str, folder: Path) -> dict[str, Any]:
+    """A shared library of our sources: what compiling them takes, and its bytes."""
+    library = folder / f"lib{name}.so"
+    begin = time.monotonic()
+    sources = [str(path) for path in sorted(folder.glob("*.c"))]
+    command = ["cc", "-std=c11", "-O2", "-shared", "-fPIC", *sources, "-o", str(library)]
+    subprocess.run([*command, "-ldl", "-lpthread"], check=True)
+    return {"linked_in": time.monotonic() - begin, "linked": library.stat().st_size}
+
+
+def as_table(results: list[dict[str, Any]]) -> str:
+    """A line for each kernel: ours, and the published package's."""
+    header = (
+        *("kernel", "configurations", "ours: binaries", "bytes", "linked, bytes", "built in"),
+        *("and cc", "published: sources", "bytes", "linked, bytes", "built in"),
+    )
+    return table(
+        header, [(r["kernel"], *_of_ours(r["ours"]), *_of_theirs(r["published"])) for r in results]
+    )
+
+
+def _of_ours(found: dict[str, Any]) -> tuple[str, ...]:
+    if "failed" in found:
+        return ("–", found["failed"], "–", "–", "–", "–")
+    binaries = [n for name, n in found["files"].items() if name.endswith(_BINARIES)]
+    return (
+        *(str(found["configurations"]), str(len(binaries)), str(sum(binaries))),
+        *(str(found["linked"]), f"{found['seconds']:.1f} s", f"{found['linked_in']:.1f} s"),
+    )
+
+
+def _of_theirs(found: dict[str, Any] | None) -> tuple[str, ...]:
+    if found is None or "failed" in found:
+        return (found["failed"] if found else "–", "–", "–", "–")
+    by_end = {
+        end: [n for name, n in found["files"].items() if name.endswith(end)]
+        for end in (".cpp", ".so")
+    }
+    return (
+        *(str(len(by_end[".cpp"])), str(sum(by_end[".cpp"]))),
+        *(str(sum(by_end[".so"])), f"{found['seconds']:.1f} s"),
+    )
+
+
+def each_binary(results: list[dict[str, Any]]) -> str:
+    """The bytes of each of our variants for each target."""
+    rows = []
+    for result in results:
+        for name, size in result["ours"].get("files", {}).items():
+            if name.endswith(_BINARIES):
+                source, target, variant, _ = name.rsplit(".", 3)
+                rows.append((source.removesuffix(".c"), target, variant, str(size)))
+    return table(("kernel", "target", "variant", "bytes"), rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--site", type=Path, help="where the published package is installed")
+    parser.add_argument("--kernels", default=",".join(KERNELS))
+    parser.add_argument("--seconds", type=float, default=60, help="that one build may take")
+    parser.add_argument("--target", default="sm_90")
+    parser.add_argument("--output", type=Path, default=RESULTS / "ahead")
+    options = parser.parse_args()
+    results = []
+    for name in options.kernels.split(","):
+        sites = {"ours": None, "published": options.site}
+        results.append(
+            {
+                "kernel": name,
+                **{
+                    who: None
+                    if who == "published" and site is None
+                    else built(name, site, options.seconds, options.target)
+                    for who, site in sites.items()
+                },
+            }
+        )
+        print(as_table(results[-1:]), flush=True)
+    text = f"{as_table(results)}\n\n{each_binary(results)}"
+    here = environment()
+    heading = "Builds ahead of time, ours and the published package's, of the same kernels"
+    write("built", here, f"# {heading}\n\n{describe(here)}\n\n{text}", results, options.output)
+
+
+if __name__ == "__main__":
+    main()
