@@ -82,7 +82,7 @@ class Machine:
             run=lambda *_: self.launched.append(config),
             specialized=specialized,
             launchable=None,
-            binder=SimpleNamespace(symbols=(), bind=None),
+            binder=SimpleNamespace(symbols=(), bind=None, launches_alone=True),
         )
 
     def _measure(self, launch, stream, index, *, backend, budget_ms, prepare) -> float:

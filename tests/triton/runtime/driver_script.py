@@ -216,17 +216,40 @@ def what_does_not_fit_a_parameter_is_an_error() -> None:
     assert launched().count == before
 
 
-def a_launch_in_a_thread_without_a_context_makes_one_current() -> None:
-    kernel, contexts = driver.Launchable(scale(), 1), []
+def a_launch_is_on_its_device_whichever_is_current() -> None:
+    library, current, contexts = runtime("cuda"), ctypes.c_void_p(), []
+    kernels = [driver.Launchable(scale(), index) for index in (0, 1)]
 
     def work() -> None:
-        kernel.run(1, 0, 16, 1, 1.0, 1, 0.0, False)
-        contexts.append(launched().context)
+        for before in (None, 1000, 1001):
+            for kernel in kernels:
+                FAKE.cuCtxSetCurrent(ctypes.c_void_p(before))
+                kernel.run(1, 0, 16, 1, 1.0, 1, 0.0, False)
+                FAKE.cuCtxGetCurrent(ctypes.byref(current))
+                expected = before or 1000 + kernel.index
+                contexts.append((launched().context, current.value == expected))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert contexts == [1001]
+    assert library.device_count() == 2 and contexts == [(1000, True), (1001, True)] * 3, contexts
+
+
+def a_launch_on_the_only_device_enters_it_where_a_thread_has_not() -> None:
+    library, contexts = runtime("cuda"), []
+    count, library.device_count = library.device_count, lambda: 1
+    kernel = driver.Launchable(scale(), 0)
+    library.device_count = count
+
+    def work() -> None:
+        for _ in range(2):
+            kernel.run(1, 0, 16, 1, 1.0, 1, 0.0, False)
+            contexts.append(launched().context)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert contexts == [1000, 1000], contexts
 
 
 def a_launch_that_the_driver_refuses_is_an_error() -> None:
@@ -471,7 +494,8 @@ CLAIMS = [
     a_wrong_number_of_arguments_is_a_type_error,
     a_launch_takes_what_a_bound_one_has,
     what_does_not_fit_a_parameter_is_an_error,
-    a_launch_in_a_thread_without_a_context_makes_one_current,
+    a_launch_is_on_its_device_whichever_is_current,
+    a_launch_on_the_only_device_enters_it_where_a_thread_has_not,
     a_launch_that_the_driver_refuses_is_an_error,
     loading_leaves_the_current_context_as_it_was,
     threads_load_and_launch_at_once,

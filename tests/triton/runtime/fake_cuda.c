@@ -77,7 +77,10 @@ status cuGetErrorString(int code, const char **text) {
 
 status cuCtxGetCurrent(void **context) { *context = (void *)current; return 0; }
 status cuCtxSetCurrent(void *context) { current = (uintptr_t)context; return 0; }
-status cuCtxGetDevice(int *device) { *device = current ? (int)current - 1000 : 0; return 0; }
+status cuCtxGetDevice(int *device) {
+  *device = current ? (int)current - 1000 : 0;
+  return current ? 0 : 201;
+}
 status cuCtxGetLimit(size_t *value, int limit) { *value = 0; return 0; }
 status cuCtxSetLimit(int limit, size_t value) { return 0; }
 status cuDevicePrimaryCtxRetain(void **context, int device) {

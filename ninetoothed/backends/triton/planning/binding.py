@@ -43,10 +43,12 @@ class Binder:
     Attributes:
         symbols: the sizes and strides that it takes.
         bind: gives the run for their values.
+        launches_alone: a run is a launch and nothing else, whichever device is the current one.
     """
 
     symbols: tuple[Symbol, ...]
     bind: Callable[[Sequence[int]], Run]
+    launches_alone: bool
 
     def run(self, environment: Mapping[Symbol, int]) -> Run:
         """What launches with the sizes and strides of a call."""
@@ -136,7 +138,8 @@ def binder_of(
         programs = f"min({programs}, {launchable.resident})"
     first.append(f"programs = {programs}")
     given = list(values.values())
-    if launchable.bind is not None and not (lines or launchable.scratch_size):
+    launches_alone = launchable.bind is not None and not (lines or launchable.scratch_size)
+    if launches_alone:
         # Each argument is a value of the call or a number by now: nothing is left to do in Python.
         names["bound"] = launchable.bind
         names["places"] = tuple(given.index(a) if a in given else -1 for a in arguments)
@@ -158,7 +161,8 @@ def binder_of(
     body = "\n    ".join([*expressions.unpacking(), *first, *made])
     namespace = {**FUNCTIONS_BY_NAME, **names}
     exec(compile(f"def bind(numbers):\n    {body}\n", f"<run of {kernel.name}>", "exec"), namespace)
-    return Binder(tuple(expressions.names), namespace["bind"])  # type: ignore[arg-type]
+    symbols, bind = tuple(expressions.names), namespace["bind"]
+    return Binder(symbols, bind, launches_alone)  # type: ignore[arg-type]
 
 
 #: What `Symbol.ast` calls that Python does not have.

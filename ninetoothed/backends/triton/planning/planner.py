@@ -114,7 +114,7 @@ class Planner:
         config = self._chosen(values)
         candidate = self._candidate(config)
         return Plan(
-            self._guarded(candidate.run),
+            self._guarded(candidate.binder, candidate.run),
             {
                 "source": candidate.specialized.emitted.text,
                 "config": config,
@@ -143,7 +143,8 @@ class Planner:
         )
         arguments = [self._general.arguments[p.name] for p in self._kernel.tensor_parameters]
         numbers = tuple((argument.shape, argument.strides) for argument in arguments)
-        family.add(numbers, candidate.binder, known, self._guarded)
+        finish = functools.partial(self._guarded, candidate.binder)
+        family.add(numbers, candidate.binder, known, finish)
         return family
 
     def _constant(self, config: Config) -> dict[Symbol, int]:
@@ -284,10 +285,10 @@ class Planner:
                 store.put(key, compiled)
         return compiled
 
-    def _guarded(self, run: Callable[..., None]) -> Callable[..., None]:
-        """Where there are several devices, the tensors' is made current around the launch."""
+    def _guarded(self, binder: Binder, run: Callable[..., None]) -> Callable[..., None]:
+        """Where there are several devices, the tensors' is made current around what needs it."""
         frontend, index = self._call.frontend, self._index
-        if frontend is None or runtime(self._backend).device_count() == 1:
+        if binder.launches_alone or frontend is None or runtime(self._backend).device_count() == 1:
             return run
         guard = frontend.device_guard
 

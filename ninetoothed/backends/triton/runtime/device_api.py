@@ -147,7 +147,7 @@ class Runtime:
             return before.value
         current = _HANDLE()
         self._check("get the context", self._library.cuCtxGetCurrent(ctypes.byref(current)))
-        wanted = self._primary_context(index)
+        wanted = self.primary_context(index)
         if current.value != wanted:
             self._check("set the context", self._library.cuCtxSetCurrent(_HANDLE(wanted)))
         return current.value
@@ -155,10 +155,11 @@ class Runtime:
     def _restore(self, index: int, previous: int | None) -> None:
         if self.backend == "hip":
             self._library.hipSetDevice(ctypes.c_int(previous or 0))
-        elif previous != self._primary_context(index):
+        elif previous != self.primary_context(index):
             self._library.cuCtxSetCurrent(_HANDLE(previous))
 
-    def _primary_context(self, index: int) -> int:
+    def primary_context(self, index: int) -> int:
+        """The handle of the context that all frameworks work in on a CUDA device."""
         with self._lock:
             if index not in self._contexts:
                 device = ctypes.c_int()

@@ -26,11 +26,15 @@ enum { ADDED = 2, MOST_PARAMETERS = 4096, HANDED = 2 };
 /* A tensor descriptor of Triton's: the object ends with the driver's, aligned as that must be. */
 enum { DESCRIPTOR_OBJECT = 2 * sizeof(CUtensorMap) };
 
-typedef CUresult LaunchKernel(const CUlaunchConfig *, CUfunction, void **, void **);
-typedef CUresult GetErrorString(CUresult, const char **);
+/* The driver's functions, in the order in which `start` is given their addresses. */
+static struct {
+  CUresult (*launch)(const CUlaunchConfig *, CUfunction, void **, void **);
+  CUresult (*error_text)(CUresult, const char **);
+  CUresult (*current_device)(CUdevice *);
+  CUresult (*current_context)(CUcontext *);
+  CUresult (*set_context)(CUcontext);
+} driver;
 
-static LaunchKernel *launch_kernel;
-static GetErrorString *get_error_string;
 static PyObject *error_class;
 
 typedef struct {
@@ -40,7 +44,9 @@ typedef struct {
   unsigned threads, shared_memory;
   CUlaunchAttribute dependent;
   unsigned attribute_count;
-  PyObject *name, *enter;
+  CUcontext context; /* that it is loaded in */
+  CUdevice device;   /* -1: there is no other one */
+  PyObject *name;
   char types[]; /* one for each parameter, those that are added included: see `packed` */
 } Launcher;
 
@@ -99,6 +105,26 @@ static void *packed(char type, PyObject *argument, uint64_t *to) {
   return to;
 }
 
+/* Launches on the kernel's device, whichever is the current one, which it is again afterwards. */
+static CUresult launched_there(const Launcher *kernel, const CUlaunchConfig *config, void **parameters) {
+  CUdevice current;
+  if (kernel->device < 0) {
+    CUresult status = driver.launch(config, kernel->function, parameters, NULL);
+    if (status != CUDA_ERROR_INVALID_CONTEXT)
+      return status;
+  } else if (driver.current_device(&current) == CUDA_SUCCESS && current == kernel->device)
+    return driver.launch(config, kernel->function, parameters, NULL);
+  CUcontext before = NULL;
+  driver.current_context(&before);
+  CUresult status = driver.set_context(kernel->context);
+  if (status == CUDA_SUCCESS)
+    status = driver.launch(config, kernel->function, parameters, NULL);
+  /* A thread that had none has not used a device yet. */
+  if (before != NULL)
+    driver.set_context(before);
+  return status;
+}
+
 static PyObject *launched(const Launcher *kernel, unsigned grid, PyObject *stream_number,
                           void **parameters) {
   CUstream stream = (CUstream)PyLong_AsVoidPtr(stream_number);
@@ -113,22 +139,13 @@ static PyObject *launched(const Launcher *kernel, unsigned grid, PyObject *strea
     .attrs = (CUlaunchAttribute *)&kernel->dependent, .numAttrs = kernel->attribute_count,
   };
   CUresult status;
-  for (int again = 0;; again++) {
-    Py_BEGIN_ALLOW_THREADS
-    status = launch_kernel(&config, kernel->function, parameters, NULL);
-    Py_END_ALLOW_THREADS
-    if (status != CUDA_ERROR_INVALID_CONTEXT || again)
-      break;
-    /* A thread that has not used the device yet. */
-    PyObject *entered = PyObject_CallNoArgs(kernel->enter);
-    if (entered == NULL)
-      return NULL;
-    Py_DECREF(entered);
-  }
+  Py_BEGIN_ALLOW_THREADS
+  status = launched_there(kernel, &config, parameters);
+  Py_END_ALLOW_THREADS
   if (status == CUDA_SUCCESS)
     Py_RETURN_NONE;
   const char *text = NULL;
-  get_error_string(status, &text);
+  driver.error_text(status, &text);
   return PyErr_Format(error_class, "The cuda driver failed to launch %R: error %d, %s.", kernel->name,
                       (int)status, text == NULL ? "which it does not know" : text);
 }
@@ -259,15 +276,15 @@ failed:
 
 static PyObject *new_launcher(PyTypeObject *type, PyObject *arguments, PyObject *names) {
   static char *known[] = {"name", "function", "threads", "shared_memory", "is_dependent", "types",
-                          "enter", NULL};
-  unsigned long long function;
+                          "context", "device", NULL};
+  unsigned long long function, context;
   unsigned threads, shared_memory;
-  int is_dependent;
+  int is_dependent, device;
   const char *types;
   Py_ssize_t count;
-  PyObject *name, *enter;
-  if (!PyArg_ParseTupleAndKeywords(arguments, names, "UKIIps#O", known, &name, &function, &threads,
-                                   &shared_memory, &is_dependent, &types, &count, &enter))
+  PyObject *name;
+  if (!PyArg_ParseTupleAndKeywords(arguments, names, "UKIIps#Ki", known, &name, &function, &threads,
+                                   &shared_memory, &is_dependent, &types, &count, &context, &device))
     return NULL;
   if (count + ADDED > MOST_PARAMETERS)
     return PyErr_Format(PyExc_ValueError, "%R has %zd parameters, over %d", name, count,
@@ -282,10 +299,10 @@ static PyObject *new_launcher(PyTypeObject *type, PyObject *arguments, PyObject 
   made->dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
   made->dependent.value.programmaticStreamSerializationAllowed = 1;
   made->attribute_count = is_dependent ? 1 : 0;
+  made->context = (CUcontext)(uintptr_t)context;
+  made->device = device;
   Py_INCREF(name);
-  Py_INCREF(enter);
   made->name = name;
-  made->enter = enter;
   memcpy(made->types, types, count);
   memset(made->types + count, 'Q', ADDED);
   return (PyObject *)made;
@@ -293,7 +310,6 @@ static PyObject *new_launcher(PyTypeObject *type, PyObject *arguments, PyObject 
 
 static void free_launcher(PyObject *self) {
   Py_XDECREF(((Launcher *)self)->name);
-  Py_XDECREF(((Launcher *)self)->enter);
   Py_TYPE(self)->tp_free(self);
 }
 
@@ -319,19 +335,19 @@ static PyTypeObject launcher_type = {
 
 /* Sets what every launch uses: the driver's functions, and what is raised where one fails. */
 static PyObject *start(PyObject *module, PyObject *arguments) {
-  unsigned long long launch, error_string;
+  unsigned long long found[sizeof driver / sizeof(void *)];
   PyObject *error;
-  if (!PyArg_ParseTuple(arguments, "KKO", &launch, &error_string, &error))
+  if (!PyArg_ParseTuple(arguments, "(KKKKK)O", &found[0], &found[1], &found[2], &found[3], &found[4],
+                        &error))
     return NULL;
-  launch_kernel = (LaunchKernel *)(uintptr_t)launch;
-  get_error_string = (GetErrorString *)(uintptr_t)error_string;
+  memcpy(&driver, found, sizeof driver);
   Py_INCREF(error);
   Py_XSETREF(error_class, error);
   Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-  {"start", start, METH_VARARGS, "start(launch, error_string, error_class), once, before anything."},
+  {"start", start, METH_VARARGS, "start(addresses, error_class), once, before anything."},
   {NULL},
 };
 

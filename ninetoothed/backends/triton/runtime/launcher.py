@@ -28,9 +28,14 @@ _LETTERS = {
     versions.DESCRIPTOR: "T",
 }  # fmt: skip
 
+#: What ``launcher.c`` calls of the driver, in its order.
+_FUNCTIONS = (
+    "cuLaunchKernelEx", "cuGetErrorString", "cuCtxGetDevice", "cuCtxGetCurrent", "cuCtxSetCurrent",
+)  # fmt: skip
+
 
 def launcher_of(name: str, function: int, metadata: Any, types: Iterable[str], index: int) -> Any:
-    """The launcher of a loaded kernel: ``launcher(grid, stream, *arguments)``.
+    """The launcher of a loaded kernel: ``launcher(grid, stream, *arguments)``, whichever device is current.
 
     Args:
         name: the kernel's, for errors.
@@ -44,6 +49,7 @@ def launcher_of(name: str, function: int, metadata: Any, types: Iterable[str], i
     """
     if metadata.num_ctas != 1 or metadata.launch_cooperative_grid:
         raise DeviceError(f"{name!r} launches clusters or programs that wait for each other.")
+    driver = runtime("cuda")
     letters = ["Q" if type_.startswith("*") else _LETTERS[type_] for type_ in types]
     return _module().Launcher(
         name=name,
@@ -52,7 +58,8 @@ def launcher_of(name: str, function: int, metadata: Any, types: Iterable[str], i
         shared_memory=metadata.shared,
         is_dependent=bool(getattr(metadata, "launch_pdl", False)),
         types="".join(letters).encode(),
-        enter=functools.partial(runtime("cuda").make_current, index),
+        context=driver.primary_context(index),
+        device=index if driver.device_count() > 1 else -1,
     )
 
 
@@ -60,8 +67,7 @@ def launcher_of(name: str, function: int, metadata: Any, types: Iterable[str], i
 def _module() -> Any:
     module = built(Path(__file__).with_name("launcher.c"), _imported)
     driver = runtime("cuda")
-    launch, text = (driver.address_of(name) for name in ("cuLaunchKernelEx", "cuGetErrorString"))
-    module.start(launch, text, DeviceError)
+    module.start(tuple(map(driver.address_of, _FUNCTIONS)), DeviceError)
     return module
 
 
