@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -106,17 +107,26 @@ def _run(
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(given.jobs, mp_context=context, max_tasks_per_child=tasks) as pool:
-        futures = {pool.submit(worker.hunted, c, backends, families): c for c in chunks}
+        ends = (
+            time.time() + given.seconds - (time.monotonic() - started)
+            if given.seconds
+            else math.inf
+        )
+        futures = {
+            pool.submit(worker.hunted, c, backends, families, False, ends): c for c in chunks
+        }
         for future in as_completed(futures):
             try:
                 _add(total, future.result())
                 _kept(total, given, started)
+            except CancelledError:
+                continue
             except BrokenProcessPool:
                 detail = f"a process ended on one of the seeds {futures[future]}"
                 _add(total, {"findings": [{"kind": "crash", "detail": detail}]})
-            if given.seconds and time.monotonic() - started > given.seconds:
-                pool.shutdown(wait=True, cancel_futures=True)
-                break
+            if time.time() > ends:
+                for each in futures:
+                    each.cancel()
 
 
 def _add(total: dict[str, Any], found: dict[str, Any]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -33,9 +35,16 @@ class Finding:
 
 
 def hunted(
-    seeds: range, backends: tuple[str, ...], families: tuple[str, ...], is_first: bool = False
+    seeds: range,
+    backends: tuple[str, ...],
+    families: tuple[str, ...],
+    is_first: bool = False,
+    ends: float = math.inf,
 ) -> dict[str, Any]:
-    """What became of the programs of these seeds; of those up to the first finding, if that is asked."""
+    """What became of the programs of these seeds; of those up to the first finding, if that is asked.
+
+    None is begun after ``ends``, a time as `time.time` has it.
+    """
     counts: dict[str, int] = {}
     refusals: dict[str, int] = {}
     findings: list[dict[str, Any]] = []
@@ -46,6 +55,8 @@ def hunted(
         return dict(zip(names, (made, counts, refusals, findings, slowest), strict=True))
 
     for seed in seeds:
+        if time.time() > ends:
+            break
         try:
             program = generate.program(seed, families)
         except Exception:
