@@ -26,6 +26,7 @@ _VALUES = {
     "split_k": (1, 3),
     "cooperative_reduction": (0, 1, 2),
     "tma_pipeline": (0, 1, 2),
+    "loop_pipelining": (0, 2, 4),
 }
 
 #: The tests that an option could break, on a GPU and without one.

@@ -44,6 +44,7 @@ class Exchange:
         selected: for each tensor, by these variables, the middle level and its dimension.
         parts: in how many parts, at most, a sum is left to be added up; None: in one.
         beside: gradients of inputs that no programs share, stored in each round of the loops.
+        fixed: where sums are in parts, the tensors of which every round has the same tile.
         order: the new grid: dimensions of the grid that stay and variables of loops, as the dimensions
             of the input that they go along.
     """
@@ -56,6 +57,7 @@ class Exchange:
     order: list[int | str] = field(default_factory=list)
     parts: int | None = None
     beside: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()
 
     def _ordered(self, gradient: str) -> list[int | str]:
         grid, parameter = self.arrangement.grid, self.parameters[gradient]
@@ -86,14 +88,17 @@ class Exchange:
         """How many of the programs along the first absent dimension make one part."""
         assert self.parts is not None
         count = as_symbol(sizes(self.arrangement.grid[self.absent[0]]))
-        # One at least, also where there is no program.
-        return simplify(count // self.parts + 1)
+        # One at least: the last summand is 1 where there is no program, else 0.
+        return simplify((count + (self.parts - 1)) // self.parts + as_symbol(1) // (count + 1))
+
+    def count_of_parts(self, sizes: Rewrite) -> Expression:
+        """How many parts there are."""
+        grid, steps = self.arrangement.grid, as_symbol(self.steps(sizes))
+        return simplify((as_symbol(sizes(grid[self.absent[0]])) + (steps - 1)) // steps)
 
     def shape_of_parts(self, gradient: str, sizes: Rewrite) -> tuple[Expression, ...]:
         """The shape of a gradient's parts: how many there are, then a tile's."""
-        grid, steps = self.arrangement.grid, as_symbol(self.steps(sizes))
-        count = simplify((as_symbol(sizes(grid[self.absent[0]])) + (steps - 1)) // steps)
-        return (count, *map(sizes, self.parameters[gradient].tile_shape))
+        return (self.count_of_parts(sizes), *map(sizes, self.parameters[gradient].tile_shape))
 
     def may_be_in_parts(self, gradient: str) -> bool:
         """Whether one program would sum all of an input's gradient, in the order of its elements."""
@@ -154,6 +159,8 @@ class Exchange:
                 inner.append(statement)
         for statement in inner:
             self._select(statement, [variables[dim] for dim in self.absent])
+        started += [statement for statement in inner if self._is_fixed(statement)]
+        inner = [statement for statement in inner if not self._is_fixed(statement)]
         for dim in reversed(self.absent):
             size = self.arrangement.grid[dim]
             if self.parts is not None and dim == self.absent[0]:
@@ -231,8 +238,21 @@ class Exchange:
 
     def _select(self, statement: ast.stmt, variables: Sequence[str]) -> None:
         for node in nodes.walk(statement):
-            if isinstance(node, nodes.TileRef | nodes.ElementLoad):
+            if (
+                isinstance(node, nodes.TileRef | nodes.ElementLoad)
+                and node.parameter not in self.fixed
+            ):
                 node.indices = [*(name(each) for each in variables), *node.indices]
+
+    def _is_fixed(self, statement: ast.stmt) -> bool:
+        """Whether a statement loads a tile that is the same in every round."""
+        value = getattr(statement, "value", None)
+        return (
+            isinstance(statement, ast.Assign)
+            and isinstance(value, nodes.Load)
+            and value.tile.parameter in self.fixed
+            and not any(map(names_read, value.tile.indices))
+        )
 
     def _zeros(self, gradient: str, like: str) -> ast.expr:
         shape = self.parameters[gradient].tile_shape
@@ -256,6 +276,12 @@ class Exchange:
         grid = self.arrangement.grid
         of_grid = {place: dim for dim, place in enumerate(places) if place is not None}
         selected = self.selected.get(own, {})
+        if own in self.fixed:
+            whole = [
+                [(depth, dim) for dim in range(level.ndim)]
+                for depth, level in enumerate(tensor.levels)
+            ]
+            return regrouped(tensor, [[self.count_of_parts(sizes)], *whole[1:]])
         outer: list[Any] = []
         for key in self.order:
             if isinstance(key, int):

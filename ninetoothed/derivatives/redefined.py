@@ -20,6 +20,7 @@ def redefined(
     arranged: Mapping[str, Any],
     sources: Mapping[str, Tensor],
     about: str,
+    stores_apart: bool = False,
 ) -> Specializations:
     """The kernel of these statements, tuned as the one that they are of.
 
@@ -28,6 +29,7 @@ def redefined(
         arranged: its parameters.
         sources: those of its tensors that are new, by name.
         about: the docstring of its application.
+        stores_apart: as a `Declaration` has it.
     """
     symbols = dict(definition.names)
     for each, source in sources.items():
@@ -49,4 +51,5 @@ def redefined(
         definition.num_warps,
         definition.num_stages,
         definition.max_num_configs,
+        stores_apart=stores_apart,
     )

@@ -75,6 +75,7 @@ class Declaration:
         num_warps, num_stages: what the tuner may choose from; None where that is open.
         max_num_configs: how many configurations the tuner may consider; None for all.
         specialize: whether it is compiled for ``"classes"`` of sizes, or for all ``"sizes"`` apart.
+        stores_apart: whether no call gives it memory to store to that it loads from too.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Declaration:
     num_stages: Integers = None
     max_num_configs: int | None = None
     specialize: str = "classes"
+    stores_apart: bool = False
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -317,6 +319,7 @@ def define(
     num_stages: Integers = None,
     max_num_configs: int | None = None,
     specialize: str = "classes",
+    stores_apart: bool = False,
 ) -> Specializations:
     """Parses the application and names everything.
 
@@ -375,6 +378,7 @@ def define(
         num_stages,
         max_num_configs,
         specialize,
+        stores_apart,
     )
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
     return Specializations(declaration, plain, decisions.missing)

@@ -94,7 +94,10 @@ class Lowering(ValidityLowering):
         self._emission.holding = full.holding
         first = self._unsplit(_part(loop, start, name(middle)))
         self._emission.holding = None
-        return [*before, *first, *self._unsplit(_part(loop, name(middle), end))]
+        rest = _part(loop, name(middle), end)
+        # Of these there are few: nothing is begun ahead.
+        rest.iter.keywords = []  # type: ignore[attr-defined]
+        return [*before, *first, *self._unsplit(rest)]
 
     def function(self, function: ast.FunctionDef) -> ast.FunctionDef:
         """A helper that the language calls back."""
