@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,8 @@ from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbo
 from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.redefined import redefined
-from ninetoothed.derivatives.reverse import Reverse, needed
+from ninetoothed.derivatives.reverse import needed
+from ninetoothed.derivatives.saving import backwards
 from ninetoothed.derivatives.tape import refused
 from ninetoothed.errors import ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
@@ -108,6 +110,7 @@ def derive(
     beside: Sequence[str] = (),
     equal: Mapping[Symbol, Expression] | None = None,
     parts: int | None = None,
+    saved: Sequence[str] = (),
 ) -> Derived:
     """The kernel that computes the gradients of some of a kernel's inputs.
 
@@ -117,12 +120,14 @@ def derive(
         beside: inputs that are to be parameters of it, needed or not.
         equal: what sizes are known to be the same as.
         parts: in how many parts, at most, the gradient of what all programs have may be left.
+        saved: outputs that are kept, of the element type that their values are to have: where that moves
+            less, these are loaded and not computed again.
 
     Raises:
         ArgumentError: one of them is no input.
         ApplicationError: a part of the program has no derivative.
     """
-    return _Deriving(definition, tuple(wrt), name, beside, equal or {}, parts).run()
+    return _Deriving(definition, tuple(wrt), name, beside, equal or {}, parts, saved).run()
 
 
 class _Deriving:
@@ -134,9 +139,10 @@ class _Deriving:
         beside: Sequence[str] = (),
         equal: Mapping[Symbol, Expression] | None = None,
         parts: int | None = None,
+        saved: Sequence[str] = (),
     ) -> None:
         self.definition = definition
-        self.beside, self.equal, self.parts = beside, equal or {}, parts
+        self.beside, self.equal, self.parts, self.saved = beside, equal or {}, parts, saved
         self.program = definition.program
         self.wrt = wrt
         self.name = name or f"{definition.name}_backward"
@@ -175,12 +181,17 @@ class _Deriving:
                 found = shared(self.definition.arrangement, self.parameters[each])
                 recorder.repeated[each] = found.selections
         recorder.run()
-        body = Reverse(recorder, {**gradients, **made}).run()
+        body = backwards(recorder, {**gradients, **made}, self.saved, self.size_of)
         stores: dict[str, list[Store]] = {gradient: [] for gradient in made.values()}
         for node in (node for statement in body for node in walk(statement)):
             if isinstance(node, Store):
                 stores[node.tile.parameter].append(node)
         return body, gradients, made, stores
+
+    def size_of(self, parameter: str) -> Expression:
+        """How many elements a tile has."""
+        sizes = map(as_symbol, self.parameters[parameter].tile_shape)
+        return math.prod(sizes, start=as_symbol(1)).substitute(self.equal)
 
     def exchange(self, gradients: dict[str, str], made: dict[str, str]) -> Exchange | None:
         """The exchange of the grid's dimensions that the inputs' elements do not differ in."""
@@ -204,9 +215,20 @@ class _Deriving:
         found = Exchange(self.definition.arrangement, absent, named, beside=beside)
         if self.parts is not None and all(map(found.may_be_in_parts, {*made.values()} - beside)):
             found.parts = self.parts
+            found.fixed = self.fixed(absent, named)
         elif beside:
             raise ExchangeError("the sum would be in one part")
         return found
+
+    def fixed(self, absent: tuple[int, ...], named: Mapping[str, Parameter]) -> frozenset[str]:
+        """The inputs that have the same elements whatever the program's place in these dimensions is."""
+        found = set()
+        for name, parameter in named.items():
+            with contextlib.suppress(SharedError):
+                dims = shared(self.definition.arrangement, parameter).programs
+                if name in self.parameters and name not in self.outputs and {*absent} <= {*dims}:
+                    found.add(name)
+        return frozenset(found)
 
     def shared_by(self, name: str) -> tuple[int, ...]:
         """The dimensions of the grid in which programs have the same elements of an input."""
@@ -335,7 +357,7 @@ class _Deriving:
         own = {} if source is parameter.source else sizes_of(parameter.source, source)
         if exchange is None:
             return arranged_as(parameter.tensor, source, {**sizes, **own})
-        arranging = unexpanded if is_made else arranged_as
+        arranging = unexpanded if is_made or name in exchange.fixed else arranged_as
         tensor = arranging(parameter.tensor, source, {**sizes, **own})
         return exchange.arranged(
             tensor, name, lambda size: as_symbol(size).substitute(sizes), is_made
@@ -371,7 +393,9 @@ class _Deriving:
         self, body: list[ast.stmt], arranged: dict[str, Any], sources: dict[str, Tensor]
     ) -> Specializations:
         about = f"The gradients of `{self.definition.name}`, derived."
-        return redefined(self.definition, self.name, body, arranged, sources, about)
+        # Operators make what they give.
+        is_apart = self.parts is not None
+        return redefined(self.definition, self.name, body, arranged, sources, about, is_apart)
 
 
 def _check_inputs(definition: Definition, wrt: Sequence[str], outputs: Sequence[str]) -> None:

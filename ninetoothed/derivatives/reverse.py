@@ -7,9 +7,11 @@ sums outlasts a round.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ninetoothed.derivatives import rules
+from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.tape import (
     Gradient,
@@ -26,7 +28,7 @@ from ninetoothed.derivatives.tape import (
     name,
     refused,
 )
-from ninetoothed.program.effects import names_read, targets_of
+from ninetoothed.program.effects import names_read, operation_of, targets_of
 from ninetoothed.program.nodes import ElementType, Load, Store, TileRef, clone
 
 
@@ -36,11 +38,21 @@ class Reverse:
     Args:
         recorder: the tape.
         gradients: the names of the gradients' tensors, by what they are gradients of.
+        saved: the tiles of outputs that values were stored to, by these: they are loaded, and not
+            computed again.
     """
 
-    def __init__(self, recorder: Recorder, gradients: dict[str, str]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        gradients: dict[str, str],
+        saved: Mapping[str, TileRef] | None = None,
+    ) -> None:
         self._recorder = recorder
         self._gradients = gradients
+        self._saved = saved or {}
+        self._unneeded = unneeded_extrema(recorder.items)
+        self._quotients = _quotients(recorder.items)
         self._blocks: list[list[ast.stmt]] = [[]]
         self._found: dict[str, list[Gradient]] = {}
         self._summed: dict[str, str] = {}
@@ -59,7 +71,10 @@ class Reverse:
     def _forward(self, items: Sequence[Item], outer: Sequence[str]) -> None:
         """The steps as they were, but for stores and for sums of loops further out."""
         for item in items:
-            if isinstance(item, Plain | Step):
+            if isinstance(item, Plain | Step | Summand) and item.target in self._saved:
+                if not isinstance(item, Summand):
+                    self._load(item.target, self._saved[item.target])
+            elif isinstance(item, Plain | Step):
                 self._assign(item.target, clone(item.expression))
             elif isinstance(item, Read):
                 self._assign(item.target, Load(tile=clone(item.tile)))
@@ -80,9 +95,9 @@ class Reverse:
             if isinstance(item, Written):
                 self._written(item, depth)
             elif isinstance(item, Step):
-                gradient = self._taken(item.target)
-                if gradient is not None:
-                    for place, part in item.rule(item, gradient):
+                gradient = self._found_of(item.target)
+                if gradient is not None and item.target not in self._unneeded:
+                    for place, part in self._parts(item, gradient):
                         self._give(item.operands[place], part, depth)
             elif isinstance(item, Read):
                 gradient = self._taken(item.target)
@@ -107,19 +122,53 @@ class Reverse:
             return
         parameter = self._gradients[item.tile.parameter]
         tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
-        loaded = self._named(Load(tile=tile), f"{parameter}_tile")
-        # Sums of gradients are made in float32 at least.
-        text = "g if t is float64 else cast(g, float32)"
-        widened = rules.template(text, g=loaded, t=ElementType(parameter=parameter))
-        gradient = Gradient(self._named(widened, "gradient"), item.dims, True)
+        gradient = Gradient(name(self._load("gradient", tile, is_new=True)), item.dims, True)
         narrowed = rules.narrowed(gradient, item.operand.expression, item.dims, item.operand)
         self._give(item.operand, narrowed, depth)
+
+    def _load(self, target: str, tile: TileRef, is_new: bool = False) -> str:
+        """Loads a tile, in float32 at least: so sums of gradients are made. The name that it has then."""
+        loaded = self._named(Load(tile=clone(tile)), f"{tile.parameter}_tile")
+        text = "v if t is float64 else cast(v, float32)"
+        widened = rules.template(text, v=loaded, t=ElementType(parameter=tile.parameter))
+        own = self._recorder.fresh(target) if is_new else target
+        self._assign(own, widened)
+        return own
+
+    def _parts(self, item: Step, gradient: Gradient) -> Iterator[tuple[int, Gradient]]:
+        """What a step gives its operands; what all of it is to be divided by, it stays to be divided by."""
+        if gradient.over is None or _is_product(item):
+            # The factors of a product are narrow: what is not divided yet may not fit.
+            yield from item.rule(item, gradient.whole)
+            return
+        for place, part in item.rule(item, replace(gradient, over=None)):
+            found = self._without(part.expression, gradient.over)
+            if found is None:
+                yield place, replace(part.whole, over=gradient.over)
+            else:
+                yield place, replace(part, expression=found)
+
+    def _without(self, product: ast.expr, divisor: str) -> ast.expr | None:
+        """A product, divided: a factor whose quotient is known becomes that. None where there is none."""
+        if isinstance(product, ast.Name):
+            known = self._quotients.get((product.id, divisor))
+            return None if known is None else name(known)
+        if isinstance(product, ast.UnaryOp) and isinstance(product.op, ast.USub):
+            inner = self._without(product.operand, divisor)
+            return None if inner is None else ast.UnaryOp(product.op, inner)
+        if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)):
+            return None
+        right = self._without(product.right, divisor)
+        if right is not None:
+            return ast.BinOp(clone(product.left), product.op, right)
+        left = self._without(product.left, divisor)
+        return None if left is None else ast.BinOp(left, product.op, clone(product.right))
 
     def _summand(self, item: Summand, depth: int) -> None:
         found = self._found.get(item.target)
         if item.operand.name is None or not found:
             return
-        gradient = self._sum_of(item.target)
+        gradient = self._sum_of(item.target).whole
         if item.is_negative:
             value = rules.template("-g", g=gradient.expression)
             gradient = Gradient(value, gradient.dims, gradient.is_exact)
@@ -135,6 +184,7 @@ class Reverse:
         if own_depth == depth:
             self._found.setdefault(value, []).append(part)
             return
+        part = part.whole
         total = self._summed.get(value)
         if total is None:
             total = self._summed[value] = self._recorder.fresh(f"{value}_gradient")
@@ -155,20 +205,31 @@ class Reverse:
 
     def _taken(self, value: str) -> Gradient | None:
         """A value's whole gradient, under a name; None where nothing depends on the value."""
+        found = self._found_of(value)
+        if found is None or found.over is None:
+            return found
+        named = self._named(found.whole.expression, f"{value}_gradient")
+        self._found[value] = [replace(found, expression=named, over=None)]
+        return self._found[value][0]
+
+    def _found_of(self, value: str) -> Gradient | None:
+        """The same, where it may yet have to be divided."""
         return self._sum_of(value) if self._found.get(value) else None
 
     def _sum_of(self, value: str) -> Gradient:
         parts = self._found[value]
+        if len({part.over for part in parts}) > 1:
+            parts = [part.whole for part in parts]
         total = parts[0]
         for part in parts[1:]:
             expression = ast.BinOp(total.expression, ast.Add(), part.expression)
             dims = total.dims if len(total.dims) >= len(part.dims) else part.dims
             if len(total.dims) == len(part.dims):
                 dims = tuple(m if n == 1 else n for n, m in zip(total.dims, part.dims))
-            total = Gradient(expression, dims, total.is_exact or part.is_exact)
+            total = Gradient(expression, dims, total.is_exact or part.is_exact, part.over)
         if not isinstance(total.expression, ast.Name):
             named = self._named(total.expression, f"{value}_gradient")
-            total = Gradient(named, total.dims, total.is_exact)
+            total = replace(total, expression=named)
         self._found[value] = [total]
         return total
 
@@ -226,6 +287,23 @@ def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool
     return all(
         any(a.isdigit() and b.isdigit() and a != b for a, b in zip(form, other)) for other in others
     )
+
+
+def _quotients(items: Sequence[Item]) -> dict[tuple[str, str], str]:
+    """What values over numbers are called, by both."""
+    found: dict[tuple[str, str], str] = {}
+    for item in items:
+        if isinstance(item, Loop):
+            found |= _quotients(item.body)
+        elif isinstance(item, Step) and item.rule is rules.quotient:
+            dividend, divisor = (getattr(each.expression, "id", "") for each in item.operands)
+            found[dividend, divisor] = item.target
+    return found
+
+
+def _is_product(item: Step) -> bool:
+    operation = operation_of(item.expression) if isinstance(item.expression, ast.Call) else None
+    return operation is not None and operation.kind == "product"
 
 
 def _sums_outside(loop: Loop) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ninetoothed.derivatives.arguments import argument, constant_of, permutation, reduced_axis
 from ninetoothed.derivatives.tape import Dims, Gradient, Operand, Rule, Step
@@ -127,6 +128,16 @@ def _is_whole(dims: Dims, whole: Dims) -> bool:
 def same(step: Step, gradient: Gradient) -> Parts:
     """The rule of what gives its first operand as it is."""
     yield 0, narrowed(gradient, step.result, step.dims, step.operands[0])
+
+
+def quotient(step: Step, gradient: Gradient) -> Parts:
+    """The rule of ``a / b`` where b is a number: what it gives is divided by b when it must be."""
+    dividend, divisor = step.operands
+    if dividend.name is not None:
+        yield 0, replace(narrowed(gradient, step.result, step.dims, dividend), over=divisor.name)
+    value = template("-g * y", g=gradient.expression, y=step.result)
+    found = narrowed(Gradient(value, step.dims, True), step.result, step.dims, divisor)
+    yield 1, replace(found, over=divisor.name)
 
 
 def _same(operation: Operation, call: ast.Call) -> Rule:

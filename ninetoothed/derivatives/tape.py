@@ -41,15 +41,25 @@ class Gradient:
         expression: what computes it.
         dims: its shape, which broadcasts to that of the value.
         is_exact: whether it is 0, or does not exist, wherever the value does not exist.
+        over: the value, a number, that the expression is yet to be divided by.
     """
 
     expression: ast.expr
     dims: Dims
     is_exact: bool
+    over: str | None = None
 
     @property
     def copied(self) -> ast.expr:
         return clone(self.expression)
+
+    @property
+    def whole(self) -> Gradient:
+        """The same, divided."""
+        if self.over is None:
+            return self
+        divided = ast.BinOp(self.expression, ast.Div(), name(self.over))
+        return Gradient(divided, self.dims, self.is_exact)
 
 
 #: Gives each operand, by its place, its part of the gradient.

@@ -171,6 +171,8 @@ class Values:
         else:
             made = ast.BinOp(operands[0].copied, node.op, operands[1].copied)
         rule = rules.elementwise(derivatives.RULES[row])
+        if isinstance(node.op, ast.Div) and operands[1].name is not None and operands[1].dims == ():
+            rule = rules.quotient
         return self.step(made, operands, rule, node, wish)
 
     def choice(self, node: ast.IfExp, wish: str) -> Operand:

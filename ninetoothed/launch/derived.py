@@ -163,10 +163,13 @@ class _Backward:
         operator = self._operator
         suffix = f"backward_{'_'.join(wrt)}"
         name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
-        derived = derive(operator.kernel, wrt, kernel_name, (), self._equal, MOST_PARTS)
+        # Of an output that has an element type of its own, less may be left than is needed.
+        kept = [each.name for each in operator.outputs if isinstance(each.dtype, str)]
+        given = self._equal, MOST_PARTS, kept
+        derived = derive(operator.kernel, wrt, kernel_name, (), *given)
         beside = [each for each in wrt if self._shape_of(each, derived) is None]
         if beside:
-            derived = derive(operator.kernel, wrt, kernel_name, beside, self._equal, MOST_PARTS)
+            derived = derive(operator.kernel, wrt, kernel_name, beside, *given)
         for each in wrt:
             if each not in derived.covered:
                 raise ArgumentError(

@@ -1,0 +1,152 @@
+"""Maxima and minima that no output depends on: what they are taken from is divided by them again.
+
+Softmax takes the maximum of a row away before it exponentiates, so that nothing overflows; its sum is less by
+the same factor, and the quotient is what it would be without. Here it is followed how each value on a tape
+changes where such a maximum ``m`` does: by ``c * m``, or by the factor ``exp(c * m)``. Where every output
+stays as it is, the gradient of the maximum is 0, and need not be computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ninetoothed.derivatives.tape import Item, Loop, Operand, Plain, Read, Step, Summand, Written
+from ninetoothed.program.effects import operation_of
+
+
+@dataclass(frozen=True)
+class Law:
+    """How a value changes with a maximum ``m``.
+
+    Attributes:
+        kind: ``"shift"``, by ``by * m``; ``"scale"``, by the factor ``exp(by * m)``; ``"other"``.
+    """
+
+    kind: str
+    by: float = 0.0
+
+
+_OTHER = Law("other")
+_LN_2 = math.log(2)
+
+#: Operations that leave a law as it is, whatever kind it has.
+_KEEPING = frozenset(
+    "cast to item broadcast_to expand_dims flip trans permute reshape max min".split()
+)
+
+
+def unneeded_extrema(items: Sequence[Item]) -> frozenset[str]:
+    """The maxima and minima on a tape whose gradients are 0."""
+    return frozenset(
+        item.target
+        for place, item in enumerate(items)
+        if isinstance(item, Step) and _name(item) in ("max", "min")
+        if _cancels(item.target, items[place + 1 :])
+    )
+
+
+def _cancels(extremum: str, items: Sequence[Item]) -> bool:
+    laws = {extremum: Law("shift", 1.0)}
+    for item in items:
+        if isinstance(item, Step):
+            law = _law(item, laws)
+            if law is not None:
+                laws[item.target] = law
+        elif isinstance(item, Loop):
+            if not laws.keys().isdisjoint(_read([item])):
+                return False
+        elif isinstance(item, Written) and item.operand.name in laws:
+            return False
+    return True
+
+
+def _read(items: Iterable[Item]) -> set[str | None]:
+    """The values that items are made of."""
+    found: set[str | None] = set()
+    for item in items:
+        if isinstance(item, Loop):
+            found |= _read(item.body)
+        elif isinstance(item, Step):
+            found |= {operand.name for operand in item.operands}
+        elif isinstance(item, Summand | Written):
+            found.add(item.operand.name)
+        else:
+            # These depend on no other value.
+            assert isinstance(item, Plain | Read)
+    return found
+
+
+def _name(step: Step) -> str:
+    operation = operation_of(step.expression) if isinstance(step.expression, ast.Call) else None
+    return "" if operation is None else operation.name
+
+
+def _law(step: Step, laws: Mapping[str, Law]) -> Law | None:
+    """How a step's result changes; None where it does not."""
+    found = [laws.get(operand.name or "") for operand in step.operands]
+    known = [law for law in found if law is not None]
+    if not known:
+        return None
+    kinds = {law.kind for law in known}
+    if len(kinds) > 1 or kinds == {"other"}:
+        return _OTHER
+    law = _of_kind(step, found, known, kinds == {"shift"})
+    return None if law.kind != "other" and math.isclose(law.by, 0.0, abs_tol=1e-12) else law
+
+
+def _of_kind(step: Step, found: Sequence[Law | None], known: Sequence[Law], is_shift: bool) -> Law:
+    """The same where all that changes is shifted, or all is scaled."""
+    node, name = step.expression, _name(step)
+    (first, *others) = known
+    is_same = len(known) == len(found) and all(law == first for law in others)
+    if isinstance(node, ast.BinOp):
+        return _of_operator(node.op, step.operands, found, is_shift)
+    if isinstance(node, ast.UnaryOp):
+        return Law("shift", -first.by) if is_shift else first
+    if isinstance(node, ast.Subscript) or name in _KEEPING:
+        return first
+    if name in ("exp", "exp2") and is_shift:
+        return Law("scale", first.by * (_LN_2 if name == "exp2" else 1.0))
+    if name in ("log", "log2") and not is_shift:
+        return Law("shift", first.by / (_LN_2 if name == "log2" else 1.0))
+    if name in ("sum", "cumsum") and not is_shift:
+        return first
+    if isinstance(node, ast.IfExp) and is_same:
+        return first
+    if name == "where":
+        chosen = list(zip(found, step.operands))[1:]
+        # A factor leaves 0 as it is.
+        if all(law == first or (not is_shift and _number(o) == 0.0) for law, o in chosen):
+            return first
+    return _OTHER
+
+
+def _of_operator(
+    op: ast.operator, operands: Sequence[Operand], found: Sequence[Law | None], is_shift: bool
+) -> Law:
+    left, right = ((0.0 if law is None else law.by) for law in found)
+    sign = -1.0 if isinstance(op, ast.Sub | ast.Div) else 1.0
+    if isinstance(op, ast.Add | ast.Sub):
+        if is_shift:
+            return Law("shift", left + sign * right)
+        return Law("scale", left) if found[0] == found[1] else _OTHER
+    if not is_shift:
+        return Law("scale", left + sign * right)
+    numbers = [_number(operand) for operand in operands]
+    if isinstance(op, ast.Mult) and any(number is not None for number in numbers):
+        return Law(
+            "shift", math.prod(b if n is None else n for b, n in zip((left, right), numbers))
+        )
+    if isinstance(op, ast.Div) and numbers[1]:
+        return Law("shift", left / numbers[1])
+    return _OTHER
+
+
+def _number(operand: Operand) -> float | None:
+    """The number that an operand is."""
+    node = operand.expression
+    is_number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+    return float(node.value) if is_number else None  # type: ignore[attr-defined]

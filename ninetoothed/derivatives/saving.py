@@ -1,0 +1,84 @@
+"""What backward needs again: computed again of the inputs, or loaded where the forward kernel stored it.
+
+A value that an output has is loaded from that output where fewer bytes are moved then: softmax's own result
+stands for the row that it is made of, and a sum over a loop for all that the loop reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from ninetoothed.derivatives.record import Recorder
+from ninetoothed.derivatives.reverse import Reverse
+from ninetoothed.derivatives.tape import Item, Written
+from ninetoothed.program.nodes import Load, SourceLoad, TileRef, walk
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Expression
+from ninetoothed.symbols.simplify import difference
+
+#: How many elements a parameter's tile has.
+Size = Callable[[str], Expression]
+
+
+def backwards(
+    recorder: Recorder, gradients: dict[str, str], outputs: Collection[str], size_of: Size
+) -> list[ast.stmt]:
+    """The statements of a backward kernel; what is stored to an output is loaded where that moves less.
+
+    Args:
+        recorder: the tape.
+        gradients: as `Reverse` takes them.
+        outputs: those that may be loaded.
+    """
+    names = set(recorder.names)
+
+    def written(saved: Mapping[str, TileRef]) -> list[ast.stmt]:
+        recorder.names.clear()
+        recorder.names.update(names)
+        return Reverse(recorder, gradients, saved).run()
+
+    kept: dict[str, TileRef] = {}
+    body = written(kept)
+    for value, tile in _stored(recorder.items, outputs):
+        other = {**kept, value: tile}
+        if _moves_less(_loaded(written(other)), _loaded(body), size_of):
+            kept, body = other, written(other)
+    return written(kept)
+
+
+def _stored(items: Sequence[Item], outputs: Collection[str]) -> Iterator[tuple[str, TileRef]]:
+    """The values on a tape that are stored as they are, once a program, and where."""
+    for item in items:
+        if isinstance(item, Written) and item.tile.parameter in outputs:
+            if item.operand.name is not None and isinstance(item.operand.expression, ast.Name):
+                yield item.operand.name, item.tile
+
+
+def _loaded(
+    body: Sequence[ast.stmt], depth: int = 0, found: dict[str, int] | None = None
+) -> dict[str, int]:
+    """Within how many loops statements load each tensor's tiles."""
+    found = {} if found is None else found
+    for statement in body:
+        if isinstance(statement, ast.For):
+            _loaded(statement.body, depth + 1, found)
+            continue
+        for node in walk(statement):
+            if isinstance(node, Load | SourceLoad):
+                parameter = node.tile.parameter if isinstance(node, Load) else node.parameter
+                found[parameter] = max(found.get(parameter, 0), depth)
+    return found
+
+
+def _moves_less(mine: Mapping[str, int], theirs: Mapping[str, int], size_of: Size) -> bool:
+    """Whether one way loads no more than another, as far as the sizes tell."""
+    both, left = mine.keys() & theirs.keys(), theirs.keys() - mine.keys()
+    if any(mine[each] > theirs[each] for each in both):
+        return False
+    if any(theirs[each] > 0 for each in left) or any(theirs[each] > mine[each] for each in both):
+        # What every round of a loop loaded is more than what is loaded once.
+        return True
+    sizes = [size_of(each) for each in left], [size_of(each) for each in mine.keys() - both]
+    less, more = (sum(each[1:], start=each[0]) if each else 0 for each in sizes)
+    return bool(left) and interval(difference(less, more))[0] >= 0
