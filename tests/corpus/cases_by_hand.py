@@ -191,7 +191,9 @@ def put_loops() -> None:
     for blocks in (3, 20):
         tensors = {"input": tensor(5, 8 * blocks), "output": tensor(5, 8, dtype="float32")}
         for name in ("sum of pieces", "moments"):
-            chosen = ("split_k=3", "register_prefetch=1") if blocks == 20 else ()
+            chosen = (
+                ("split_k=3", "register_prefetch=1", "loop_pipelining=3") if blocks == 20 else ()
+            )
             put("matrices", f"{name} {blocks}", KERNELS[name], tensors, *chosen, BLOCK=8)
 
 
