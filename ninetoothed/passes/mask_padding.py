@@ -221,7 +221,9 @@ class _Analysis(Carried):
             self.known.pop(name, None)
         self.known.update(known)
 
-    def lasting(self, statement: ast.For | ast.While, assigned: set[str]) -> dict[str, Known]:
+    def lasting(
+        self, statement: ast.For | ast.While, assigned: set[str], rounds: set[str]
+    ) -> dict[str, Known]:
         """What is known of a loop's variables before each round and after the last."""
         known = {name: self.known[name] for name in assigned if name in self.known}
         for _ in range(_MOST_REHEARSALS):
@@ -230,7 +232,6 @@ class _Analysis(Carried):
             if isinstance(statement, ast.For):
                 rehearsal.enter(statement)
             rehearsal.block([nodes.clone(item) for item in statement.body])
-            rounds = assigned | set(target_names(statement))
             after = {
                 name: self.after_round(name, known[name], rehearsal.known[name], rounds)
                 for name in known
@@ -247,12 +248,16 @@ class _Analysis(Carried):
         assigned = names_assigned(statement.body)
         outer, identity = self.carried, place_of(statement)
         before: dict[str, str] = {}
+        followed: dict[str, str] = {}
         for name in sorted(assigned & self.known.keys()):
             if (identity, name) in self.needed:
                 before[name] = self.draft.fresh(f"{name}_before")
+            if ("either", identity, name) in self.needed:
+                followed[name] = self.followed(name, statement)
         self.carried = {**outer, **{name: (identity, before.get(name)) for name in assigned}}
-        self.rounds |= set(target_names(statement))
-        lasting = self.lasting(statement, assigned)
+        changing = {*target_names(statement), *followed.values()}
+        self.rounds |= changing
+        lasting = self.lasting(statement, assigned, assigned | changing)
         self.learn(assigned, lasting)
         if isinstance(statement, ast.For):
             assert isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name)
@@ -267,7 +272,7 @@ class _Analysis(Carried):
         was_certain, self.is_certain = self.is_certain, self.is_certain and test is None
         if self.rewrites:
             self.block(statement.body)
-            self.kept(statement.body, lasting, before, test)
+            self.kept(statement.body, lasting, before, followed, test)
         self.carried, self.is_certain = outer, was_certain
         self.learn(assigned, lasting)
 
@@ -322,6 +327,7 @@ class _Analysis(Carried):
         """What holds after both ways; where one lacks masks, what a loop carries keeps what it had."""
         for name in sorted(assigned & before.keys() & self.carried.keys()):
             if name in one and name in other:
+                self.unite_ways(name, before[name], statement, one, other)
                 ways = (one, statement.body, other), (other, statement.orelse, one)
                 for way, block, beside in ways:
                     way[name] = self.after_way(name, before[name], way[name], beside[name], block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.passes.rewriting import Draft, assign, read
@@ -54,6 +55,7 @@ class Knowledge:
                 self.get(element, item)
         elif isinstance(target, ast.Name):
             self.known[target.id] = value
+            target.__dict__["type"] = replace(value.type, validity=value.validity)
 
     def enter(self, loop: ast.For) -> None:
         """A round of a loop begins."""

@@ -197,9 +197,14 @@ def _held(result: ValueType, name: str, analysis: Knowledge) -> Known:
     rank = result.rank
     if rank is None:
         return UNKNOWN
-    held = Held(name=name, rank=rank, layout=tuple(range(rank)))
-    origin = Origin(at(held, analysis.statement), analysis.statement)
-    return Known(validity=(TileMask(("held", name), origin, tuple(range(rank))),))
+    return Known(validity=(held_mask(name, rank, analysis.statement),))
+
+
+def held_mask(name: str, rank: int, statement: ast.stmt) -> TileMask:
+    """Where a variable is not 0."""
+    layout = tuple(range(rank))
+    held = at(Held(name=name, rank=rank, layout=layout), statement)
+    return TileMask(("held", name), Origin(held, statement), layout)
 
 
 #: By the rule for an operation's shape.

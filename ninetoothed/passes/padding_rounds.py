@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ninetoothed.passes.custom_reductions import is_real
+from ninetoothed.passes.padding_moves import held_mask
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.passes.validity import Known, with_rank
@@ -14,6 +16,8 @@ from ninetoothed.program.effects import called_name, names_assigned, targets_of
 from ninetoothed.program.nodes import Kept, Store, SymbolValue, TileRef, Within, at
 from ninetoothed.program.tile_masks import NOWHERE, TileMask
 from ninetoothed.symbols.expr import as_symbol
+
+Knowns = dict[str, Known]
 
 
 class Carried(Values):
@@ -37,7 +41,46 @@ class Carried(Values):
         if new and (loop, name) not in self.needed:
             wanted = any(not stays_out(mask) or mask.origin.names & assigned for mask in new)
             rest += (on_demand((loop, name), new, is_lasting=not wanted),)
-        return replace(after, validity=rest)
+        after = replace(after, validity=rest)
+        lost = lost_masks(before, after)
+        if lost and ("either", loop, name) not in self.needed:
+            lost = (on_demand(("either", loop, name), lost),)
+        return replace(after, validity=(*rest, *lost))
+
+    def followed(self, name: str, statement: ast.stmt) -> str:
+        """A variable that says, before a statement, where another holds an element."""
+        variable, known = self.draft.fresh(f"{name}_exists"), self.known[name]
+        made = self.real(name, known, statement)
+        self.draft.insert_before(statement, assign(variable, made, statement))
+        self.known[name] = replace(known, validity=(held_mask(variable, known.rank, statement),))
+        return variable
+
+    def real(self, name: str, known: Known, origin: ast.AST) -> ast.expr:
+        return is_real(self, read(name, origin), with_rank(known).validity, origin)
+
+    def unite_ways(
+        self, name: str, before: Known, statement: ast.If, one: Knowns, other: Knowns
+    ) -> None:
+        """Has a variable say which elements there are after an ``if`` in a loop, whichever way it went.
+
+        That is needed where a way gives elements of other tiles than there were before.
+        """
+        loop, _ = self.carried[name]
+        ways = ((one, statement.body), (other, statement.orelse))
+        losses = [lost_masks(before, way[name]) for way, _ in ways]
+        if loop is None or not any(losses):
+            return
+        if ("either", loop, name) not in self.needed:
+            for (way, _), lost in zip(ways, losses):
+                demanded = (on_demand(("either", loop, name), lost),) if lost else ()
+                way[name] = replace(way[name], validity=(*way[name].validity, *demanded))
+            return
+        variable = self.draft.fresh(f"{name}_exists")
+        self.rounds.add(variable)
+        for way, block in ways:
+            block.append(assign(variable, self.real(name, way[name], statement), statement))
+            mask = held_mask(variable, way[name].rank, statement)
+            way[name] = replace(way[name], validity=(mask,))
 
     def implied(
         self, before: Known, after: Known, new: tuple[TileMask, ...]
@@ -74,9 +117,15 @@ class Carried(Values):
         body: list[ast.stmt],
         lasting: Mapping[str, Known],
         before: Mapping[str, str],
+        followed: Mapping[str, str],
         test: ast.expr | None,
     ) -> None:
-        """Statements of a loop's body that have variables keep what they held before a round."""
+        """Statements of a loop's body that have variables keep what they held before a round.
+
+        Args:
+            followed: the variables that say where others hold an element, which they do after a round
+                where they did before or where its value does.
+        """
         # What a loop's condition is then made of stands at its end.
         ends = test.id if isinstance(test, ast.Name) else None
         tail: list[ast.stmt] = []
@@ -85,6 +134,12 @@ class Carried(Values):
         for name in before:
             if name in lasting and name in self.known and body:
                 self.keep(name, lasting[name], self.known[name], body)
+        for name, variable in followed.items():
+            known = self.known.get(name)
+            if known is not None and body and lost_masks(lasting.get(name, known), known):
+                made = self.real(name, known, body[-1])
+                either = ast.BinOp(left=read(variable, body[-1]), op=ast.BitOr(), right=made)
+                body.append(assign(variable, at(either, body[-1]), body[-1]))
         body += tail
         copies = [assign(held, read(name, body[0]), body[0]) for name, held in before.items()]
         body[:0] = copies
@@ -153,14 +208,29 @@ def new_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
     )
 
 
-def on_demand(wish: Any, validity: tuple[TileMask, ...], is_lasting: bool) -> TileMask:
-    """One for masks of lanes that hold anything till it is wanted that they keep what they had."""
+def lost_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
+    """The masks that a variable had, and has no more."""
+    places = {mask.place for mask in with_rank(after).validity}
+    old = with_rank(before).validity
+    return tuple(mask for mask in old if mask.place not in places and mask.wanted is None)
+
+
+def on_demand(
+    wish: Any, validity: tuple[TileMask, ...], is_lasting: bool | None = None
+) -> TileMask:
+    """One for masks of lanes that hold anything till it is wanted that they keep what they had.
+
+    Args:
+        is_lasting: whether they hold anything after every round; None where they do not exist after any.
+    """
     followed = zip(*(mask.layout for mask in validity))
     layout = tuple(
         place if any(dim is not None for dim in dims) else None
         for place, dims in enumerate(followed)
     )
-    return TileMask((wish, is_lasting), NOWHERE, layout, wanted=wish, stands_for=validity)
+    stands_for = () if is_lasting is None else validity
+    key = wish, is_lasting is not False
+    return TileMask(key, NOWHERE, layout, wanted=wish, stands_for=stands_for)
 
 
 def of_either(value: Known, one: Known, other: Known) -> Known:

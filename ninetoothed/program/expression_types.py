@@ -111,12 +111,7 @@ class Expressions:
             found = UNKNOWN
         else:
             found = rule(self, node)
-        validity = type_of(node).validity
-        if validity is not found.validity:
-            # Padding is followed by a pass alone: what it found stays.
-            found = replace(found, validity=validity)
-        node.__dict__["type"] = found
-        return found
+        return leave(node, found)
 
     def _tile(self, node: nodes.Load | nodes.Forwarded) -> ValueType:
         self.parts(node.tile)
@@ -348,6 +343,15 @@ def _padded(expressions: Expressions, node: nodes.Padded) -> ValueType:
     value = expressions.of(node.value)
     known = isinstance(value.number, Symbol)
     return replace(COUNT, number=next_power_of_two(value.number) if known else None)
+
+
+def leave(node: ast.expr, found: ValueType) -> ValueType:
+    """Leaves a type on a node, but for its validity: a pass alone follows padding, what it found stays."""
+    validity = type_of(node).validity
+    if validity is not found.validity:
+        found = replace(found, validity=validity)
+    node.__dict__["type"] = found
+    return found
 
 
 class OfParts(Expressions):

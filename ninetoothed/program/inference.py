@@ -14,7 +14,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.expression_types import Expressions
+from ninetoothed.program.expression_types import Expressions, leave
 from ninetoothed.program.nodes import LanguageRef, Load, SourceStore, Store
 from ninetoothed.program.typed_calls import shown
 from ninetoothed.program.types import (
@@ -57,8 +57,7 @@ class Inference(Expressions):
             for index, element in enumerate(target.elts):
                 self.assign(element, UNKNOWN if items is None else items[index])
         elif isinstance(target, ast.Name):
-            self.known[target.id] = value
-            target.__dict__["type"] = value
+            self.known[target.id] = leave(target, value)
 
     def _assign(self, node: ast.Assign) -> None:
         self.assign(node.targets[0], held(self.of(node.value)))

@@ -17,14 +17,18 @@ def test_a_lane_without_an_element_in_a_round_keeps_what_it_had():
             y = ntl.max(total) + best + ntl.max(kept)
         y = ntl.max(total)
 
-    assert masked(application).splitlines()[3:] == [
+    exists = "masked(ntl.cast(ntl.zeros_like(total), int32) + 1, mask({}, (0, 1)), 'zero')"
+    assert masked(application).splitlines()[2:] == [
+        f"total_exists = {exists.format('many[0]')}",
+        "for k in range(((N + many_size_1 - 1) // N)):",
         "    total_before = total",
         "    best = ntl.max(masked(many[k], mask(many[k], (0, 1)), 'lowest'))",
-        "    total = ntl.max(total) + many[k]",
+        "    total = ntl.max(masked(total, holds(total_exists, (0, 1)), 'lowest')) + many[k]",
         "    store y = ntl.max(masked(total, mask(many[k], (0, 1)), 'lowest')) + best + "
         "ntl.max(masked(kept, mask(many[0], (0, 1)), 'lowest'))",
         "    total = kept(total, total_before, mask(many[k], (0, 1)))",
-        "store y = ntl.max(total)",
+        f"    total_exists = total_exists | {exists.format('many[k]')}",
+        "store y = ntl.max(masked(total, holds(total_exists, (0, 1)), 'lowest'))",
     ]
 
 

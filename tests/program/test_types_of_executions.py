@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import linecache
+import warnings
+
 import pytest
 import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import NineToothedError
+from tests.contract import test_validity as padded
 from tests.contract.application.meanings import CASES, made
 from tests.examples.cases import EXAMPLES
 from tests.examples.maker import Maker
+from tests.hunt import generate
+from tests.hunt.executions import _run as run_program
 from tests.program.typed_execution import types_compared
 
 
@@ -92,6 +100,28 @@ def test_what_they_say_of_the_language():
 
     assert not held.differing
     assert held.compared > 10
+
+
+def test_what_they_say_of_padding():
+    with types_compared() as held:
+        for name in padded.CASES:
+            kernel, arguments, _ = padded.made(name)
+            kernel(*arguments)
+
+    assert not held.differing
+    assert held.padded > 20
+
+
+def test_what_they_say_of_programs_that_are_drawn():
+    with types_compared() as held:
+        for seed in range(60):
+            with contextlib.suppress(NineToothedError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                linecache.clearcache()
+                run_program(generate.program(seed), "numpy")
+
+    assert not held.differing
+    assert held.padded > 100
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

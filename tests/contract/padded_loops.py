@@ -1,0 +1,198 @@
+"""Cases of LANGUAGE.md, "Padding": what they are, and those of loops; see `test_validity`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import ninetoothed.language as ntl
+
+
+@dataclass(frozen=True)
+class Case:
+    application: Callable[..., Any]
+    arrangement: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    expected: Any
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(arrangement, *arguments, expected):
+    def register(application):
+        CASES[application.__name__] = Case(application, arrangement, arguments, expected)
+        return application
+
+    return register
+
+
+def whole(*tensors):
+    """Each tensor as one tile; scalars as they are."""
+    tiled = (t.tile((-1,) * t.ndim) if t.ndim else t for t in tensors)
+    return tuple(t.squeeze(0) if t.ndim == 2 else t for t in tiled)
+
+
+def blocks_of(size):
+    """The first vector as a row of blocks in one program; the rest whole."""
+
+    def arrangement(x, *rest):
+        return (x.tile((size,)).tile((-1,)), *whole(*rest))
+
+    return arrangement
+
+
+ONE = np.zeros(1, np.float32)
+FIVE = np.array([-3, -1, -4, -1.5, -5], np.float32)
+SEVEN = np.linspace(-9, -6, 7, dtype=np.float32)
+NINE = np.linspace(-2, -1, 9, dtype=np.float32)
+SIXTEEN = np.linspace(-3, -0.5, 16, dtype=np.float32)
+MATRIX = -1 - np.arange(15, dtype=np.float32).reshape(3, 5) / 7
+
+
+# Loops.
+
+
+@case(blocks_of(7), np.full(14, -5, np.float32), expected=[-5])
+def maximum_of_blocks_of_seven(x, y):
+    best = ntl.full((7,), float("-inf"), ntl.float32)
+    for k in range(x.shape[0]):
+        best = ntl.maximum(best, x[k])
+    y = ntl.max(best)
+
+
+@case(blocks_of(4), NINE, expected=[np.exp(NINE).sum()])
+def sum_of_exponentials(x, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        total += ntl.exp(x[k])
+    y = ntl.sum(total)
+
+
+@case(
+    blocks_of(4),
+    NINE,
+    expected=np.exp(NINE)[[8, 1, 2, 3]]
+    + [0, 0, 0, 0]
+    + np.array([np.exp(NINE)[[0, 4]].sum(), np.exp(NINE)[5], np.exp(NINE)[6], np.exp(NINE)[7]]),
+)
+def sums_of_exponentials_stored(x, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        total += ntl.exp(x[k])
+    y = total
+
+
+@case(blocks_of(4), NINE, expected=[NINE[8], NINE[5], NINE[6], NINE[7]])
+def the_last_of_each_lane(x, y):
+    last = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        last = x[k]
+    y = last
+
+
+@case(blocks_of(4), NINE, expected=[NINE.min()])
+def least_in_a_while(x, y):
+    least, k = ntl.full((4,), 100.0, ntl.float32), 0
+    while k < x.shape[0]:
+        least = ntl.minimum(least, x[k])
+        k += 1
+    y = ntl.min(least)
+
+
+@case(blocks_of(4), NINE, 3, expected=[(3 * np.exp(NINE)).sum()])
+def sum_in_two_loops(x, n, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for _ in range(n):
+        for k in range(x.shape[0]):
+            total += ntl.exp(x[k])
+    y = ntl.sum(total)
+
+
+@case(blocks_of(4), NINE, expected=[np.exp(NINE).sum() / 9])
+def several_accumulators(x, y):
+    total, count = ntl.zeros((4,), ntl.float32), ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        total, count = total + ntl.exp(x[k]), count + (x[k] * 0 + 1)
+    y = ntl.sum(total) / ntl.sum(count)
+
+
+@case(blocks_of(4), NINE, expected=[np.exp(NINE)[NINE < -1.2].sum()])
+def accumulated_under_a_condition(x, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        value = ntl.exp(x[k])
+        total = ntl.where(x[k] < -1.2, total + value, total)
+    y = ntl.sum(total)
+
+
+@case(whole, FIVE, 3, expected=[(FIVE + 3 * np.arange(5)).sum()])
+def positions_added_in_a_loop(x, n, y):
+    v = x
+    for _ in range(n):
+        v = v + ntl.arange(0, v.shape[0])
+    y = ntl.sum(v)
+
+
+@case(whole, MATRIX, MATRIX[0], 2, expected=[(MATRIX * MATRIX[0] ** 2 + 2).sum()])
+def scaled_in_a_loop(x, w, n, y):
+    v = x
+    for _ in range(n):
+        v = v * w[None, :]
+    y = ntl.sum(v + 2)
+
+
+@case(blocks_of(4), NINE, 1, expected=[np.exp(NINE).sum()])
+def accumulated_in_a_branch(x, n, y):
+    total = ntl.zeros((4,), ntl.float32)
+    for k in range(x.shape[0]):
+        if n > 0:
+            total += ntl.exp(x[k])
+    y = ntl.sum(total)
+
+
+@case(whole, FIVE, SEVEN, 2, expected=[SEVEN.max()])
+def replaced_in_a_loop(x, z, n, y):
+    v = x
+    for _ in range(n):
+        v = z
+    y = ntl.max(v)
+
+
+@case(whole, FIVE, SEVEN, 0, expected=[FIVE.max(), np.exp(FIVE).sum()])
+def replaced_in_a_loop_without_a_round(x, z, n, y):
+    v, w = x, ntl.exp(x)
+    for _ in range(n):
+        v, w = z, z - 1
+    y = ntl.where(ntl.arange(0, 2) == 0, ntl.max(v), ntl.sum(w))
+
+
+@case(whole, SEVEN, FIVE, 1, expected=[-3 + -1 + -4 + -1.5 + -5 + SEVEN[5:].sum()])
+def replaced_by_fewer_in_a_loop(x, z, n, y):
+    v = x
+    for _ in range(n):
+        v = z - 0
+    y = ntl.sum(v)
+
+
+@case(whole, FIVE, SEVEN, 1, expected=[FIVE.max() + SEVEN.max()])
+def replaced_in_a_branch_of_a_loop(x, z, n, y):
+    v, greatest = x, ntl.full((1,), 0.0, ntl.float32)
+    for k in range(n + 1):
+        if k == n:
+            v = z
+        greatest += ntl.max(v)
+    y = greatest
+
+
+@case(whole, FIVE, SEVEN, 3, expected=[SEVEN.max()])
+def replaced_in_a_while_in_a_loop(x, z, n, y):
+    v, k = x, 0
+    for _ in range(n):
+        while k < n:
+            v = z
+            k += 1
+    y = ntl.max(v)
