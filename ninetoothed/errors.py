@@ -95,7 +95,12 @@ class NineToothedError(Exception):
         location: where in the user's source, if it is known.
     """
 
+    #: Whether one without a place points at the user's call into the package.
+    points_at_caller = False
+
     def __init__(self, message: str, location: Location | None = None) -> None:
+        if location is None and self.points_at_caller:
+            location = caller_location()
         self.message = message
         self.location = location
         super().__init__(message if location is None else f"{message}\n{location}")
@@ -104,9 +109,13 @@ class NineToothedError(Exception):
 class ArrangementError(NineToothedError, ValueError):
     """A meta-operation was given what it cannot take, or the arranged tensors do not match."""
 
+    points_at_caller = True
+
 
 class ApplicationError(NineToothedError, SyntaxError):
     """The application uses something that cannot be compiled."""
+
+    points_at_caller = True
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -121,8 +130,7 @@ class UnresolvedNameError(ApplicationError):
 class ArgumentError(NineToothedError, TypeError):
     """A kernel was called with arguments that it cannot take. It points at the call."""
 
-    def __init__(self, message: str, location: Location | None = None) -> None:
-        super().__init__(message, location or caller_location())
+    points_at_caller = True
 
 
 class DeviceError(NineToothedError, RuntimeError):
@@ -139,6 +147,8 @@ class PluginError(NineToothedError, RuntimeError):
 
 class OutOfBoundsError(NineToothedError, IndexError):
     """Debug mode: an access left its tensor."""
+
+    points_at_caller = True
 
 
 class UnwrittenOutputError(NineToothedError, RuntimeError):

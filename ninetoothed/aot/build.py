@@ -15,7 +15,7 @@ from ninetoothed.aot.tables import suffix_of
 from ninetoothed.aot.unit import Unit, same_interface
 from ninetoothed.aot.writer import Source
 from ninetoothed.cache import directory
-from ninetoothed.errors import ArgumentError, caller_location
+from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.definition import Specializations
 from ninetoothed.kernels.making import specializations_of
 from ninetoothed.kernels.naming import default_name
@@ -145,8 +145,7 @@ def _check_caller(caller: str | None) -> None:
     if caller not in (None, "cuda"):
         raise ArgumentError(
             f'`build` makes C sources for caller="cuda", got {caller!r}; `make` makes kernels for '
-            "callers in Python",
-            caller_location(),
+            "callers in Python"
         )
 
 
@@ -154,10 +153,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     known = ("num_warps", "num_stages", "max_num_configs")
     for option in given:
         if option not in known:
-            raise ArgumentError(
-                f"a configuration's options are {', '.join(known)}, not {option!r}",
-                caller_location(),
-            )
+            raise ArgumentError(f"a configuration's options are {', '.join(known)}, not {option!r}")
     return dict(given)
 
 

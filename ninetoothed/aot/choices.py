@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed.errors import ArgumentError, caller_location
+from ninetoothed.errors import ArgumentError
 from ninetoothed.language import dtypes
 
 
@@ -48,12 +48,11 @@ def configurations(premake: Callable[..., Any], configs: Sequence[Any]) -> list[
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 f"a configuration is (arguments, keywords, options) for premake{signature}; "
-                f"{config!r} is not: {error}",
-                caller_location(),
+                f"{config!r} is not: {error}"
             ) from None
         found.append(Configuration(dict(bound.arguments), dict(options or {})))
     if not found:
-        raise ArgumentError("`build` needs at least one configuration", caller_location())
+        raise ArgumentError("`build` needs at least one configuration")
     given = {name for each in found for name in each.arguments}
     ordered = [name for name in signature.parameters if name in given]
     return [
@@ -93,6 +92,5 @@ def _in_c(name: str, value: Any) -> str:
         return f"NINETOOTHED_{called.upper()}"
     raise ArgumentError(
         f"a configuration's `{name}` is {value!r}; a caller in C gives an integer for it, so it must be "
-        "an int, a bool or an element type. Name it in meta_parameters, or bind it in premake.",
-        caller_location(),
+        "an int, a bool or an element type. Name it in meta_parameters, or bind it in premake."
     )

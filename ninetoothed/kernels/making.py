@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, caller_location
+from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.definition import Integers, Specializations, define
 from ninetoothed.kernels.naming import default_name, default_symbols
 from ninetoothed.parsing.source import application_of
@@ -29,8 +29,7 @@ def specializations_of(
     if isinstance(tensors, Tensor | str) or not isinstance(tensors, Iterable):
         raise ArrangementError(
             "`make` takes the tensors as a tuple: `make(arrangement, application, (tensor,))`, not "
-            f"{tensors!r}",
-            caller_location(),
+            f"{tensors!r}"
         )
     tensors = tuple(tensors)
     names = default_symbols(arrangement)

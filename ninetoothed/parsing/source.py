@@ -17,14 +17,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.errors import (
-    ApplicationError,
-    Location,
-    UnresolvedNameError,
-    caller_location,
-    location_of,
-    near,
-)
+from ninetoothed.errors import ApplicationError, Location, UnresolvedNameError, location_of, near
 
 #: Packages whose Python functions are no user's. So are those of the standard library.
 LIBRARIES = frozenset({"ninetoothed", "triton", "numpy", "torch", "paddle", "ml_dtypes"})
@@ -225,8 +218,7 @@ def application_of(given: Any) -> Any:
         raise ApplicationError(
             f"An application is a function written in Python, but got {type(given).__name__} "
             f"{given!r}. Write one that does what it does; a function within a function knows the objects "
-            "around it.",
-            caller_location(),
+            "around it."
         )
     return given
 
@@ -244,8 +236,7 @@ def _with_defaults(given: functools.partial[Any]) -> FunctionType:
         raise ApplicationError(
             f"A partial application gives the last parameters of {function.__qualname__!r} "
             f"({', '.join(names)}) by keyword: the arranged tensors are its first. This one has "
-            f"{found}.",
-            caller_location(),
+            f"{found}."
         )
     positional = function.__code__.co_varnames[: function.__code__.co_argcount]
     by_position = tuple(defaults.pop(name) for name in positional if name in defaults)

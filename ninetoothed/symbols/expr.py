@@ -19,12 +19,7 @@ from dataclasses import replace
 from typing import Any, Union
 
 from ninetoothed import threads
-from ninetoothed.errors import (
-    ArgumentError,
-    ArrangementError,
-    caller_location,
-    located_where_too_deep,
-)
+from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
 from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 
@@ -99,15 +94,12 @@ class Symbol:
                 return leaf(declared(expr, *keywords))
             if any(keyword is not None for keyword in keywords):
                 raise ArrangementError(
-                    f"only a plain name takes constexpr, meta or bounds, not `{expr}`",
-                    caller_location(),
+                    f"only a plain name takes constexpr, meta or bounds, not `{expr}`"
                 )
             try:
                 return _from_ast(threads.parse(expr, mode="eval").body)
             except SyntaxError as error:
-                raise ArrangementError(
-                    f"`{expr}` is not a Python expression", caller_location()
-                ) from error
+                raise ArrangementError(f"`{expr}` is not a Python expression") from error
         if is_integer(expr):
             return constant(expr.__index__())
         raise ArgumentError(f"a Symbol is made of a name, an expression or an int, not {expr!r}")
@@ -303,8 +295,7 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
             raise ArrangementError(
                 f"an integer expression has grown to more than {_MOST_TERMS} terms, as one does that "
                 "is put into itself twice at each step; make it shorter, or give the value by a "
-                "constexpr Symbol of its own",
-                caller_location(),
+                "constexpr Symbol of its own"
             )
         found = object.__new__(Symbol)
         object.__setattr__(found, "op", op)
@@ -403,8 +394,7 @@ def _from_ast(node: ast.expr) -> Symbol:
         return make("[]", _from_ast(node.value), _from_ast(node.slice))
     raise ArrangementError(
         f"`{ast.unparse(node)}` cannot be part of a Symbol: it takes + - * // %, comparisons, & | "
-        "and subscripts over names and integers",
-        caller_location(),
+        "and subscripts over names and integers"
     )
 
 

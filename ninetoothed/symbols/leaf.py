@@ -84,8 +84,7 @@ def declared(
             raise ArgumentError(f"a bound of `{name}` is an int, not {bound!r}")
     if constexpr and meta:
         raise ArrangementError(
-            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both",
-            caller_location(),
+            f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
         )
     if meta:
         if lower_bound is None:
@@ -96,8 +95,7 @@ def declared(
     power_of_two = bool(meta if power_of_two is None else power_of_two)
     if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
         raise ArrangementError(
-            f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}",
-            caller_location(),
+            f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}"
         )
     return Leaf(
         name,

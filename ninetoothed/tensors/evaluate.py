@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ninetoothed.errors import (
-    ArgumentError,
-    ArrangementError,
-    caller_location,
-    located_where_too_deep,
-)
+from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, is_expression
 from ninetoothed.symbols.simplify import simplify
@@ -47,8 +42,7 @@ def eval(tensor: Level, subs: Substitutions | None = None) -> Any:
     if unknown:
         raise ArrangementError(
             f"{', '.join(sorted(unknown))} must be known to evaluate a tensor; give the sources' "
-            'shapes and the symbols, as in t.eval({x: {"shape": (4, 8)}, BLOCK_SIZE: 2})',
-            caller_location(),
+            'shapes and the symbols, as in t.eval({x: {"shape": (4, 8)}, BLOCK_SIZE: 2})'
         )
     flat_shape = tuple(int(size) for shape in shapes for size in shape)
     grids = iter(numpy.indices(flat_shape, dtype=numpy.int64, sparse=True))
@@ -107,13 +101,9 @@ def values_of(subs: Substitutions) -> dict[Symbol, Expression]:
 def _value(symbol: Any, value: Any) -> dict[Symbol, Expression]:
     """The value of a symbol, checked."""
     if not isinstance(symbol, Symbol) or symbol.op != "leaf":
-        raise ArrangementError(
-            f"subs maps Tensors and Symbols to values; {symbol!r} is neither", caller_location()
-        )
+        raise ArrangementError(f"subs maps Tensors and Symbols to values; {symbol!r} is neither")
     if not is_expression(value):
-        raise ArrangementError(
-            f"subs got {value!r} for `{symbol}`; it needs an int or a Symbol", caller_location()
-        )
+        raise ArrangementError(f"subs got {value!r} for `{symbol}`; it needs an int or a Symbol")
     _check_bounds(symbol, as_expression(value))
     return {symbol: as_expression(value)}
 
@@ -135,8 +125,7 @@ def _check_shape(tensor: Level, value: Any, replaced: Rewrite) -> None:
         if isinstance(given, int) and replaced(size) != given:
             raise ArrangementError(
                 f"subs got the shape {shape_text(shape)} for {tensor.source!r}, whose size in "
-                f"dimension {dim} is {replaced(size)}",
-                caller_location(),
+                f"dimension {dim} is {replaced(size)}"
             )
 
 
@@ -144,23 +133,19 @@ def _check_bounds(symbol: Symbol, value: Expression) -> None:
     """What was simplified because no size is negative would be wrong for one that is."""
     low, high = interval(symbol)
     if isinstance(value, int) and not low <= value <= high:
-        raise ArrangementError(
-            f"subs got {value} for `{symbol}`, which is {low} or more", caller_location()
-        )
+        raise ArrangementError(f"subs got {value} for `{symbol}`, which is {low} or more")
 
 
 def _given_shape(tensor: Level, value: Any) -> tuple[Any, ...]:
     shape = value.get("shape") if isinstance(value, Mapping) else getattr(value, "shape", None)
     if not isinstance(shape, Sequence) or not all(map(is_expression, shape)):
         raise ArrangementError(
-            f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}',
-            caller_location(),
+            f'subs needs {{"shape": …}} or a Tensor for {tensor!r}, not {value!r}'
         )
     if len(shape) != tensor.source.ndim:
         raise ArrangementError(
             f"subs got the shape {shape_text(tuple(shape))} for {tensor.source!r}, which has "
-            f"{tensor.source.ndim} dimensions",
-            caller_location(),
+            f"{tensor.source.ndim} dimensions"
         )
     return tuple(as_expression(size) for size in shape)
 
@@ -168,4 +153,4 @@ def _given_shape(tensor: Level, value: Any) -> tuple[Any, ...]:
 def _known(expression: Expression) -> int:
     if isinstance(expression, int):
         return expression
-    raise ArrangementError(f"`{expression}` must be known to evaluate a tensor", caller_location())
+    raise ArrangementError(f"`{expression}` must be known to evaluate a tensor")

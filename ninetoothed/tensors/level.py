@@ -110,8 +110,7 @@ class Level:
         if len(entries) != len(self._shape) or not all(map(is_expression, entries)):
             raise ArrangementError(
                 f"a level of shape {shape_text(self._shape)} cannot be given the shape "
-                f"{shape_text(entries)}; it keeps its {len(self._shape)} dimensions",
-                caller_location(),
+                f"{shape_text(entries)}; it keeps its {len(self._shape)} dimensions"
             )
         self._shape = tuple(map(simplify, entries))
 

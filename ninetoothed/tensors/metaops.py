@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, Location, caller_location
+from ninetoothed.errors import ArrangementError, Location
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import is_nonnegative, product, simplify
 
@@ -113,7 +113,7 @@ class Misfit(Exception):
         return ArrangementError(
             f"`{operation}` on {subject} of shape {shape_text(shape)} got {self.found}; it needs "
             f"{self.needed}.{remedy}",
-            location or caller_location(),
+            location,
         )
 
 

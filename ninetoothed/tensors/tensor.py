@@ -68,28 +68,23 @@ class Tensor(Level):
     ) -> None:
         if shape is None and ndim is None:
             raise ArrangementError(
-                "a Tensor needs `ndim` or `shape`, as in Tensor(2) or Tensor(shape=(None, 64))",
-                caller_location(),
+                "a Tensor needs `ndim` or `shape`, as in Tensor(2) or Tensor(shape=(None, 64))"
             )
         entries: tuple[Any, ...]
         entries = (None,) * _checked_ndim(ndim) if shape is None else _checked_shape(shape)
         if ndim is not None and len(entries) != ndim:
             raise ArrangementError(
-                f"a Tensor got ndim={ndim} and a shape of {len(entries)} dimensions; they must agree",
-                caller_location(),
+                f"a Tensor got ndim={ndim} and a shape of {len(entries)} dimensions; they must agree"
             )
         if jagged_dim is not None:
             jagged_dim = _checked_jagged_dim(jagged_dim, len(entries))
         if constexpr and entries:
             raise ArrangementError(
                 f"constexpr=True is for scalars, as in Tensor(0, constexpr=True), not for {len(entries)} "
-                "dimensions; pass shape_options={'constexpr': True} to have constant sizes",
-                caller_location(),
+                "dimensions; pass shape_options={'constexpr': True} to have constant sizes"
             )
         if value is not UNSET and not constexpr:
-            raise ArrangementError(
-                "`value` is the default of a constant: it needs constexpr=True", caller_location()
-            )
+            raise ArrangementError("`value` is the default of a constant: it needs constexpr=True")
         options = _checked_options(shape_options, len(entries))
         label, serial = name or "tensor", next(serials)
         sizes = tuple(
@@ -227,8 +222,7 @@ def _variadic(arguments: tuple[Any, ...]) -> Any:
 def _checked_ndim(ndim: Any) -> int:
     if not isinstance(ndim, int) or isinstance(ndim, bool) or not 0 <= ndim <= _MOST_DIMENSIONS:
         raise ArrangementError(
-            f"a Tensor's ndim is a number of dimensions, at most {_MOST_DIMENSIONS}, not {ndim!r}",
-            caller_location(),
+            f"a Tensor's ndim is a number of dimensions, at most {_MOST_DIMENSIONS}, not {ndim!r}"
         )
     return ndim
 
@@ -244,8 +238,7 @@ def _checked_shape(shape: Any) -> tuple[Any, ...]:
             continue
         if not is_expression(entry) or entry < 0:
             raise ArrangementError(
-                f"a Tensor's shape has ints, Symbols or None for each dimension, not {entry!r}",
-                caller_location(),
+                f"a Tensor's shape has ints, Symbols or None for each dimension, not {entry!r}"
             )
     return entries
 
@@ -256,8 +249,7 @@ def _checked_other(other: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     raise ArrangementError(
-        f"`other` of a Tensor is the number that elements out of bounds read as, not {other!r}",
-        caller_location(),
+        f"`other` of a Tensor is the number that elements out of bounds read as, not {other!r}"
     )
 
 
@@ -267,8 +259,7 @@ def _checked_jagged_dim(dim: Any, count: int) -> int:
     except Misfit as misfit:
         raise ArrangementError(
             f"`jagged_dim` of a Tensor of {count} dimensions got {misfit.found}; it needs "
-            f"{misfit.needed}",
-            caller_location(),
+            f"{misfit.needed}"
         ) from None
 
 
@@ -279,8 +270,7 @@ def _checked_options(options: Any, ndim: int) -> tuple[dict[str, Any], ...]:
     if len(entries) != ndim or not all(each is None or isinstance(each, dict) for each in entries):
         raise ArrangementError(
             f"shape_options={options!r} has {len(entries)} entries for {ndim} dimensions; "
-            "give one dict for all, or one dict or None for each",
-            caller_location(),
+            "give one dict for all, or one dict or None for each"
         )
     return tuple({} if entry is None else dict(entry) for entry in entries)
 
@@ -291,8 +281,7 @@ def _size_leaf(name: str, tensor: Tensor, dim: int, options: dict[str, Any], ser
     except (TypeError, ValueError) as error:
         said = getattr(error, "message", error)
         raise ArrangementError(
-            f"shape_options[{dim}]={options!r}: {said}; the keywords are those of Symbol",
-            caller_location(),
+            f"shape_options[{dim}]={options!r}: {said}; the keywords are those of Symbol"
         ) from error
     return Leaf(
         name,

@@ -71,7 +71,7 @@ def visualize(
             caller_location(),
         ) from error
     if color is not None and not is_color_like(color):
-        raise ArrangementError(f"{color!r} is no colour of matplotlib's", caller_location())
+        raise ArrangementError(f"{color!r} is no colour of matplotlib's")
     figure = plt.gcf()
     if save_path is not None:
         _check_format(figure, save_path)
@@ -85,8 +85,7 @@ def visualize(
 def _levels_of(tensor: Any) -> _Drawn:
     if not isinstance(tensor, Level):
         raise ArrangementError(
-            f"`visualize` draws a ninetoothed.Tensor, not {type(tensor).__name__}",
-            caller_location(),
+            f"`visualize` draws a ninetoothed.Tensor, not {type(tensor).__name__}"
         )
     sizes = [*tensor.source.shape, *(size for level in tensor.levels for size in level.shape)]
     unknown = dict.fromkeys(str(leaf) for size in sizes for leaf in as_symbol(size).leaves())
@@ -95,8 +94,7 @@ def _levels_of(tensor: Any) -> _Drawn:
             f"`visualize` draws a tensor of known sizes, but {', '.join(unknown)} "
             f"of {tensor!r} {'is' if len(unknown) == 1 else 'are'} not known; replace symbols by "
             'numbers first, as in visualize(t.subs({x: {"shape": (4, 8)}, BLOCK_SIZE: 2})), or give '
-            "numbers to begin with, as in Tensor(shape=(4, 8))",
-            caller_location(),
+            "numbers to begin with, as in Tensor(shape=(4, 8))"
         )
     shapes = tuple(
         tuple(as_symbol(size).evaluate({}) for size in level.shape) for level in tensor.levels
@@ -105,8 +103,7 @@ def _levels_of(tensor: Any) -> _Drawn:
     if count > MOST_ELEMENTS:
         raise ArrangementError(
             f"{tensor!r} has {count} elements, and a picture shows {MOST_ELEMENTS} at most; "
-            "draw it with smaller sizes",
-            caller_location(),
+            "draw it with smaller sizes"
         )
     name = tensor.source.display_name or "source"
     levels = " of ".join(map(shape_text, shapes))
@@ -122,8 +119,7 @@ def _check_format(figure: Any, path: str | PathLike[str]) -> None:
     ending = str(path).rpartition(".")[2].lower()
     if ending not in known:
         raise ArrangementError(
-            f"{str(path)!r} ends with no format of a picture; matplotlib writes {', '.join(known)}",
-            caller_location(),
+            f"{str(path)!r} ends with no format of a picture; matplotlib writes {', '.join(known)}"
         )
 
 

@@ -104,8 +104,7 @@ class Model:
                     known = [*tensors, *(each for each in symbols if "." not in each)]
                     raise ArrangementError(
                         f"{key!r} is neither a tensor nor a symbol of `{self.title}`."
-                        f"{near(key, known)} There are {', '.join(known)}",
-                        caller_location(),
+                        f"{near(key, known)} There are {', '.join(known)}"
                     )
                 key = tensors[key] if key in tensors else symbols[key]
             if isinstance(key, Level):
@@ -129,8 +128,7 @@ class Model:
             if tuple(wanted) != shape:
                 raise ArrangementError(
                     f"`{view.name}` was given the shape {metaops.shape_text(wanted)}; as it is "
-                    f"declared, it has {metaops.shape_text(shape)}",
-                    caller_location(),
+                    f"declared, it has {metaops.shape_text(shape)}"
                 )
             verify_operations(view.tensor, f"`{view.name}`", self.evaluate)
             shapes[view.name] = tuple(max(self.evaluate(size), 0) for size in view.tensor.shape)
@@ -255,8 +253,7 @@ def _numbers(resolved: Mapping[Any, Any]) -> dict[Symbol, int]:
     unknown = [str(value) for value in values.values() if isinstance(value, Symbol)]
     if unknown:
         raise ArrangementError(
-            f"a page begins with known sizes, and was given `{', '.join(unknown)}`",
-            caller_location(),
+            f"a page begins with known sizes, and was given `{', '.join(unknown)}`"
         )
     return {leaf: int(value) for leaf, value in values.items()}  # type: ignore[arg-type]
 

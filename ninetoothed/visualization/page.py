@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, caller_location, near
+from ninetoothed.errors import ArrangementError, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.naming import default_symbols
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer
@@ -78,8 +78,7 @@ def visualize_arrangement(
     views = _views(arranged, parameter_names(arrangement, tensors))
     if not views:
         raise ArrangementError(
-            "the arrangement returned no arranged tensor; there is nothing to show",
-            caller_location(),
+            "the arrangement returned no arranged tensor; there is nothing to show"
         )
     stored = _stored(views, outputs)
     views = [View(v.name, v.tensor, v.name not in stored, v.name in stored) for v in views]
@@ -169,8 +168,7 @@ def _stored(views: Sequence[View], outputs: Collection[Any] | None) -> set[str]:
             names = [view.name for view in views]
             raise ArrangementError(
                 f"`outputs` has {output!r}, which is none of the arranged tensors "
-                f"{', '.join(names)}.{near(str(output), names)}",
-                caller_location(),
+                f"{', '.join(names)}.{near(str(output), names)}"
             )
         stored.update(found)
     return stored

@@ -14,7 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.execution.addressing import Shape
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity
-from ninetoothed.errors import ApplicationError, caller_location
+from ninetoothed.errors import ApplicationError
 from ninetoothed.symbols.operators import next_power_of_2
 
 
@@ -48,12 +48,12 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
         ApplicationError: there are too many, or one is none of these.
     """
     if any(key is None for key in keys):
-        raise _refused(
+        raise ApplicationError(
             f"`None` cannot stand beside positions in `{name}`: select the elements first."
         )
     keys = _completed(keys, len(tile))
     if len(keys) > len(tile):
-        raise _refused(
+        raise ApplicationError(
             f"`{name}` is one tile of shape {tile} here, and takes no {len(keys)} indices."
         )
     chosen = [key for key in keys if isinstance(key, Tile) and key.data.ndim]
@@ -81,7 +81,9 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
             along.append(np.asarray(_number(name, key, size)))
             continue
         if key.dtype.kind not in ("int", "uint"):
-            raise _refused(f"A position in `{name}` is an integer, but got a tile of {key.dtype}.")
+            raise ApplicationError(
+                f"A position in `{name}` is an integer, but got a tile of {key.dtype}."
+            )
         data = np.asarray(key.data).astype(np.int64)
         along.append(data.reshape(data.shape + behind) if data.ndim else data)
     if chosen:
@@ -117,12 +119,14 @@ def _run(name: str, key: slice, size: int) -> tuple[Any, Any]:
     try:
         start, stop, step = key.indices(size)
     except TypeError as error:
-        raise _refused(
+        raise ApplicationError(
             f"The bounds of a slice of `{name}` are needed at compile time: {error}."
         ) from error
     count = len(range(start, stop, step))
     if not count:
-        raise _refused(f"A slice of `{name}`, along a dimension of size {size}, has no element.")
+        raise ApplicationError(
+            f"A slice of `{name}`, along a dimension of size {size}, has no element."
+        )
     lanes = np.arange(next_power_of_2(count))
     return start + step * lanes, lanes < count
 
@@ -132,12 +136,8 @@ def _number(name: str, key: Any, size: int) -> int:
     try:
         number = operator.index(key)
     except TypeError as error:
-        raise _refused(
+        raise ApplicationError(
             f"`{name}` is one tile here, and is indexed with {key!r}: integers, tiles of them, and "
             "slices select its elements."
         ) from error
     return number + size if type(key) is int and number < 0 else number
-
-
-def _refused(message: str) -> ApplicationError:
-    return ApplicationError(message, caller_location())

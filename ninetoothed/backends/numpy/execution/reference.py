@@ -11,7 +11,7 @@ from ninetoothed.backends.numpy.execution.tensors import Tensor
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import Tile
-from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError, caller_location
+from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError
 from ninetoothed.language.dtypes import DType
 
 
@@ -104,8 +104,7 @@ class TileReference:
         ndim = len(self._argument.shape)
         if not -ndim <= (dim := operator.index(dim)) < ndim:
             raise ApplicationError(
-                f"`{self._argument.name}` has no source dimension {dim}; it has {ndim}.",
-                caller_location(),
+                f"`{self._argument.name}` has no source dimension {dim}; it has {ndim}."
             )
         return self._argument.offsets_along(self._selection, dim % ndim)
 
@@ -121,16 +120,14 @@ class TileReference:
         if len(keys) != len(shape):
             raise ApplicationError(
                 f"`{name}` names tiles of shape {shape} here, so it takes {len(shape)} indices, "
-                f"but got {len(keys)}.",
-                caller_location(),
+                f"but got {len(keys)}."
             )
         chosen = tuple(_index(item, size, name) for item, size in zip(keys, shape, strict=True))
         if self._argument.is_checked:
             for dim, (index, size) in enumerate(zip(chosen, shape, strict=True)):
                 if not 0 <= index < size:
                     raise OutOfBoundsError(
-                        f"`{name}` is indexed with {index} in dimension {dim}, whose size is {size}.",
-                        caller_location(),
+                        f"`{name}` is indexed with {index} in dimension {dim}, whose size is {size}."
                     )
         return TileReference(self._argument, self._selection + chosen, level + 1)
 
@@ -161,15 +158,13 @@ class TileReference:
             raise ApplicationError(
                 f"{what} needs one tile, but `{self._argument.name}` names tiles of shape "
                 f"{self._argument.levels[self._selected_level]} here. Select one with "
-                f"`{self._argument.name}[...]`.",
-                caller_location(),
+                f"`{self._argument.name}[...]`."
             )
 
     def __iter__(self) -> Any:
         raise ApplicationError(
             f"`{self._argument.name}` is not iterable. Use `for k in "
-            f"range({self._argument.name}.shape[0])` and `{self._argument.name}[k]`.",
-            caller_location(),
+            f"range({self._argument.name}.shape[0])` and `{self._argument.name}[k]`."
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -271,8 +266,7 @@ class Source:
         if len(keys) != self.ndim:
             raise ApplicationError(
                 f"`{self._argument.name}.source` needs {self.ndim} indices, one a dimension, but "
-                f"got {len(keys)}.",
-                caller_location(),
+                f"got {len(keys)}."
             )
         return tuple(
             item + size if type(item) is int and item < 0 else read(item)
@@ -314,7 +308,6 @@ def _index(item: Any, size: int, name: str) -> int:
         index = operator.index(item)
     except TypeError as error:
         raise ArgumentError(
-            f"An index of `{name}` must be an integer, got {type(item).__name__} {item!r}.",
-            caller_location(),
+            f"An index of `{name}` must be an integer, got {type(item).__name__} {item!r}."
         ) from error
     return index + size if type(item) is int and index < 0 else index

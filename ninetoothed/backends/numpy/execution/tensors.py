@@ -19,7 +19,7 @@ from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile, joined_validity
-from ninetoothed.errors import ApplicationError, OutOfBoundsError, caller_location
+from ninetoothed.errors import ApplicationError, OutOfBoundsError
 from ninetoothed.language.dtypes import DType, int32, int64
 
 
@@ -141,8 +141,7 @@ class Tensor:
         if not _broadcasts(data.shape, padded):
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to `{self.name}`, whose tile's "
-                f"shape is {self.levels[-1]}{_padded_note(self.levels[-1], padded)}.",
-                caller_location(),
+                f"shape is {self.levels[-1]}{_padded_note(self.levels[-1], padded)}."
             )
         offsets = self._offsets(self._indices(selection))
         self._scatter(np.broadcast_to(offsets, padded), self._masks(selection), data)
@@ -159,8 +158,7 @@ class Tensor:
         if not _broadcasts(data.shape, shape):
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to elements of `{self.name}` of shape "
-                f"{shape}.",
-                caller_location(),
+                f"{shape}."
             )
         self._scatter(np.broadcast_to(offsets, shape), (*masks, *validity), data)
 
@@ -234,8 +232,7 @@ class Tensor:
         if not _broadcasts(data.shape, shape):
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to `{self.name}.source` at "
-                f"indices of shape {shape}.",
-                caller_location(),
+                f"indices of shape {shape}."
             )
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
 
@@ -254,8 +251,7 @@ class Tensor:
             if tile.dtype.kind == "float":
                 raise ApplicationError(
                     f"The index of dimension {dim} of `{self.name}.source` must be an integer, got "
-                    f"{tile.dtype}.",
-                    caller_location(),
+                    f"{tile.dtype}."
                 )
         validity = (*joined_validity(*tiles), *taking_part)
         indices = [np.asarray(tile.data).astype(np.int64) for tile in tiles]
@@ -285,8 +281,7 @@ class Tensor:
         at = tuple(int(np.broadcast_to(index, shape)[lane]) for index in indices)
         raise OutOfBoundsError(
             f"`{self.name}.source` is {access} at {at}, which is outside of its shape "
-            f"{self.shape}" + (f" (lane {lane} of the index)." if lane else "."),
-            caller_location(),
+            f"{self.shape}" + (f" (lane {lane} of the index)." if lane else ".")
         )
 
     def _extent(self) -> tuple[Shape, Shape]:

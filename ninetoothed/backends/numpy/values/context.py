@@ -65,7 +65,7 @@ def is_checked() -> bool:
 def value_of(symbol: Any) -> Any:
     """What a symbol stands for in what runs; an error outside of a launch."""
     if _state.value_of is None:
-        raise ApplicationError(f"{symbol} has a value only in a running kernel.", caller_location())
+        raise ApplicationError(f"{symbol} has a value only in a running kernel.")
     return _state.value_of(symbol)
 
 

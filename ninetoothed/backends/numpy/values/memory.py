@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.errors import OutOfBoundsError, caller_location
+from ninetoothed.errors import OutOfBoundsError
 from ninetoothed.language.dtypes import DType
 
 #: Told of an access before it happens: the memory, the indices in its array, the mask, the access.
@@ -76,8 +76,7 @@ class Memory:
         return OutOfBoundsError(
             f"A {access} leaves `{self.name}`: offset {offset}{more}, but its elements are at "
             f"{-self.origin} to {self.array.size - self.origin - 1} (shape {self.shape}, strides "
-            f"{self.strides}). Mask the lanes that lie outside.",
-            caller_location(),
+            f"{self.strides}). Mask the lanes that lie outside."
         )
 
 
