@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.ir.trees import all_of, language, name
 from ninetoothed.backends.triton.printers.elements import rearranged
@@ -21,13 +21,20 @@ class ElementLowering(ast.NodeTransformer):
     _emission: Emission
     _addresses: Addresses
 
+    def visit(self, node: ast.AST) -> Any:
+        """What a node becomes, which stands at its place."""
+        result = super().visit(node)
+        if isinstance(result, ast.expr | ast.stmt) and "lineno" not in result.__dict__:
+            nodes.at(result, node)
+        return result
+
     def visit_ElementLoad(self, node: nodes.ElementLoad) -> ast.expr:
         pointer, mask = self._elements(node)
         keywords = {}
         if mask is not None:
             mask = self._emission.named(f"{node.parameter}_mask", mask)
             keywords = {"mask": mask, "other": self._addresses.filler(node.parameter)}
-        loaded = nodes.at(language("load", pointer, **keywords), node)
+        loaded = language("load", pointer, **keywords)
         return self._emission.named(f"{node.parameter}_elements", loaded)
 
     def visit_ElementStore(self, node: nodes.ElementStore) -> ast.stmt:
@@ -36,7 +43,7 @@ class ElementLowering(ast.NodeTransformer):
         pointer, mask = self._elements(node)
         masks = [each for each in (mask, real) if each is not None]
         keywords = {"mask": all_of(masks)} if masks else {}
-        return nodes.at(ast.Expr(language("store", pointer, value, **keywords)), node)
+        return ast.Expr(language("store", pointer, value, **keywords))
 
     def _atomic(self, node: ast.Call, place: nodes.ElementPlace | nodes.SourcePlace) -> ast.expr:
         """An atomic operation on an access: only elements that exist, of the value too, take part."""

@@ -133,17 +133,15 @@ class Lowering(ValidityLowering):
         return self._emission.named(f"{node.tile.parameter}_tile", loaded)
 
     def visit_PairLoad(self, node: PairLoad) -> ast.expr:
-        return nodes.at(self._addresses.load_pair(self._tile(node.tile), node.pair), node)
+        return self._addresses.load_pair(self._tile(node.tile), node.pair)
 
     def visit_PairStore(self, node: PairStore) -> ast.stmt:
         values = self.visit(node.value).elts
-        return nodes.at(self._addresses.store_pair(self._tile(node.tile), node.pair, values), node)
+        return self._addresses.store_pair(self._tile(node.tile), node.pair, values)
 
     def visit_SliceStore(self, node: SliceStore) -> ast.stmt:
         value = self.visit(node.value)
-        return nodes.at(
-            self._addresses.store_slice(self._tile(node.tile), node.tile_slice, value), node
-        )
+        return self._addresses.store_slice(self._tile(node.tile), node.tile_slice, value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         if (
@@ -177,15 +175,13 @@ class Lowering(ValidityLowering):
     def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
         is_quotient = isinstance(node.op, ast.FloorDiv)
         function = "floor_quotient" if is_quotient else "floor_remainder"
-        return nodes.at(
-            self._library_call(function, self.visit(node.left), self.visit(node.right)), node
-        )
+        return self._library_call(function, self.visit(node.left), self.visit(node.right))
 
     def visit_Logical(self, node: nodes.Logical) -> ast.expr:
         function = "both" if isinstance(node.op, ast.And) else "either"
         result, *rest = [self.visit(value) for value in node.values]
         for value in rest:
-            result = nodes.at(self._library_call(function, result, value), node)
+            result = self._library_call(function, result, value)
         return result
 
     def _unhoisted(self, node: Any) -> Any:
@@ -200,15 +196,15 @@ class Lowering(ValidityLowering):
         if not isinstance(node, nodes.Store):
             return node
         value = self.visit(node.value)
-        return nodes.at(self._addresses.store(self._tile(node.tile), value), node)
+        return self._addresses.store(self._tile(node.tile), value)
 
     def visit_Offsets(self, node: nodes.Offsets) -> ast.expr:
-        return nodes.at(self._addresses.offset(self._tile(node.tile), node.dim), node)
+        return self._addresses.offset(self._tile(node.tile), node.dim)
 
     def visit_SymbolValue(self, node: nodes.SymbolValue) -> ast.expr:
         if as_symbol(node.symbol) in self._emission.facts.outsized:
-            return nodes.at(self._emission.computed(as_symbol(node.symbol)), node)
-        return nodes.at(self._emission.tree(node.symbol), node)
+            return self._emission.computed(as_symbol(node.symbol))
+        return self._emission.tree(node.symbol)
 
     def visit_GivenSize(self, node: nodes.GivenSize) -> ast.expr:
         value = self.visit_SymbolValue(node)
@@ -219,16 +215,16 @@ class Lowering(ValidityLowering):
     def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         inner = node.value
         if isinstance(inner, nodes.SymbolValue):
-            return nodes.at(self._emission.width(known_size(inner.symbol)), node)
+            return self._emission.width(known_size(inner.symbol))
         if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
-            return nodes.at(self._emission.width(inner.value), node)
+            return self._emission.width(inner.value)
         value = self.visit(inner)
         widen = ast.Attribute(name("triton"), "next_power_of_2", ast.Load())
-        return nodes.at(ast.Call(widen, [value], []), node)
+        return ast.Call(widen, [value], [])
 
     def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
         parameter = self._emission.kernel.program.parameter(node.parameter)
-        return nodes.at(self._emission.tree(parameter.source.strides[node.dim]), node)
+        return self._emission.tree(parameter.source.strides[node.dim])
 
     def visit_GivenStride(self, node: nodes.GivenStride) -> ast.expr:
         value = self.visit_SourceStride(node)
@@ -236,26 +232,26 @@ class Lowering(ValidityLowering):
         return nodes.at(self._library_call("given_size", value), node) if is_known else value
 
     def visit_SequenceLength(self, node: nodes.SequenceLength) -> ast.expr:
-        return nodes.at(self._addresses.length(node.parameter), node)
+        return self._addresses.length(node.parameter)
 
     def visit_SourcePointer(self, node: nodes.SourcePointer) -> ast.expr:
-        return nodes.at(self._emission.pointer(node.parameter), node)
+        return self._emission.pointer(node.parameter)
 
     def visit_ElementType(self, node: nodes.ElementType) -> ast.expr:
         pointer = self._emission.pointer(node.parameter)
-        return nodes.at(PointedType(parameter=node.parameter, pointer=pointer), node)
+        return PointedType(parameter=node.parameter, pointer=pointer)
 
     def visit_SourceLoad(self, node: nodes.SourceLoad) -> ast.expr:
         pointer, mask = self._element(node.parameter, node.indices)
         filler = self._addresses.filler(node.parameter)
-        return nodes.at(language("load", pointer, mask=mask, other=filler), node)
+        return language("load", pointer, mask=mask, other=filler)
 
     def visit_SourceStore(self, node: nodes.SourceStore) -> ast.stmt:
         value, real = self._real(node.value)
         value = self.visit(value)
         pointer, mask = self._element(node.parameter, node.indices)
         masks = [mask] if real is None else [mask, real]
-        return nodes.at(ast.Expr(language("store", pointer, value, mask=all_of(masks))), node)
+        return ast.Expr(language("store", pointer, value, mask=all_of(masks)))
 
     def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
         """The address of any element of a source, and whether it is one."""
@@ -304,14 +300,14 @@ class Lowering(ValidityLowering):
         operation = operations.find(node.name)
         known = node.name if operation is None else operation.triton or node.name
         if not isinstance(known, str):
-            return nodes.at(name(self._emission.extern(node.name, known)), node)
+            return name(self._emission.extern(node.name, known))
         if known.partition(".")[0] == "libdevice":
             self._emission.imports.add("libdevice")
-        return nodes.at(TritonRef(name=known), node)
+        return TritonRef(name=known)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
-            return nodes.at(self._atomic(node, node.args[0]), node)
+            return self._atomic(node, node.args[0])
         is_dot = isinstance(node.func, nodes.LanguageRef) and node.func.name == "dot"
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute):
@@ -330,8 +326,7 @@ class Lowering(ValidityLowering):
         if comparison is not None and self._holds(comparison):
             sizes = [self._emission.width(size) for size in comparison.dims]
             shape = ast.Tuple(sizes, ast.Load())
-            true = language("full", shape, ast.Constant(True), element(dtypes.bool))
-            return nodes.at(true, node)
+            return language("full", shape, ast.Constant(True), element(dtypes.bool))
         if comparison is not None and comparison.slack in self._emission.holding_at_first:
             mark(node)
         self.generic_visit(node)
@@ -350,22 +345,22 @@ class Lowering(ValidityLowering):
 
     def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
         self._emission.library.add(node.name)
-        return nodes.at(name(node.name), node)
+        return name(node.name)
 
     def visit_Workspace(self, node: Workspace) -> ast.expr:
-        return nodes.at(self._emission.workspace(node.what), node)
+        return self._emission.workspace(node.what)
 
     def visit_PartPosition(self, node: PartPosition) -> ast.expr:
         parts = self._emission.parts
         assert parts is not None
-        return nodes.at(name(parts.tile if node.what == "tile" else parts.part), node)
+        return name(parts.tile if node.what == "tile" else parts.part)
 
     def visit_ExternRef(self, node: nodes.ExternRef) -> ast.expr:
-        return nodes.at(name(node.name), node)
+        return name(node.name)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self._values:
-            return nodes.at(self._emission.value(node.id), node)
+            return self._emission.value(node.id)
         return node
 
 

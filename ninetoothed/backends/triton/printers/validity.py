@@ -31,10 +31,10 @@ class ValidityLowering(ElementLowering):
         if mask is None:
             return value
         if node.identity == "zero" and not self._is_stored_truth(node.value):
-            return nodes.at(language("where", mask, value, ast.Constant(0)), node)
+            return language("where", mask, value, ast.Constant(0))
         function = f"exclude_{node.identity}"
         self._emission.library.add(function)
-        return nodes.at(ast.Call(name(function), [value, mask], []), node)
+        return ast.Call(name(function), [value, mask], [])
 
     def _is_stored_truth(self, node: ast.expr) -> bool:
         """Whether this is what a tensor of truth values holds, which ``where`` would widen."""
@@ -44,26 +44,22 @@ class ValidityLowering(ElementLowering):
     def visit_Kept(self, node: nodes.Kept) -> ast.expr:
         mask = self._conjunction(node.masks)
         value = self.visit(node.value)
-        return (
-            value if mask is None else nodes.at(language("where", mask, value, node.before), node)
-        )
+        return value if mask is None else language("where", mask, value, node.before)
 
     def visit_Flipped(self, node: nodes.Flipped) -> ast.expr:
         mask, value = self._conjunction(node.masks), self.visit(node.value)
         if mask is None:
-            return nodes.at(self._library_call("flip_whole", value, ast.Constant(node.dim)), node)
-        return nodes.at(
-            self._library_call("flip_existing", value, mask, ast.Constant(node.dim)), node
-        )
+            return self._library_call("flip_whole", value, ast.Constant(node.dim))
+        return self._library_call("flip_existing", value, mask, ast.Constant(node.dim))
 
     def visit_Exists(self, node: nodes.Exists) -> ast.expr:
         mask = self._conjunction(node.masks)
         operands = [self.visit(node.value), ast.Constant(True) if mask is None else mask]
-        return nodes.at(self._library_call("existing", *operands), node)
+        return self._library_call("existing", *operands)
 
     def visit_AllHold(self, node: nodes.AllHold) -> ast.expr:
         mask = self._conjunction(node.masks)
-        return nodes.at(ast.Constant(True), node) if mask is None else mask
+        return ast.Constant(True) if mask is None else mask
 
     def _condition(self, mask: Any) -> ast.expr | None:
         """Where a mask holds; None for everywhere."""
