@@ -9,16 +9,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.errors import ArgumentError, NineToothedError
+from ninetoothed.kernels.call import Call
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.recorded import call_of, definition_of
 from ninetoothed.plugins import backend_for
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.call import Call
-    from ninetoothed.kernels.definition import Definition
 
 
 def warm_up(kernel: Kernel, *calls: Sequence[Any]) -> int:

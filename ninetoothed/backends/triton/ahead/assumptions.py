@@ -9,22 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ahead.selections import Bounds, taken
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.selections import Selection
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
+from ninetoothed.kernels.definition import Definition
+from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, padded
 from ninetoothed.symbols.simplify import simplify
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.language.dtypes import DType
-    from ninetoothed.tensors.access import Access
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.arrange import Parameter
 
 LARGEST_INT32 = 2**31 - 1
 

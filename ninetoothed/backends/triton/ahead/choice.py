@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.planning import space
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.ahead import Fixed
 from ninetoothed.kernels.call import Argument, Call, Device
+from ninetoothed.kernels.definition import Definition, Integers
 from ninetoothed.language import dtypes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition, Integers
 
 #: The size of an undeclared dimension, by the tensor's rank and counted from the last; before them 4.
 _SIZES = {1: (1 << 24,), 2: (4096, 4096), 3: (2048, 2048, 16), 4: (128, 2048, 16, 4)}

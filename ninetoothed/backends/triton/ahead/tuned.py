@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ahead.choice import is_served, large_call
 from ninetoothed.backends.triton.ahead.devices import device_named, limits_of
@@ -15,16 +14,13 @@ from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.planning import space
 from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Within
+from ninetoothed.kernels.call import Call
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.naming import default_name
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.tuning.results import arguments_from
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.call import Call
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import DeviceLimits
-    from ninetoothed.tuning.results import Entry
-    from ninetoothed.tuning.space import Config
+from ninetoothed.tuning.estimate import DeviceLimits
+from ninetoothed.tuning.results import Entry, arguments_from
+from ninetoothed.tuning.space import Config
 
 #: A bucket: the largest sizes that are in it, a call of these, and what was found for it.
 _Bucket = tuple[Mapping[Symbol, int], "Call", "Config"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions
 from ninetoothed.backends.triton.ahead.choice import choose, has_declared_sizes, large_call
@@ -44,13 +44,11 @@ from ninetoothed.kernels.ahead import (
     Variant,
     Workspace,
 )
+from ninetoothed.kernels.call import Call
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.call import Call
-    from ninetoothed.kernels.definition import Definition
 
 #: Text for the driver's own compiler serves later architectures, but where it asks for what only one
 #: has: so Triton does from this capability on.

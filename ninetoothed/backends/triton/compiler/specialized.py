@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.backends.triton.printers.emission import KernelParameter
 from ninetoothed.backends.triton.printers.triton import Emitted
+from ninetoothed.backends.triton.specialization.boxes import Box, Description
 from ninetoothed.kernels.exact import exact
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.specialization.boxes import Box, Description
-    from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.expr import Symbol
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,13 @@ import ast
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis.reduction_form import form_in
 from ninetoothed.backends.triton.ir import trees
-from ninetoothed.backends.triton.ir.lowered import Names
+from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.nodes import LibraryRef, PartPosition, Workspace
 from ninetoothed.program.nodes import at, clone
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.program.program import Program
+from ninetoothed.program.program import Program
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.backends.triton.ir.nodes import TritonRef
+from ninetoothed.language.dtypes import DType
 from ninetoothed.program.nodes import DTypeRef
-
-if TYPE_CHECKING:
-    from ninetoothed.language.dtypes import DType
 
 
 def name(identifier: str) -> ast.expr:

@@ -14,18 +14,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN
+from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN, Lowered
 from ninetoothed.backends.triton.options.option import Case, Option
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.access import Access
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.arrange import Parameter
 
 
 def folds(

@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import full_tiles
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
-from ninetoothed.backends.triton.ir.lowered import FullTiles
+from ninetoothed.backends.triton.ir.lowered import FullTiles, Lowered
 from ninetoothed.backends.triton.options.option import Case, Option
 from ninetoothed.symbols.expr import as_symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
 
 
 class FullTileVersioning(Option):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.ir.products import Needs
 from ninetoothed.backends.triton.printers.bodies import body_of
 from ninetoothed.backends.triton.printers.gluon.forms import NotPossibleError
 from ninetoothed.backends.triton.printers.gluon.translation import understood
 from ninetoothed.kernels.analysis import analysis
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.backends.triton.ir.products import Needs
-    from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.definition import Definition
 
 
 @analysis

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed import __version__, threads
 from ninetoothed.backends.base import Call, Plan, run_nothing
@@ -42,18 +42,15 @@ from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.kernels.definition import Definition
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import FORMAT, Results, Subject, arguments_text
 from ninetoothed.tuning.search import Budget, Search, first_working
 from ninetoothed.tuning.space import Config
 from ninetoothed.tuning.tuned import Tuned
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.symbols.expr import Symbol
-    from ninetoothed.tensors.arrange import Parameter
 
 #: So many seconds another process that searches for the same is waited for.
 _PATIENCE = 60.0

@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.program.nodes import clone
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.expr import Symbol
 
 
 @dataclass(frozen=True)

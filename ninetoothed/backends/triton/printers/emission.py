@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ninetoothed.backends.triton.ir.lowered import Names
+from ninetoothed.backends.triton.analysis.full_iterations import Holding
+from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
@@ -17,10 +18,6 @@ from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import next_power_of_2, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
 from ninetoothed.tensors.access import is_power_of_two
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.analysis.full_iterations import Holding
-    from ninetoothed.backends.triton.ir.lowered import Lowered
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.backends.triton.ir.nodes import (
     LibraryRef,
@@ -20,7 +20,7 @@ from ninetoothed.backends.triton.ir.nodes import (
 )
 from ninetoothed.backends.triton.ir.trees import all_of, assign, element, language, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
-from ninetoothed.backends.triton.printers.emission import Scope
+from ninetoothed.backends.triton.printers.emission import Emission, Scope
 from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import dtypes, operations
@@ -28,9 +28,6 @@ from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.emission import Emission
 
 
 class Lowering(ValidityLowering):

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.triton.ir.lowered import Lowered
+from ninetoothed.backends.triton.ir.products import Needs
 from ninetoothed.backends.triton.printers import program_order
 from ninetoothed.backends.triton.printers.bodies import body_of
 from ninetoothed.backends.triton.printers.emission import KernelParameter
@@ -19,10 +21,6 @@ from ninetoothed.errors import Location
 from ninetoothed.program.nodes import clone, location
 from ninetoothed.program.printer import with_bare_targets
 from ninetoothed.symbols.simplify import product
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.backends.triton.ir.products import Needs
 
 #: The first statement of a program that waits for the kernel before (`dependent_launch`).
 WAIT = "tl.extra.cuda.gdc_wait()"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.specialization import (
     comparisons,
@@ -18,6 +17,7 @@ from ninetoothed.backends.triton.specialization import (
 )
 from ninetoothed.backends.triton.specialization.selections import Selection, taken, unguarded
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.bounds import Interval, interval
@@ -25,10 +25,7 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import Parameter
 
 #: The largest offset that 32 bits hold.
 _LARGEST_INT32 = 2**31 - 1

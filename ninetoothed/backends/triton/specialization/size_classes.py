@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.specialization.call_facts import arithmetic
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.constant_sizes import (
     multiplies_tiles,
     width_symbols,
@@ -26,14 +25,10 @@ from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.kernels.call import Argument
+from ninetoothed.kernels.call import Argument, Call
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
-    from ninetoothed.kernels.call import Call
-    from ninetoothed.kernels.definition import Definition
 
 #: Of a multiple of so many, tiles of mostly any size have no end but its own: masks are left out.
 _TILED = 256

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.specialization import size_ratios
 from ninetoothed.backends.triton.specialization.constant_sizes import (
@@ -13,14 +12,12 @@ from ninetoothed.backends.triton.specialization.constant_sizes import (
     width_symbols,
 )
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import names_read, targets_of
 from ninetoothed.program.nodes import SymbolValue, TileRef, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access
 
 
 @dataclass(frozen=True)
