@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.call import Call
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import LANE, Limit, Loop
 from ninetoothed.kernels.meetings import Meeting, Side, meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.call import Call
-    from ninetoothed.kernels.definition import Definition
 
 #: A position: its factors, numbers or, where the tuner chooses some, symbols; and its shift.
 Form = tuple[frozenset[tuple[Symbol, Any]], Expression]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ninetoothed.bounded import keep
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.definition import Definition
 
 #: So many answers that depend on arguments a kernel remembers.
 _MOST_FURTHER = 2048

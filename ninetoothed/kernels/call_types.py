@@ -5,16 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import type_of
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
 
 
 def check_types(kernel: Definition, dtypes: Mapping[str, DType]) -> None:

@@ -12,7 +12,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ninetoothed import threads
 from ninetoothed.errors import (
@@ -24,6 +24,7 @@ from ninetoothed.errors import (
     caller_location,
     located_where_too_deep,
 )
+from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.checks import (
     check_choices,
     check_count,
@@ -45,9 +46,6 @@ from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
 from ninetoothed.tensors.level import owner_of
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.call import Call
 
 Integers = int | Sequence[int] | None
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ninetoothed import threads
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, positions, steps
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import Parameter
 
 #: A position, the size that it must be below, and whether the size alone decides.
 Condition = tuple[Symbol, Symbol, bool]

@@ -8,17 +8,15 @@ same terms. Whatever is not among them `agreement` may still refuse; no call is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import LANE, Limit
 from ninetoothed.kernels.meetings import Meeting, Side, meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.requirements import Requirement
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
 
 
 def meeting_requirements(kernel: Definition, known: Mapping[Symbol, int]) -> Iterator[Requirement]:

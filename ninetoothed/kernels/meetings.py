@@ -12,10 +12,11 @@ import ast
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.errors import Location
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import Limit, Loop, Use, limits_of
 from ninetoothed.kernels.loaded_values import (
     MOVES,
@@ -55,9 +56,6 @@ from ninetoothed.program.nodes import (
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import INTEGER, held, held_shape
 from ninetoothed.symbols.expr import Symbol, index
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
 
 Looped = ast.For | ast.While
 #: In how many loops one may stand to be walked once more with what a round gives to the next.

@@ -6,16 +6,13 @@ Declared bounds are promises that a call may break, so nothing is proved by them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.bounds import Interval
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.level import operations
 from ninetoothed.tensors.metaops import Tile
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
 
 
 @analysis

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.frontends.base import Frontend
+from ninetoothed.kernels.definition import Declaration, Definition
 from ninetoothed.kernels.exact import exact
 from ninetoothed.launch.checks import check_no_size_used
-
-if TYPE_CHECKING:
-    from ninetoothed.frontends.base import Frontend
-    from ninetoothed.kernels.definition import Declaration, Definition
 
 #: Past so many kinds of call all are checked anew.
 MOST_KNOWN = 4096

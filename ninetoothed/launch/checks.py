@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.errors import ArgumentError, warn_of_declaration
+from ninetoothed.frontends.base import Frontend
 from ninetoothed.kernels.call_types import check_types
+from ninetoothed.kernels.definition import Declaration, Definition
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
 from ninetoothed.symbols.leaf import Leaf
+from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.metaops import shape_text
-
-if TYPE_CHECKING:
-    from ninetoothed.frontends.base import Frontend
-    from ninetoothed.kernels.definition import Declaration, Definition
-    from ninetoothed.tensors.arrange import Parameter
 
 
 def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -> dict[str, Any]:

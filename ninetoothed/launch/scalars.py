@@ -7,15 +7,13 @@ A launch function asks on each call, in an expression, what the class of a numbe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.errors import ArgumentError, NineToothedError
+from ninetoothed.frontends.base import Frontend
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
-
-if TYPE_CHECKING:
-    from ninetoothed.frontends.base import Frontend
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import Parameter
 
 #: What an integer is that nothing was declared of: the first that it fits.
 _UNDECLARED = (dtypes.int32, dtypes.int64, dtypes.uint64)

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ninetoothed.errors import Location, location_of
-
-if TYPE_CHECKING:
-    from ninetoothed.language.dtypes import DType
-    from ninetoothed.tensors.views import View
+from ninetoothed.language.dtypes import DType
+from ninetoothed.tensors.views import View
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
 

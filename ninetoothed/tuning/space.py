@@ -12,13 +12,11 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.errors import NineToothedError, near
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.operators import next_power_of_2
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
 
 #: The bounds of a meta symbol that has none.
 LOWER_BOUND = 32

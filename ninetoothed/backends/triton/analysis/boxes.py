@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.base import Argument, Call
 from ninetoothed.backends.triton.specialization.boxes import Box, Description
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import writes_memory
 from ninetoothed.program.nodes import LanguageRef, Load, SourceLoad, SourcePointer, Store, walk
 from ninetoothed.program.program import Program
@@ -16,11 +18,7 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Argument, Call
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import Parameter
 
 #: What the hardware takes: dimensions, elements along one of a box, bytes that address and strides
 #: are multiples of and that a box has at least along its last dimension, bytes of a stride.

@@ -12,24 +12,21 @@ import ast
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts
 from ninetoothed.backends.triton.specialization.comparisons import (
     comparisons_of,
     is_round_of,
     round_of,
 )
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.verified import verified_ranges
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementRef, TileRef, walk
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
-    from ninetoothed.kernels.definition import Definition
 
 #: A condition of a tile's access: the parameter, the places that the loop's variable selects, and
 #: the condition's number.

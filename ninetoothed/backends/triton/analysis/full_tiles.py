@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.analysis import full_iterations
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.specialization import offsets
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Call
-    from ninetoothed.kernels.definition import Definition
 
 
 def conditions(

@@ -11,8 +11,10 @@ import ast
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.base import Call
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.operations import Operation
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
@@ -20,10 +22,6 @@ from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.estimate import Product
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Call
-    from ninetoothed.kernels.definition import Definition
 
 Shape = tuple[int, ...]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ninetoothed.symbols.expr import Symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.tensors.arrange import Arrangement
+from ninetoothed.tensors.arrange import Arrangement
 
 #: Inverses are so many bits of a fraction, rounded up.
 INVERSE_BITS = 30

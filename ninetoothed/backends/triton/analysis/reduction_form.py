@@ -6,20 +6,17 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import bfloat16, float16, float32
 from ninetoothed.program import effects
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import LanguageRef, Load, SymbolValue, walk
+from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.program.program import Program
 
 #: What an accumulator may be: a sum in float32 is as good as the user's.
 _FLOATS = (float32, float16, bfloat16)

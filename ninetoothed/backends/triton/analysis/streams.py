@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.nodes import LanguageRef, Load, Store
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
 
 
 @analysis

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.specialization import divisors, offsets
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.access import Access
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Call
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import Parameter
 
 #: So many positions of a lane are looked at for neighbours that lie apart.
 _MOST_PLACES = 32

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ninetoothed import threads
+from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
+from ninetoothed.backends.triton.specialization.boxes import Box
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.backends.triton.specialization.size_classes import of_class
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.passes import python_operators
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Call
-    from ninetoothed.backends.triton.specialization.boxes import Box
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.program.program import Program
 
 #: So many neighbours the threads of a warp follow where a tile is folded.
 NEIGHBOURS = 32

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.analysis.full_iterations import FullIterations
 from ninetoothed.program import nodes
 from ninetoothed.tensors.access import Access
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.analysis.full_iterations import FullIterations
-    from ninetoothed.tensors.metaops import Shape
+from ninetoothed.tensors.metaops import Shape
 
 #: The most counters that a launch has in its workspace.
 MOST_COUNTERS = 16384

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
 
 #: The compute capability from which on devices launch so.
 _FIRST_CAPABILITY = 90

@@ -11,13 +11,10 @@ kernels the hint lost 2.8%, and gained 0.2% cold and 1.4% in a row.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis.streams import streamed
+from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
 
 
 class EvictionPolicy(Option):

@@ -12,10 +12,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import Pair, PairLoad, PairStore
 from ninetoothed.backends.triton.options.option import Case, Option
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts
 from ninetoothed.passes.rewriting import (
     Draft,
     Site,
@@ -33,11 +34,7 @@ from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, offset_of, positions
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.backends.triton.specialization.call_facts import CallFacts
-    from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import Parameter
 
 
 def run(program: Program, accesses: Mapping[str, Access], facts: CallFacts) -> Program:

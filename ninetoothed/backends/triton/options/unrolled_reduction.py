@@ -13,10 +13,12 @@ import ast
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.passes.rewriting import Draft
 from ninetoothed.program.arguments import FIRST, Given
 from ninetoothed.program.effects import operation_of
@@ -40,10 +42,6 @@ from ninetoothed.program.program import Program
 from ninetoothed.program.types import is_one, type_of
 from ninetoothed.symbols.expr import Expression, as_symbol
 from ninetoothed.tensors.views import Run, View
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Lowered
-    from ninetoothed.kernels.definition import Definition
 
 #: How many elements the windows have that are unrolled. Others are padded, and Triton gives all of one
 #: to a thread: nothing is gained.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.ir.lowered import Lowered
@@ -17,10 +17,7 @@ from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Env
 from ninetoothed.backends.triton.planning.legality import needs_of
 from ninetoothed.backends.triton.translation import decided
 from ninetoothed.errors import NineToothedError, near
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Call
-    from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.definition import Definition
 
 _VARIABLE = "NINETOOTHED_OPTIONS"
 

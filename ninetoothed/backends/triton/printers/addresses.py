@@ -9,10 +9,16 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.backends.triton.analysis import streams
-from ninetoothed.backends.triton.ir.nodes import DescriptorLoad, DescriptorStore, PointedType
+from ninetoothed.backends.triton.ir.nodes import (
+    DescriptorLoad,
+    DescriptorStore,
+    Pair,
+    PointedType,
+    TileSlice,
+)
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
@@ -27,17 +33,14 @@ from ninetoothed.backends.triton.ir.trees import (
 from ninetoothed.backends.triton.printers import program_order
 from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
 from ninetoothed.backends.triton.printers.elements import Placement
+from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.positions import Positions
+from ninetoothed.backends.triton.specialization.boxes import Box
 from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.views import View, viewed
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.nodes import Pair, TileSlice
-    from ninetoothed.backends.triton.printers.emission import Emission
-    from ninetoothed.backends.triton.specialization.boxes import Box
 
 #: For each dimension of a value, the tile's dimension that it follows, or None.
 Layout = Sequence["int | None"]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ninetoothed.backends.triton.ir.trees import all_of, language, name
+from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.elements import rearranged
+from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import called_name
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.addresses import Addresses
-    from ninetoothed.backends.triton.printers.emission import Emission
 
 
 class ElementLowering(ast.NodeTransformer):

@@ -6,14 +6,11 @@ import ast
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ir.trees import element, language, name, sum_of
+from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.language import dtypes
 from ninetoothed.tensors.views import View
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.printers.emission import Emission
 
 
 @dataclass(frozen=True)

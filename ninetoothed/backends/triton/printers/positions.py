@@ -6,9 +6,9 @@ import ast
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN
+from ninetoothed.backends.triton.ir.nodes import TileSlice
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
@@ -18,19 +18,16 @@ from ninetoothed.backends.triton.ir.trees import (
     number,
     sum_of,
 )
+from ninetoothed.backends.triton.printers.elements import Placement
+from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.specialization import offsets
 from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, sequence_length, sequence_of
+from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.grids import positions_in
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.nodes import TileSlice
-    from ninetoothed.backends.triton.printers.elements import Placement
-    from ninetoothed.backends.triton.printers.emission import Emission
-    from ninetoothed.tensors.arrange import Parameter
 
 
 class Positions:

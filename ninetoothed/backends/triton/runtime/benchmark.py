@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.base import Argument, Call
 from ninetoothed.backends.triton.runtime import driver
 from ninetoothed.backends.triton.runtime.device_api import Runtime, runtime
 from ninetoothed.errors import DeviceError
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, SourceStore, Store
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Argument, Call
-    from ninetoothed.kernels.definition import Definition
 
 
 class NoRoomError(DeviceError):

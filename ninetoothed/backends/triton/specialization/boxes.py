@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ninetoothed.language.dtypes import DType
+from ninetoothed.language.dtypes import DType
 
 #: The widths in bytes that rows in shared memory are swizzled by, and the rows that this takes.
 _SWIZZLES = (128, 64, 32)

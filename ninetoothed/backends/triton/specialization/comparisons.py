@@ -11,9 +11,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import targets_of
 from ninetoothed.program.nodes import Offsets, SymbolValue, walk
 from ninetoothed.program.program import Program
@@ -22,10 +22,7 @@ from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.symbols.simplify import simplify
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access
 
 
 @dataclass(frozen=True)

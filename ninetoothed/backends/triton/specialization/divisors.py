@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.base import Argument
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol, as_symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.base import Argument
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.tensor import Tensor
+from ninetoothed.tensors.tensor import Tensor
 
 #: The widest access has so many bytes, and at most as many elements.
 MOST = 16

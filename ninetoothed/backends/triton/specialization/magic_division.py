@@ -8,14 +8,11 @@ correction for negative dividends; a position in a tile is never negative and se
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.symbols.simplify import simplify
-
-if TYPE_CHECKING:
-    from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access
 
 #: Triton's integers have a sign.
 _PRODUCT_BITS = 31

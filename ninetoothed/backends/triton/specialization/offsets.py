@@ -13,16 +13,13 @@ import functools
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol, as_symbol, leaf
 from ninetoothed.symbols.simplify import simplify
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.access import Access
-    from ninetoothed.tensors.tensor import Tensor
+from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.tensor import Tensor
 
 
 def adjacent(kernel: Definition, environment: Mapping[Symbol, int]) -> frozenset[Symbol]:

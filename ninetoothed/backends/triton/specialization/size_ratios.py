@@ -8,12 +8,9 @@ other than the sizes themselves, so it is part of the facts and stands in the so
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from ninetoothed.symbols.expr import Symbol, as_symbol
-
-if TYPE_CHECKING:
-    from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access
 
 
 def known(access: Access, environment: Mapping[Symbol, int]) -> Iterator[tuple[Symbol, int]]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.nodes import ElementLoad, ElementPlace, ElementStore, location
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
-
-if TYPE_CHECKING:
-    from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.metaops import Shape
+from ninetoothed.tensors.metaops import Shape
 
 #: The most elements of a tile that Triton takes.
 _LARGEST_TILE = 2**20

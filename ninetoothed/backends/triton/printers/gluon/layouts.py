@@ -13,8 +13,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ninetoothed.backends.triton.ir.products import Needs
 from ninetoothed.backends.triton.printers.gluon import trees
 from ninetoothed.backends.triton.printers.gluon.known_values import KnownValues
 from ninetoothed.backends.triton.printers.gluon.sizes import (
@@ -25,9 +26,6 @@ from ninetoothed.backends.triton.printers.gluon.sizes import (
 )
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import Shape, is_one, type_of
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.products import Needs
 
 
 @dataclass(frozen=True)

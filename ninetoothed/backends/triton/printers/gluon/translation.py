@@ -9,9 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ninetoothed.backends.triton.ir.lowered import Pipeline
 from ninetoothed.backends.triton.ir.nodes import DescriptorStore, MarkedLoop
+from ninetoothed.backends.triton.ir.products import Needs
+from ninetoothed.backends.triton.printers.bodies import Body
+from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.gluon import rounds
 from ninetoothed.backends.triton.printers.gluon.buffers import Buffers, allocated
 from ninetoothed.backends.triton.printers.gluon.forms import Form, Tile, form_of, without_unused
@@ -23,12 +26,6 @@ from ninetoothed.backends.triton.printers.gluon.trees import called, expression,
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import at, clone
 from ninetoothed.program.types import type_of
-
-if TYPE_CHECKING:
-    from ninetoothed.backends.triton.ir.lowered import Pipeline
-    from ninetoothed.backends.triton.ir.products import Needs
-    from ninetoothed.backends.triton.printers.bodies import Body
-    from ninetoothed.backends.triton.printers.emission import Emission
 
 #: What the text needs.
 IMPORTS = """\
