@@ -157,11 +157,14 @@ class Interpreter(Backend):
                 launched = min(launched, 3)
             return specialized.emitted, launched, specialized
         grid = kernel.verified_grid(environment)
-        # All that the source cannot do without: an empty tile has another width.
+        # All that the source cannot do without: an empty tile has another width, and what leaves its
+        # level is asked.
         facts = facts_of(kernel, environment, grid)
         types = {name: argument.dtype for name, argument in call.arguments.items()}
         booleans = frozenset(name for name, dtype in types.items() if dtype.name == "bool")
-        facts = CallFacts(empty=facts.empty, booleans=booleans, outsized=facts.outsized)
+        facts = CallFacts(
+            empty=facts.empty, booleans=booleans, outsized=facts.outsized, beyond=facts.beyond
+        )
         return emit(replace(generic(kernel), facts=facts)), math.prod(grid), None
 
 

@@ -314,3 +314,49 @@ def test_a_position_that_is_known_to_be_outside_is_an_error():
         ninetoothed.make(
             lambda x, y: (x.tile((4,)), y.tile((1,))), application, (Tensor(1), Tensor(1))
         )
+
+
+COUNT = Symbol("COUNT", constexpr=True)
+
+
+def in_levels(application, *arguments):
+    """Each program has two tiles of four elements of the first tensor, and one element of the last."""
+    kernel = ninetoothed.make(
+        lambda x, n, y: (x.tile((4,)).tile((COUNT,)), n, y.tile((1,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    kernel(*arguments, COUNT=2)
+    return arguments[0], arguments[-1]
+
+
+@pytest.mark.parametrize("place", [-1, -3, 2, 3, 1 << 20])
+def test_a_tile_outside_of_its_level_does_not_exist(place):
+    """It is neither the next program's nor the one before."""
+
+    def application(x, n, y):
+        y = ntl.max(x[n])  # noqa: F841
+        x[n] = 7.0
+
+    x, y = in_levels(application, -torch.arange(1.0, 25.0), place, poisoned(3))
+    assert x.tolist() == [float(-each) for each in range(1, 25)]
+    assert y.tolist() == [float("-inf")] * 3
+
+
+def test_of_a_loops_tiles_those_outside_of_the_level_do_not_exist():
+    def application(x, n, y):
+        total = ntl.zeros((4,), ntl.float32)
+        for k in range(x.shape[0] + 2):
+            total += x[k - 1] * n
+        y = ntl.sum(total)  # noqa: F841
+
+    x, y = in_levels(application, torch.arange(1.0, 25.0), 1, poisoned(3))
+    assert y.tolist() == [x[:8].sum(), x[8:16].sum(), x[16:].sum()]
+
+
+def test_a_constant_place_beyond_its_level_does_not_exist():
+    def application(x, n, y):
+        y = ntl.sum(x[2]) + ntl.sum(x[-3]) + ntl.sum(x[1]) * n  # noqa: F841
+
+    x, y = in_levels(application, torch.arange(1.0, 25.0), 1, poisoned(3))
+    assert y.tolist() == [x[4:8].sum(), x[12:16].sum(), x[20:].sum()]

@@ -87,11 +87,14 @@ class Addressing:
     ) -> tuple[Any, ...]:
         """Conditions that must all hold for a lane to be real, those that hold for all left out.
 
-        Each has as many dimensions as the tile, or as the positions have together.
+        Each has as many dimensions as the tile, or as the positions have together. A tile outside of
+        its level has no element.
         """
         lanes = self._lanes if positions is None else positions
         rank = len(self.tile) if rank is None else rank
         masks = []
+        if not all(0 <= index < size for index, size in zip(selection, self.selectable)):
+            masks.append(np.zeros((1,) * rank, bool))
         for condition in self._conditions(sequences, *program, *selection, *lanes):
             if not np.all(condition):
                 missing = (1,) * (rank - np.ndim(condition))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ninetoothed.backends.triton.ahead.selections import Bounds, taken
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.divisors import MOST
-from ninetoothed.backends.triton.specialization.selections import Selection
+from ninetoothed.backends.triton.specialization.selections import Selection, is_bounded
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
@@ -135,20 +135,18 @@ class Assumptions:
         access = self._kernel.arrangement.accesses[parameter.name]
         ranges = self._positions(parameter, access)
         middle = [size for level in parameter.middle_levels for size in level]
-        bounded = {c.operands[0] for c in access.conditions if c.op == "<"}
         beyond: set[Selection] = set()
         conditions: list[Condition] = []
         for place, leaf in enumerate(access.selections):
             low, high = self._bounds((parameter.name, place))
-            touched = {index for index in access.indices if leaf in set(index.leaves())}
-            is_bounded = touched <= bounded
-            if low is None or interval(low)[0] < 0 or (high is None and not is_bounded):
+            is_held = is_bounded(access, place, middle[place])
+            if low is None or interval(low)[0] < 0 or (high is None and not is_held):
                 beyond.add((parameter.name, place))
                 continue
             if high is not None:
                 ranges[leaf] = (low, high)
                 room = self._expression(as_symbol(middle[place]) - 1 - high)
-                if not is_bounded and interval(room)[0] < 0:
+                if not is_held and interval(room)[0] < 0:
                     conditions.append(Within(room, 0, None))
             else:
                 # Whatever it is, the conditions on the indices see to it: none of them is left out.

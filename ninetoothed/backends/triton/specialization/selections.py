@@ -16,7 +16,7 @@ from ninetoothed.program.effects import called_name, names_assigned
 from ninetoothed.program.nodes import ElementLoad, ElementStore, SymbolValue, TileRef, walk
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, make
-from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access, needed
 
 _UNKNOWN: Interval = (-float("inf"), float("inf"))
 
@@ -49,20 +49,24 @@ def unguarded(
     taken: Mapping[int, Interval],
     environment: Mapping[Symbol, int],
 ) -> Iterator[int]:
-    """The selections that leave their level with nothing else to keep the access in its tensor.
-
-    A selection beyond its level is beyond the tensor too where its every index has a condition.
+    """The selections that leave their level where nothing else says that no element is there.
 
     Args:
         sizes: of the middle levels.
         taken: what is selected, by the place among them.
     """
-    bounded = {c.operands[0] for c in access.conditions if c.op == "<"}
     for place, (low, high) in taken.items():
-        leaf, size = access.selections[place], int(as_symbol(sizes[place]).evaluate(environment))
-        touched = {index for index in access.indices if leaf in set(index.leaves())}
-        if low < 0 or (high >= size and not touched <= bounded):
+        size = int(as_symbol(sizes[place]).evaluate(environment))
+        if low < 0 or (high >= size and not is_bounded(access, place, sizes[place])):
             yield place
+
+
+def is_bounded(access: Access, place: int, size: Expression) -> bool:
+    """Whether a selection beyond its level, of this size, is beyond the tensor too.
+
+    It may be another program's: of ``t.tile((4,)).tile((2,))`` the third tile is the next program's first.
+    """
+    return not needed([access.selections[place] < as_symbol(size)], access.conditions)
 
 
 class Walk:
