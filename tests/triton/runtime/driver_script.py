@@ -22,7 +22,7 @@ from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa:
 from ninetoothed.backends.triton.planning import binding  # noqa: E402
 from ninetoothed.backends.triton.planning.binding import value_names  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
-from ninetoothed.backends.triton.runtime import driver  # noqa: E402
+from ninetoothed.backends.triton.runtime import driver, launcher, ready  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
 from ninetoothed.backends.triton.runtime.launch_record import Described, launch_record_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
@@ -373,6 +373,18 @@ def few_descriptors_are_remembered() -> None:
     assert [count - counts[0] for count in counts] == [0, 1, 2, 2, 2, 3]
 
 
+def what_is_needed_once_is_made_once_ahead() -> None:
+    # The first claim, so that nothing is there yet; a kernel loaded at once waits for it.
+    ready.begin("cuda")
+    ready.LAUNCHERS["cuda"].wait()
+    assert versions.utilities.cache_info().misses == launcher.module.cache_info().misses == 1
+    tools = versions.utilities("cuda")
+    driver.Launchable(scale(), 0)
+    ready.COMPILER.wait()
+    assert versions.utilities("cuda") is tools
+    assert versions.utilities.cache_info().misses == launcher.module.cache_info().misses == 1
+
+
 def descriptors_are_apart_from_those_of_tritons_own_driver() -> None:
     call, config = matrices()
     before = Planner(mm.kernel.definition, call)._candidate(config)
@@ -487,6 +499,7 @@ def a_measurement_prepares_each_launch_and_leaves_nothing() -> None:
 
 
 CLAIMS = [
+    what_is_needed_once_is_made_once_ahead,
     limits_are_read,
     a_missing_device_is_an_error,
     a_launch_hands_over_every_argument,

@@ -96,6 +96,13 @@ def release() -> str:
     return str(triton.__version__)
 
 
+def fingerprint() -> str:
+    """What Triton calls itself where it names what it compiles: it reads all of itself once."""
+    from triton.runtime.cache import triton_key
+
+    return str(triton_key())
+
+
 def library_path() -> str:
     """The file that holds Triton's compiled part."""
     from triton._C import libtriton

@@ -23,7 +23,7 @@ from ninetoothed.backends.triton.planning.binding import (
     families_key,
     value_names,
 )
-from ninetoothed.backends.triton.runtime import driver
+from ninetoothed.backends.triton.runtime import driver, ready
 from ninetoothed.backends.triton.runtime.benchmark import Benchmark, NoRoomError
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.backends.triton.runtime.launch_record import launch_record_of
@@ -49,7 +49,7 @@ from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import FORMAT, Results, Subject, arguments_text
 from ninetoothed.tuning.search import Budget, Search, first_working
-from ninetoothed.tuning.space import Config
+from ninetoothed.tuning.space import Config, Space
 from ninetoothed.tuning.tuned import Tuned
 
 #: So many seconds another process that searches for the same is waited for.
@@ -210,7 +210,7 @@ class Planner:
         return False
 
     def _searched(self, results: Results, values: tuple[Any, ...], effort: tuning.Effort) -> Config:
-        space = choosing.space_of(self._kernel, self._decisive, self._limits)
+        space = self._space()
         if len(space) == 1:
             return first_working(self._kernel.name, space, self._candidate)[0]
         with results.alone(min(effort.budget_seconds, _PATIENCE)):
@@ -235,13 +235,18 @@ class Planner:
         known = _known(self._kernel).untuned
         key = self._results_key
         if key not in known or not self._applies(known[key]):
-            space = choosing.space_of(self._kernel, self._decisive, self._limits)
+            space = self._space()
             config, _ = first_working(self._kernel.name, space, self._candidate)
             keep(known, key, config, _MOST_KNOWN)
             if results.finished is None:
                 results.finish("none", config)
             return config
         return known[key]
+
+    def _space(self) -> Space:
+        limits = self._limits
+        ready.begin(self._backend)
+        return choosing.space_of(self._kernel, self._decisive, limits)
 
     def _applies(self, config: Config) -> bool:
         return choosing.applies(self._kernel, self._decisive, config, self._limits)
@@ -257,9 +262,9 @@ class Planner:
         known = _known(self._kernel).launchables
         launchable = known.get(key)
         if launchable is None:
-            launchable = driver.Launchable(
-                self._compiled(specialized, target, config, is_kept), self._index
-            )
+            compiled = self._compiled(specialized, target, config, is_kept)
+            ready.LAUNCHERS[self._backend].wait()
+            launchable = driver.Launchable(compiled, self._index)
             if is_kept:
                 keep(known, key, launchable, _MOST_KNOWN)
         environment = environment_of(self._kernel, self._call, config)
@@ -277,6 +282,7 @@ class Planner:
         )
         compiled = store.get(key)
         if compiled is None:
+            ready.COMPILER.wait()
             compiled = compiled_for(self._kernel, specialized, target, config)
             if is_kept:
                 store.put(key, compiled)

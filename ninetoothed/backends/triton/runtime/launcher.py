@@ -51,7 +51,7 @@ def launcher_of(name: str, function: int, metadata: Any, types: Iterable[str], i
         raise DeviceError(f"{name!r} launches clusters or programs that wait for each other.")
     driver = runtime("cuda")
     letters = ["Q" if type_.startswith("*") else _LETTERS[type_] for type_ in types]
-    return _module().Launcher(
+    return module().Launcher(
         name=name,
         function=function,
         threads=metadata.num_warps * metadata.warp_size,
@@ -64,20 +64,25 @@ def launcher_of(name: str, function: int, metadata: Any, types: Iterable[str], i
 
 
 @functools.lru_cache(maxsize=1)
-def _module() -> Any:
-    module = built(Path(__file__).with_name("launcher.c"), _imported)
+def module() -> Any:
+    """The library itself.
+
+    Raises:
+        DeviceError: there is no C compiler, or no driver.
+    """
+    found = built(Path(__file__).with_name("launcher.c"), _imported)
     driver = runtime("cuda")
-    module.start(tuple(map(driver.address_of, _FUNCTIONS)), DeviceError)
-    return module
+    found.start(tuple(map(driver.address_of, _FUNCTIONS)), DeviceError)
+    return found
 
 
 def _imported(path: str) -> Any:
     name = "ninetoothed_launcher"
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    loader.exec_module(module)
-    return module
+    found = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    loader.exec_module(found)
+    return found
 
 
 def built(source: Path, load: Callable[[str], _Loaded]) -> _Loaded:
