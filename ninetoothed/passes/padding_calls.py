@@ -40,6 +40,8 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
         return node, _float(node) if _is_float(node) else UNKNOWN
     if operation.takes_function:
         return custom_reductions.call(analysis, node, arguments, operation)
+    for index, identity, axis in arguments.left_out(operation):
+        arguments.mask(index, identity, axis)
     rule = RULES.get(operation.shape)
     known = UNKNOWN if rule is None else rule(arguments, operation)
     return arguments.result, known
@@ -87,7 +89,6 @@ def _of_first(arguments: Arguments, operation: Operation) -> Known:
 def _reduced(arguments: Arguments, operation: Operation) -> Known:
     places, value = operation.places, arguments.known(0)
     axis = arguments.constant("axis", places["axis"])
-    arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)
     if axis is not None and not isinstance(axis, int):
         return UNKNOWN
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
@@ -98,21 +99,11 @@ def _reduced(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _scanned(arguments: Arguments, operation: Operation) -> Known:
-    value = arguments.known(0)
-    arguments.mask(0, identity(operation))
-    return value.changed()
-
-
-def identity(operation: Operation) -> str:
-    """The identity of an operation that has one."""
-    assert operation.identity is not None
-    return operation.identity
+    return arguments.known(0).changed()
 
 
 def _dot(arguments: Arguments, operation: Operation) -> Known:
     """A product exists where a row and a column do; 0 stands where one does not."""
-    arguments.mask(0, identity(operation), -1)
-    arguments.mask(1, identity(operation), -2)
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
     if arguments.type.shape is None:
         return UNKNOWN
@@ -127,13 +118,6 @@ def _dot(arguments: Arguments, operation: Operation) -> Known:
         return product
     known = arguments.named["acc"] if "acc" in arguments.named else arguments.known(2)
     return accumulated(known, product)
-
-
-def _checked(arguments: Arguments, operation: Operation) -> Known:
-    """What must hold holds in the padding."""
-    if operation.identity is not None:
-        arguments.mask(0, operation.identity)
-    return UNKNOWN
 
 
 def _histogram(arguments: Arguments, operation: Operation) -> Known:
@@ -151,13 +135,8 @@ def _histogram(arguments: Arguments, operation: Operation) -> Known:
 
 def _sorted(arguments: Arguments, operation: Operation) -> Known:
     """Padding comes last. What is reduced after that is no longer told from the padding."""
-    # Of the greatest ones there is one order only.
-    is_shortened = "descending" not in operation.places
-    descending = is_shortened or arguments.constant("descending", operation.places["descending"])
-    if descending is not ...:
-        arguments.mask(0, "lowest" if descending else identity(operation))
     value = with_rank(arguments.known(0))
-    if not is_shortened:
+    if "descending" in operation.places:
         # Elements come first in a tile, and do so after it was sorted.
         return value.changed()
     if all(mask.layout and mask.layout[-1] is None for mask in value.validity):
@@ -278,7 +257,7 @@ RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "broadcast": _elementwise,
     "first": _of_first,
     "like": _like,
-    "nothing": _checked,
+    "nothing": lambda arguments, operation: UNKNOWN,
     "reduced": _reduced,
     "scanned": _scanned,
     "sorted": _sorted,

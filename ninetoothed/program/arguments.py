@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import Padded, SymbolValue
 from ninetoothed.program.types import Shape, padded, type_of
 from ninetoothed.symbols.expr import Symbol
@@ -86,6 +87,28 @@ class Given:
         if len(nodes) == 1 and size_of(nodes[0]) is None:
             return None if type_of(nodes[0]).shape != () else (None,)
         return tuple(map(size_of, nodes))
+
+    def left_out(self, operation: Operation) -> list[tuple[int, str, int | None]]:
+        """The arguments of which what does not exist is left out.
+
+        Returns:
+            the argument's place, the identity that stands there, and the dimension along which elements
+            are put together (None: all).
+        """
+        identity, form = operation.identity, operation.shape
+        if identity is None or operation.takes_function:
+            return []
+        if form == "reduced":
+            axis = self.constant("axis", operation.places["axis"])
+            return [(0, identity, axis if isinstance(axis, int) else None)]
+        if form == "product":
+            return [(0, identity, -1), (1, identity, -2)]
+        if form == "sorted":
+            # Padding comes last.
+            place = operation.places.get("descending")
+            descending = place is not None and self.constant("descending", place)
+            return [] if descending is ... else [(0, "lowest" if descending else identity, None)]
+        return [(0, identity, None)] if form in ("scanned", "nothing") else []
 
 
 def size_of(node: ast.expr) -> Any:

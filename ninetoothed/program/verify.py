@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,7 +45,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.printer import text_of_node
 from ninetoothed.program.program import Program
-from ninetoothed.program.tile_masks import to_be_masked
+from ninetoothed.program.tile_masks import to_be_masked, with_dimensions
 from ninetoothed.program.types import type_of
 
 _STATEMENTS = (
@@ -107,27 +108,50 @@ def _verify_types(program: Program) -> None:
 
 
 def _verify_padding(program: Program) -> None:
-    """That a reduction sees elements alone, by the validity of what it is given."""
+    """That what takes elements alone is given no others, by the validity of what it is given."""
     for node in program.nodes():
-        operation = operation_of(node) if isinstance(node, ast.Call) else None
-        if operation is None or operation.kind != "reduction" or operation.identity is None:
-            continue
+        for operand, identity, axis in _of_elements(node):
+            value, masks = operand, []
+            if isinstance(operand, Masked) and operand.identity == identity:
+                value, masks = operand.value, operand.masks
+            known = type_of(value)
+            expected = Counter(
+                _kind(with_dimensions(mask, known.rank or 0).node())
+                for mask in to_be_masked(known.validity, identity, axis)
+                if mask.wanted is None
+            )
+            if expected - Counter(map(_kind, masks)):
+                raise MalformedProgramError(
+                    f"`{text_of_node(node)}` takes elements that do not exist: of "
+                    f"{expected.total()} masks of its argument {len(masks)} are there"
+                )
+
+
+def _of_elements(node: ast.AST) -> Iterator[tuple[ast.expr, str, int | None]]:
+    """What takes no part in a node where it does not exist, the identity that stands there, and an axis."""
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    if operation is not None:
         assert isinstance(node, ast.Call)
         given = Given(node)
-        operand, axis = given.get(0), given.constant("axis", operation.places["axis"])
-        if operand is None:
-            continue
-        value, masks = operand, []
-        if isinstance(operand, Masked) and operand.identity == operation.identity:
-            value, masks = operand.value, operand.masks
-        expected = to_be_masked(
-            type_of(value).validity, operation.identity, axis if isinstance(axis, int) else None
+        for index, identity, axis in given.left_out(operation):
+            operand = given.get(index)
+            if operand is not None:
+                yield operand, identity, axis
+    elif isinstance(node, ElementLoad | ElementStore | ElementPlace):
+        yield from (
+            (index, "nowhere", None)
+            for index in node.indices[len(node.indices) - node.view.chosen :]
         )
-        if len(masks) < sum(mask.wanted is None for mask in expected):
-            raise MalformedProgramError(
-                f"{operation.name} `{text_of_node(node)}` takes elements that do not exist: of "
-                f"{len(expected)} masks of its argument {len(masks)} are there"
-            )
+    elif isinstance(node, SourceLoad | SourceStore | SourcePlace):
+        yield from ((index, "nowhere", None) for index in node.indices)
+    if isinstance(node, SourceStore):
+        yield node.value, "nowhere", None
+
+
+def _kind(mask: Any) -> tuple[Any, ...]:
+    """The same for masks of one tensor's tiles, whichever these are, or of one variable."""
+    tile = getattr(mask, "tile", None)
+    return type(mask), getattr(tile, "parameter", None), getattr(mask, "name", None), mask.layout
 
 
 class _Verifier:

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+import ninetoothed.language as ntl
 from examples import rms_norm, sdpa, softmax
 from ninetoothed import passes
 from ninetoothed.program.inference import infer
@@ -13,6 +14,7 @@ from ninetoothed.program.nodes import Mask, Masked, clone, walk
 from ninetoothed.program.types import type_of
 from ninetoothed.program.verify import MalformedProgramError, verify
 from tests.contract.application.meanings import CASES, made
+from tests.parsing.applications import program_of
 
 KERNELS = {"softmax": softmax.kernel, "rms_norm": rms_norm.kernel, "sdpa": sdpa.kernel}
 
@@ -69,7 +71,7 @@ def test_a_mask_that_is_lost_is_noticed():
     program = softmax.kernel.definition.optimized
     lost = changed(program, lambda node: node.value)
 
-    with pytest.raises(MalformedProgramError, match="max .* takes elements that do not exist"):
+    with pytest.raises(MalformedProgramError, match="max.* takes elements that do not exist"):
         verify(lost)
 
 
@@ -90,6 +92,55 @@ def test_one_of_several_masks_that_is_lost_is_noticed():
 
     with pytest.raises(MalformedProgramError, match="of 1 masks of its argument 0 are there"):
         verify(changed(softmax.kernel.definition.optimized, fewer))
+
+
+def scanned(x, y, n):
+    y = ntl.cumsum(x + 1, axis=0)  # noqa: F841
+
+
+def ordered(x, y, n):
+    y = ntl.sort(x + 1)  # noqa: F841
+
+
+def multiplied(x, y, n):
+    y = ntl.dot(x + 1, x.T + 1)  # noqa: F841
+
+
+def addressed(x, y, n):
+    y.source[x.to(ntl.int32), 0] = 1
+
+
+def stored(x, y, n):
+    y.source[n, ntl.arange(0, 16)[None, :]] = x
+
+
+@pytest.mark.parametrize("application", [scanned, ordered, multiplied, addressed, stored])
+def test_whatever_takes_elements_alone_is_asked_for(application):
+    program = program_of(application)
+    for each in passes.PASSES:
+        program = each.run(program)
+    verify(program)
+
+    with pytest.raises(MalformedProgramError, match="takes elements that do not exist"):
+        verify(changed(program, lambda node: node.value))
+
+
+def test_a_mask_of_another_tensor_is_noticed():
+    def anothers(node):
+        node.masks[0].tile.parameter = "output"
+        return node
+
+    with pytest.raises(MalformedProgramError, match="of 1 masks of its argument 1 are there"):
+        verify(changed(softmax.kernel.definition.optimized, anothers))
+
+
+def test_a_mask_along_another_dimension_is_noticed():
+    def turned(node):
+        node.masks[0].layout = node.masks[0].layout[::-1]
+        return node
+
+    with pytest.raises(MalformedProgramError, match="of 1 masks of its argument 1 are there"):
+        verify(changed(softmax.kernel.definition.optimized, turned))
 
 
 def programs():
