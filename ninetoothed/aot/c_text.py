@@ -76,7 +76,7 @@ def c_names(names: Iterable[str]) -> dict[str, str]:
     for name in names:
         if name in found:
             continue
-        wanted = "".join(c if c.isascii() else f"u{ord(c):04x}" for c in name)
+        wanted = "".join(c if c.isascii() else f"u{ord(c):04x}" for c in name).replace(".", "_")
         if wanted in _KEYWORDS or wanted in _OWN or wanted.startswith(("nt_", "NT_", "_")):
             wanted = f"{wanted.strip('_') or 'name'}_"
         while wanted in taken:

@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, Location
-from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image
+from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, offsets_of
 from ninetoothed.kernels.definition import Declaration, Definition, Specializations
+from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Parameter
+from ninetoothed.tensors.level import Shape
+from ninetoothed.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -60,14 +65,34 @@ class Unit:
             found.setdefault(each.target, []).append(each)
         return found
 
-    @property
+    @threads.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a call gives, in order."""
-        return self.kernel.call_parameters
+        """What a call gives, in order: after a jagged tensor its offsets."""
+        found: list[Parameter] = []
+        for parameter in self.kernel.call_parameters:
+            found.append(parameter)
+            if parameter.kind == "tensor" and parameter.source.jagged_dim is not None:
+                found.append(
+                    Parameter(offsets_of(parameter.name), "tensor", _Offsets(parameter.source))
+                )
+        return tuple(found)
 
     def dtype(self, parameter: Parameter) -> DType | None:
         """A parameter's element type; None where the kernel does not touch it."""
+        if isinstance(parameter.tensor, _Offsets):
+            return dtypes.int64
         return self.fixed.dtypes.get(parameter.name)
+
+
+class _Offsets(Tensor):
+    """Where a jagged tensor's sequences begin in its packed values, and the end: (sequences + 1,), contiguous."""
+
+    def __init__(self, values: Tensor) -> None:
+        super().__init__(shape=(as_symbol(values.shape[0]) + 1,), dtype=dtypes.int64)
+
+    @property
+    def strides(self) -> Shape:
+        return (1,)
 
 
 def fixed_of(
@@ -101,7 +126,7 @@ def fixed_of(
             raise _missing(declaration, name, "a number in the arrangement, or shape=(None, 4096)")
     kernel = specializations.of(constants)
     untouched = {p.name for p in kernel.tensor_parameters} - kernel.program.touched()
-    dtypes: dict[str, DType] = {}
+    types: dict[str, DType] = {}
     for parameter in kernel.parameters:
         if parameter.kind not in ("tensor", "scalar") or parameter.name in untouched:
             continue
@@ -112,8 +137,8 @@ def fixed_of(
                 f"ahead of time no argument has one: Tensor({rank}, dtype=ninetoothed.float16)",
                 _location(kernel),
             )
-        dtypes[parameter.name] = parameter.dtype
-    return kernel, Fixed(dtypes, constants)
+        types[parameter.name] = parameter.dtype
+    return kernel, Fixed(types, constants)
 
 
 def _missing(kernel: Declaration, name: str, example: str) -> ArgumentError:

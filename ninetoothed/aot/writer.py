@@ -327,22 +327,37 @@ class Source:
         known = {s: as_symbol(v) for s, v in self._constants().items()}
         for place, parameter in enumerate(self._tensors):
             source = parameter.source
+            if source.jagged_dim is not None and source.jagged_dim > 1:
+                # Which would be those of as many elements as the longest sequences have.
+                yield f"  if (tensors[{place}]->strides == tensors[{place}]->own_strides)"
+                yield (
+                    '    return nt_refuse(NT_ERROR_NULL, "kernel `%s`: `%s` has no strides, and is jagged", '
+                    f"{quoted(self._unit.kernel.name)}, {quoted(parameter.name)});"
+                )
             for what, numbers in (("shape", source.shape), ("strides", source.strides)):
                 for dim, number in enumerate(numbers):
                     symbol = as_symbol(number)
-                    if self._sizes.get(symbol) == (place, what, dim) or symbol.op == "const":
+                    if self._sizes.get(symbol) == (place, what, dim) or symbol in known:
                         continue
-                    if symbol in known:
+                    if symbol.op == "const" and what == "shape":
+                        # Which is asked with the other sizes that were declared.
                         continue
                     value = self._value_of(as_symbol(simplify(symbol.substitute(known))))
-                    noun = "size" if what == "shape" else "stride"
-                    yield f"  if (tensors[{place}]->{what}[{dim}] != {value})"
-                    yield (
-                        f'    return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has {noun} %lld in '
-                        f'dimension {dim}; `%s` is %lld in this call", {quoted(self._unit.kernel.name)}, '
-                        f"{quoted(parameter.name)}, (long long)tensors[{place}]->{what}[{dim}], "
-                        f"{quoted(str(symbol))}, (long long){value});"
-                    )
+                    yield from self._same(place, what, dim, symbol, value)
+
+    def _same(self, place: int, what: str, dim: int, wanted: Symbol, value: str) -> Iterator[str]:
+        """That a size or a stride is what it was declared with."""
+        found, noun = f"tensors[{place}]->{what}[{dim}]", "size" if what == "shape" else "stride"
+        given = f"{quoted(self._unit.kernel.name)}, {quoted(self._tensors[place].name)}"
+        why, numbers = "it must be contiguous", f"(long long){found}"
+        if wanted.op != "const":
+            why = "`%s` is %lld in this call"
+            numbers += f", {quoted(str(wanted))}, (long long){value}"
+        yield f"  if ({found} != {value})"
+        yield (
+            f'    return nt_refuse(NT_ERROR_SIZE, "kernel `%s`: `%s` has {noun} %lld in '
+            f'dimension {dim}; {why}", {given}, {numbers});'
+        )
 
     def _constants(self) -> dict[Symbol, int]:
         kernel = self._unit.kernel

@@ -44,6 +44,11 @@ class Aligned:
 Condition = Within | Aligned
 
 
+def offsets_of(parameter: str) -> str:
+    """What a call's offsets of a jagged tensor are called; no parameter of an application is."""
+    return f"{parameter}.offsets"
+
+
 @dataclass(frozen=True)
 class Described:
     """What the copy engine is told of a tensor besides its address, in elements.
@@ -76,7 +81,8 @@ class LaunchArgument:
     Attributes:
         name: as the source calls it; what the source has no name for follows a descriptor.
         type: in Triton's spelling: ``"*fp16"``, ``"i32"``, ``"fp32"``, ``"tensordesc<fp16[64,64]>"``.
-        parameter: the application's parameter, whose address or value it is; None where it is computed.
+        parameter: the application's parameter, whose address or value it is, or `offsets_of` one; None
+            where it is computed.
         expression: what is computed of sizes and strides; None where it is a parameter.
         described: of what the parameter's descriptor is made; None where it is no descriptor.
         in_workspace: where in the workspace an address points, in bytes; None where it does not.

@@ -216,6 +216,11 @@ def sequence_length(source: Level, sequence: Symbol) -> Symbol:
     return make("sequence_length", identity(source), sequence)
 
 
+def reads_sequences(expression: Symbol) -> bool:
+    """Whether an expression depends on where a jagged tensor's sequence begins, or how long it is."""
+    return any(part.op in ("sequence_start", "sequence_length") for part in expression.walk())
+
+
 def sequence_of(access: Access) -> Symbol | None:
     """Which of a jagged tensor's sequences a program's tiles are of; None where of several."""
     chosen = (*access.selections, *access.coordinates)

@@ -7,7 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import ninetoothed
-from examples import add, addmm, bmm, conv2d, mm, rms_norm, rope, sdpa, silu, softmax
+from examples import (
+    add,
+    addmm,
+    bmm,
+    conv2d,
+    jagged_to_padded,
+    mm,
+    rms_norm,
+    rope,
+    sdpa,
+    silu,
+    softmax,
+)
 from ninetoothed import Tensor
 from ninetoothed.aot.unit import fixed_of
 from ninetoothed.kernels.ahead import Fixed
@@ -98,6 +110,24 @@ PREMAKES: dict[str, Callable[..., Premade]] = {
 DECLARED: dict[str, Callable[..., Premade]] = {
     "convolution": functools.partial(premake_conv2d, input_shape=(1, 512, 6, 6), filters=(32, 512))
 }
+
+
+#: The value of padding, where sequences are shorter than the longest.
+PADDING = -1.0
+
+
+def premake_jagged(dtype: Any = ninetoothed.float16) -> Premade:
+    arrangement = functools.partial(_tiled, shape=(1, 16, 32))
+    tensors = (Tensor(3, jagged_dim=1, other=PADDING, dtype=dtype), Tensor(3, dtype=dtype))
+    return arrangement, jagged_to_padded.application, tensors
+
+
+def _tiled(*tensors: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
+    return tuple(tensor.tile(shape) for tensor in tensors)
+
+
+#: Kernels of sequences of different lengths, packed.
+JAGGED: dict[str, Callable[..., Premade]] = {"jagged": premake_jagged}
 
 
 def defined(name: str, **options: Any) -> tuple[Definition, Fixed]:

@@ -48,7 +48,8 @@ class NineToothedTensor(ctypes.Structure):
 
 
 #: DLPack's code and bits of an element type.
-DLPACK = {"float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32)}
+DLPACK = {"float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32)}
+DLPACK |= {"int32": (0, 32), "int64": (0, 64)}
 
 
 @dataclass

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.aot.kernels import PADDING
+
 TOLERANCE = 5e-3
 
 #: How a tensor may lie in memory.
@@ -133,6 +135,18 @@ def _sdpa(b: int, heads: int, group: int, m: int) -> Arguments:
     return [q, k, v, 0.125, None], weights / weights.sum(-1, keepdims=True) @ values
 
 
+def _jagged(*lengths: int) -> Arguments:
+    """Sequences of rows of 48, packed; where one is shorter than the longest the result is padded."""
+    size, longest = 48, max(lengths, default=0)
+    values, offsets = normal(sum(lengths), size), np.cumsum([0, *lengths])
+    expected = np.full((len(lengths), longest, size), PADDING)
+    for number, length in enumerate(lengths):
+        expected[number, :length] = wide(values[offsets[number] :][:length])
+    packed = np.concatenate((values.ravel(), np.full(40, np.nan, np.float16)))
+    shape = np.broadcast_to(np.float16(0), expected.shape)
+    return [View(shape, packed, (0, size, 1), 0), View(offsets, offsets, (1,), 0), None], expected
+
+
 #: By kernel: what makes its arguments, and sizes: odd ones, ones that tiles divide, empty ones.
 CASES: dict[str, tuple[Callable[..., Arguments], list[tuple[int, ...]]]] = {
     "add": (_add, [(100_003,), (16_384,), (0,)]),
@@ -144,6 +158,7 @@ CASES: dict[str, tuple[Callable[..., Arguments], list[tuple[int, ...]]]] = {
     "bmm": (_bmm, [(3, 129, 67, 115), (2, 256, 128, 256), (0, 32, 32, 32)]),
     "conv2d": (_conv2d, [(2, 8, 17, 19, 24), (2, 16, 18, 34, 32)]),
     "convolution": (_conv2d, [(1, 512, 6, 6, 32)]),
+    "jagged": (_jagged, [(5, 0, 33), (16, 32, 32), (0, 0), ()]),
     "rope": (_rope, [(2, 33), (1, 64), (0, 5)]),
     "sdpa": (_sdpa, [(1, 2, 2, 129), (1, 2, 1, 256), (0, 1, 1, 64)]),
 }

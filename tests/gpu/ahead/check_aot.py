@@ -28,10 +28,11 @@ import numpy as np  # noqa: E402
 from ninetoothed.aot.build import Built, build  # noqa: E402
 from ninetoothed.aot.packaging import RUNTIME_SOURCES  # noqa: E402
 from ninetoothed.kernels.ahead import Edition  # noqa: E402
-from tests.aot.kernels import DECLARED, PREMAKES  # noqa: E402
+from tests.aot.kernels import DECLARED, JAGGED, PREMAKES  # noqa: E402
 from tests.aot.values import CASES, HOW, TOLERANCE, View, view  # noqa: E402
 
-WIDTHS = {np.dtype(np.float16): 16, np.dtype(np.float32): 32}
+#: DLPack's code of an element type, and its bits.
+DTYPES = {np.dtype(np.float16): (2, 16), np.dtype(np.float32): (2, 32), np.dtype(np.int64): (0, 64)}
 
 
 def cases() -> Iterator[bytes]:
@@ -41,7 +42,9 @@ def cases() -> Iterator[bytes]:
             for how in HOW:
                 arguments, expected = make(*size)
                 views = [
-                    view(
+                    each
+                    if isinstance(each, View)
+                    else view(
                         np.zeros(expected.shape, np.float16) if each is None else each,
                         how,
                         each is None,
@@ -66,7 +69,7 @@ def _packed(
     for each in views:
         rank, fill = each.values.ndim, [0] * (4 - each.values.ndim)
         itemsize = each.storage.itemsize
-        parts.append(struct.pack("<4i", 2, WIDTHS[each.storage.dtype], rank, each.is_output))
+        parts.append(struct.pack("<4i", *DTYPES[each.storage.dtype], rank, each.is_output))
         parts.append(struct.pack("<4q4q", *each.values.shape, *fill, *each.strides, *fill))
         parts.append(struct.pack("<QQ", each.offset * itemsize, each.storage.nbytes))
         parts.append(each.storage.tobytes())
@@ -134,7 +137,7 @@ def main(arguments: list[str]) -> int:
         begin = time.monotonic()
         out = folder / name
         built[name] = build(
-            {**PREMAKES, **DECLARED}[name],
+            {**PREMAKES, **DECLARED, **JAGGED}[name],
             [((), {}, {})],
             kernel_name=name,
             output_dir=out,

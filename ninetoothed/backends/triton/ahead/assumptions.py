@@ -20,7 +20,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, padded
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access, reads_sequences
 from ninetoothed.tensors.arrange import Parameter
 
 LARGEST_INT32 = 2**31 - 1
@@ -62,6 +62,7 @@ class Assumptions:
         self, kernel: Definition, known: Mapping[Symbol, int], dtypes: Mapping[str, DType]
     ) -> None:
         self._kernel, self._known, self._dtypes = kernel, known, dtypes
+        self._is_jagged = any(p.source.jagged_dim is not None for p in kernel.tensor_parameters)
         self._taken = taken(kernel)
         self._ranges: dict[str, dict[Symbol, tuple[Symbol, Symbol]]] = {}
         beyond: set[Selection] = set()
@@ -79,7 +80,8 @@ class Assumptions:
         plain = CallFacts(
             holding=always, float8=float8, wide=True, is_long=True, beyond=frozenset(self._taken)
         )
-        narrow = replace(plain, wide=False, is_long=False, beyond=self._beyond)
+        # How much is packed before a sequence, nobody but its offsets knows.
+        narrow = replace(plain, wide=self._is_jagged, is_long=False, beyond=self._beyond)
         units = self._unit_strides()
         contiguous = replace(narrow, unit_strides=frozenset(units))
         divisors = self._divisors(units)
@@ -170,7 +172,7 @@ class Assumptions:
                 if condition.operands[0]:
                     always.add((name, place))
                 continue
-            if condition.op not in ("<", ">="):
+            if condition.op not in ("<", ">=") or reads_sequences(condition):
                 continue
             left, right = condition.operands
             slack, least = (right - left, 1) if condition.op == "<" else (left - right, 0)
@@ -206,6 +208,9 @@ class Assumptions:
             for number in (*parameter.source.shape, *parameter.source.strides):
                 seen.add(self._fits(self._expression(number), {}))
             for expression in (*access.indices, access.offset):
+                if reads_sequences(as_symbol(expression)):
+                    # Which is computed in 64 bits.
+                    continue
                 seen.add(self._fits(self._expression(expression), ranges))
         numbers = {*self._kernel.grid, *(p for s in arithmetic(self._kernel) for p in s.walk())}
         seen |= {self._fits(self._expression(number), {}) for number in numbers}

@@ -112,6 +112,9 @@ def large_call(
         strides = [1] * source.ndim
         for place in reversed(range(source.ndim - 1)):
             strides[place] = strides[place + 1] * shape[place + 1]
+        if source.jagged_dim is not None:
+            # The offsets say where a sequence begins.
+            strides[0] = 0
         dtype = fixed.dtypes.get(parameter.name, dtypes.int8)
         arguments[parameter.name] = Argument(tuple(shape), tuple(strides), dtype)
     scalars = {p.name: fixed.dtypes[p.name] for p in kernel.parameters if p.kind == "scalar"}

@@ -43,6 +43,7 @@ from ninetoothed.kernels.ahead import (
     TensorMap,
     Variant,
     Workspace,
+    offsets_of,
 )
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
@@ -106,15 +107,9 @@ def edition_of(
 
     Raises:
         ArgumentError: a size that decides a tile's shape is not declared, or a tile is too large.
-        DeviceError: the kernel takes what is not compiled ahead.
     """
-    for parameter in kernel.tensor_parameters:
-        if parameter.source.jagged_dim is not None:
-            raise DeviceError(
-                f"kernel `{kernel.name}`: `{parameter.name}` is jagged; kernels of jagged tensors "
-                "are not compiled ahead. Call it from Python."
-            )
     _check_known(kernel)
+    _check_jagged(kernel)
     limits: DeviceLimits = limits_of(target, device)
     call = large_call(kernel, fixed)
     if tuned is None:
@@ -171,6 +166,18 @@ def _check_known(kernel: Definition) -> None:
                 kernel.application.__code__.co_filename, kernel.application.__code__.co_firstlineno
             ),
         )
+
+
+def _check_jagged(kernel: Definition) -> None:
+    """`ArgumentError` where no tensor can vary as it was declared."""
+    for parameter in kernel.tensor_parameters:
+        if parameter.source.jagged_dim == 0:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: `{parameter.name}` was declared with jagged_dim=0, and a jagged "
+                "tensor's first dimension counts its sequences. Declare another, as in "
+                "Tensor(2, jagged_dim=1).",
+                parameter.source.location,
+            )
 
 
 def _variant(
@@ -305,6 +312,8 @@ def _argument(
     if parameter.symbol is not None:
         expression = as_symbol(parameter.symbol.substitute(known))
         return LaunchArgument(parameter.name, "i64" if is_wide else "i32", None, expression)
+    if parameter.kind == "offsets":
+        return LaunchArgument(parameter.name, "*i64", offsets_of(parameter.parameter or ""))
     dtype = fixed.dtypes[parameter.parameter or ""]
     if parameter.kind == "pointer":
         return LaunchArgument(parameter.name, f"*{dtype.signature}", parameter.parameter)

@@ -27,6 +27,7 @@ from ninetoothed.program.nodes import ElementRef, TileRef, walk
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.tensors.access import reads_sequences
 
 #: A condition of a tile's access: the parameter, the places that the loop's variable selects, and
 #: the condition's number.
@@ -173,7 +174,7 @@ def _slack_of(condition: Symbol) -> Symbol | None:
 def greatest_slack(condition: Symbol, kernel: Definition) -> Symbol | None:
     """What is negative exactly where a condition of an access holds for all lanes and selections."""
     slack = _slack_of(condition)
-    if slack is None or _reads_sequences(slack):
+    if slack is None or reads_sequences(slack):
         return None
     return _greatest(as_symbol(simplify(_multiplied_out(slack))), kernel)
 
@@ -192,16 +193,12 @@ def _multiplied_out(expression: Symbol) -> Symbol:
     return left * right
 
 
-def _reads_sequences(expression: Symbol) -> bool:
-    return any(part.op in ("sequence_start", "sequence_length") for part in expression.walk())
-
-
 def _count(slack: Symbol, variable: str, kernel: Definition) -> Symbol | None:
     """How many rounds from the first on have a negative slack, whatever the lane is.
 
     None where it does not grow steadily from round to round.
     """
-    if _reads_sequences(slack):
+    if reads_sequences(slack):
         return None
     slack = as_symbol(simplify(slack))
     rounds = {name for name in slack.leaves() if is_round_of(name, variable)}

@@ -22,7 +22,7 @@ from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access, reads_sequences
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Comparisons:
         tile, number = node.tile, self._tile_number
         access = self._accesses[tile.parameter]
         index = access.indices[node.dim]
-        if any(part.op in ("sequence_start", "sequence_length") for part in index.walk()):
+        if reads_sequences(index):
             return None
         renamed: dict[Symbol, Expression] = {}
         for lane in access.coordinates:
