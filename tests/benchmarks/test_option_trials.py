@@ -71,7 +71,7 @@ class Machine:
         return SimpleNamespace(
             specialized=specialized,
             launchable=None,
-            binder=SimpleNamespace(bind=None, symbols=()),
+            binder=SimpleNamespace(bind=None, symbols=(), launches_alone=True),
             run=lambda *_: milliseconds,
         )
 
