@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.base import Backend, Call, Plan
-from ninetoothed.language.dtypes import element_type
+from ninetoothed.backends.base import Backend, Call, Lent, Plan
+from ninetoothed.language.dtypes import DType, element_type
 from ninetoothed.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from ninetoothed.backends.base import Lent
     from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.language.dtypes import DType
     from ninetoothed.tuning.results import Entry
     from ninetoothed.tuning.space import Effort
     from ninetoothed.tuning.tuned import Tuned

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
-    from ninetoothed.symbols.expr import Expression, Symbol
 
 #: Registers of a thread besides those for tiles: addresses, counters, what is being computed.
 _OTHER_REGISTERS = 40

@@ -41,14 +41,13 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, positions
-from ninetoothed.tuning.estimate import resident_programs
+from ninetoothed.tuning.estimate import CostFeatures, resident_programs
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.backends.triton.ir.lowered import Lowered, Names
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.program.program import Program
-    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: A part has a bit of 32 to itself, and its sums of a slice are loaded before the first is added.

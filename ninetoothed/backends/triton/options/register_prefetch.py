@@ -11,14 +11,14 @@ read. conv2d gained 46% in the mean of three settings on an H200 (2026-11-22).
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.ir import trees
-from ninetoothed.backends.triton.ir.lowered import Names
+from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.program.effects import names_assigned, names_read
@@ -26,11 +26,8 @@ from ninetoothed.program.nodes import LanguageRef, Load, TileRef, at, clone, wal
 from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
-    from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.program.program import Program
     from ninetoothed.tuning.estimate import CostFeatures

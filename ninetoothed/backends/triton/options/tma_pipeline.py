@@ -23,23 +23,21 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis import boxes as descriptors
 from ninetoothed.backends.triton.analysis import program_order
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, lanes, most_registers
-from ninetoothed.backends.triton.ir.lowered import Pipeline
+from ninetoothed.backends.triton.ir.lowered import Lowered, Pipeline
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, SourceStore, Store, walk
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.tuning.estimate import resident_programs
+from ninetoothed.tuning.estimate import CostFeatures, resident_programs
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
-    from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.backends.triton.ir.products import Product
     from ninetoothed.backends.triton.specialization.boxes import Box
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 
 #: The capability whose matrix unit this is written for.
