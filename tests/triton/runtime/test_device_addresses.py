@@ -123,10 +123,10 @@ def test_without_a_driver_nothing_is_told(driver, monkeypatch):
     assert device_addresses.on_device(0, [0x1000]) is None
 
 
-@pytest.mark.parametrize("error", [RuntimeError, FileNotFoundError, ImportError])
+@pytest.mark.parametrize("error", [DeviceError, ImportError])
 def test_without_a_compiler_nothing_is_told(driver, monkeypatch, error):
-    def fails():
+    def fails(source, name):
         raise error("Failed to find C compiler.")
 
-    monkeypatch.setattr(device_addresses, "_module", fails)
+    monkeypatch.setattr(device_addresses, "extension", fails)
     assert device_addresses.on_device(0, [0x1000]) is None

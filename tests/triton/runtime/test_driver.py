@@ -101,11 +101,11 @@ def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
     source = Path(launcher.__file__).with_name("launcher.c")
-    first = launcher.built(source, launcher._imported)
+    first = launcher.extension(source, "ninetoothed_launcher")
     monkeypatch.setattr(launcher.versions, "build_library", lambda source: pytest.fail("again"))
 
     # Each is a library of its own: nothing on disk is loaded that anybody else could exchange.
-    assert launcher.built(source, launcher._imported).Launcher is not first.Launcher
+    assert launcher.extension(source, "ninetoothed_launcher").Launcher is not first.Launcher
     assert not list(tmp_path.rglob("*.so"))
 
 
@@ -117,7 +117,7 @@ def test_what_cannot_be_loaded_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(launcher.versions, "build_library", lambda source: b"no library")
     with pytest.raises(DeviceError, match=r"launcher\.c cannot be loaded: "):
-        launcher.built(Path(launcher.__file__).with_name("launcher.c"), launcher._imported)
+        launcher.extension(Path(launcher.__file__).with_suffix(".c"), "ninetoothed_launcher")
 
 
 def test_without_a_driver_the_error_says_where_kernels_run() -> None:

@@ -70,19 +70,23 @@ def module() -> Any:
     Raises:
         DeviceError: there is no C compiler, or no driver.
     """
-    found = built(Path(__file__).with_name("launcher.c"), _imported)
+    found = extension(Path(__file__).with_suffix(".c"), "ninetoothed_launcher")
     driver = runtime("cuda")
     found.start(tuple(map(driver.address_of, _FUNCTIONS)), DeviceError)
     return found
 
 
-def _imported(path: str) -> Any:
-    name = "ninetoothed_launcher"
-    loader = importlib.machinery.ExtensionFileLoader(name, path)
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    found = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    loader.exec_module(found)
-    return found
+def extension(source: Path, name: str) -> Any:
+    """A C file that makes an extension of Python of this name; `DeviceError` where it cannot be had."""
+
+    def load(path: str) -> Any:
+        loader = importlib.machinery.ExtensionFileLoader(name, path)
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+        found = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+        loader.exec_module(found)
+        return found
+
+    return built(source, load)
 
 
 def built(source: Path, load: Callable[[str], _Loaded]) -> _Loaded:
