@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
+from ninetoothed.passes import padding_stores
 from ninetoothed.passes.padding_rounds import (
     Carried,
     is_named,
@@ -77,6 +78,7 @@ class _Analysis(Carried):
         super().__init__(draft, needed)
         #: How often statements were copied into branches, rehearsals included.
         self.splits = [0]
+        self.makes_tiles = padding_stores.makes_tiles(draft.program)
 
     def block(self, body: list[ast.stmt]) -> None:
         index = -1
@@ -87,6 +89,10 @@ class _Analysis(Carried):
                 statement = self.statement = chosen
             if self.differs(statement):
                 statement = body[index] = _as_branches(statement)
+            if isinstance(statement, nodes.Store) and self.stores_what_is_made(statement):
+                tile_shape = self.tensors[statement.tile.parameter].tile_shape
+                statement = body[index] = padding_stores.of_elements(statement, tile_shape)
+                self.statement = statement
             if isinstance(statement, ast.If):
                 rest = body[index + 1 :]
                 if self.branch(statement, rest):
@@ -107,6 +113,14 @@ class _Analysis(Carried):
             rehearsal.visit(nodes.clone(node))[1] for node in (choice.body, choice.orelse)
         )
         return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
+
+    def stores_what_is_made(self, statement: nodes.Store) -> bool:
+        """Whether a tile is stored to which may have elements that the value has not by its own size."""
+        if not self.makes_tiles:
+            return False
+        known = _Rehearsal(self).visit(nodes.clone(statement.value))[1]
+        tile_shape = self.tensors[statement.tile.parameter].tile_shape
+        return bool(padding_stores.beyond(known, tile_shape).validity)
 
     def choice_within(self, statement: ast.stmt) -> ast.stmt | None:
         """A value that is chosen within a statement as one of its own, where masks depend on it."""

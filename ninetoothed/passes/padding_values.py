@@ -9,6 +9,7 @@ from typing import Any
 
 from ninetoothed.passes.padding_calls import visit_call
 from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.padding_stores import beyond
 from ninetoothed.passes.rewriting import key_of, language, size_node
 from ninetoothed.passes.validity import (
     OPERATORS,
@@ -115,6 +116,9 @@ class Values(Knowledge):
                     "expand_dims", [result, nodes.at(ast.Constant(value=0), node)], node
                 )
             result = language("broadcast_to", [result, dims], node)
+        if beyond(value, parameter.tile_shape).validity:
+            # What is not stored is still what it was.
+            return self.visit(nodes.at(nodes.Load(tile=nodes.clone(node.tile)), node))
         known = self.loaded(node.tile, is_zero=True)
         masks = self.masks(known, node)
         masked = nodes.at(nodes.Masked(value=result, masks=masks, identity="zero"), node)

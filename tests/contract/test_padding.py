@@ -447,3 +447,61 @@ def test_positions_that_pad_adds_exist_where_other_is_set(other, largest, count)
     found = empty(1), empty(1)
     ninetoothed.make(padded, application, tensors)(-arange(3).flip(0), *found)
     assert [each.item() for each in found] == [largest, count]
+
+
+def sorted_and_stored(x, y):
+    y = ntl.sort(ntl.full(x.shape, 2.0, ntl.float32))  # noqa: F841
+
+
+def filled_and_stored(x, y):
+    y = ntl.full(x.shape, 2.0, ntl.float32)  # noqa: F841
+
+
+def counted_and_stored(x, y):
+    y = ntl.arange(0, 3) * 0 + 2  # noqa: F841
+
+
+def summed_and_stored(x, y):
+    total = ntl.zeros(x.shape, ntl.float32)
+    for _ in range(2):
+        total += ntl.full((3,), 1.0, ntl.float32)
+    y = total  # noqa: F841
+
+
+def read_again(x, y):
+    y = ntl.full(x.shape, 3.0, ntl.float32)
+    y = y - 1
+
+
+@pytest.mark.parametrize(
+    ("application", "beyond"),
+    [
+        (sorted_and_stored, 7),
+        (filled_and_stored, 7),
+        (counted_and_stored, 7),
+        (summed_and_stored, 7),
+        (read_again, 6),
+    ],
+)
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_of_what_is_made_in_a_size_a_wider_tile_is_stored_no_more(application, beyond, size):
+    """Stores drop what does not exist."""
+
+    def arrangement(x, y):
+        return x.tile((3,)), y.tile((4,))
+
+    y = torch.full((size,), 7.0)
+    ninetoothed.make(arrangement, application, vectors(2))(torch.zeros(3), y)
+    assert y.tolist() == ([2.0] * 3 + [beyond])[:size]
+
+
+def test_rows_of_what_is_made_in_a_size_are_stored_to_a_wider_tile():
+    def arrangement(x, y):
+        return x.tile((4, 3)), y.tile((4, 4))
+
+    def application(x, y):
+        y = ntl.sum(ntl.full(x.shape, 1.0, ntl.float32), 0)  # noqa: F841
+
+    y = torch.full((4, 4), 7.0)
+    ninetoothed.make(arrangement, application, matrices(2))(torch.zeros(4, 3), y)
+    assert y.tolist() == [[4.0, 4.0, 4.0, 7.0]] * 4

@@ -18,7 +18,13 @@ from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
-from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile, joined_validity
+from ninetoothed.backends.numpy.values.tile import (
+    MadeMask,
+    Tile,
+    Validity,
+    as_tile,
+    joined_validity,
+)
 from ninetoothed.errors import ApplicationError, OutOfBoundsError
 from ninetoothed.language.dtypes import DType, int32, int64
 
@@ -144,7 +150,11 @@ class Tensor:
                 f"shape is {self.levels[-1]}{_padded_note(self.levels[-1], padded)}."
             )
         offsets = self._offsets(self._indices(selection))
-        self._scatter(np.broadcast_to(offsets, padded), self._masks(selection), data)
+        masks, validity = self._masks(selection), as_tile(value).validity
+        made = [mask for mask in validity if isinstance(mask, MadeMask)]
+        if made and _has_more(masks, made, padded):
+            masks = (*masks, *validity)
+        self._scatter(np.broadcast_to(offsets, padded), masks, data)
 
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
@@ -342,6 +352,13 @@ def _at_elements(is_outside: Any, exists: np.ndarray) -> Any:
 def _conjunction(masks: Sequence[Any]) -> Any:
     """Where all masks hold; None for everywhere."""
     return functools.reduce(operator.and_, masks) if masks else None
+
+
+def _has_more(masks: Sequence[Any], made: Sequence[Any], shape: Shape) -> bool:
+    """Whether a tile, by its masks, has elements that something made in a size of its own has not."""
+    is_within, exists = _conjunction(made), _conjunction(masks)
+    beyond = np.broadcast_to(~is_within, shape)
+    return bool((beyond if exists is None else beyond & exists).any())
 
 
 def _broadcasts(shape: Shape, target: Shape) -> bool:

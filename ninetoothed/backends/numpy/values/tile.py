@@ -50,6 +50,13 @@ Validity = tuple[Any, ...]
 _FEW_MASKS = 4
 
 
+class MadeMask(np.ndarray):
+    """The mask of a tile that was made in a size of its own, beyond which nothing of it is stored.
+
+    Loaded tiles that meet have the same elements: each call is checked for that.
+    """
+
+
 class SeveralElementsError(CompilationError):
     """One number was needed, as in an ``if``, but a tile of several elements stood there."""
 
