@@ -40,6 +40,7 @@ class Derived:
         covered: the inputs of which every element's gradient is stored.
         equal: what the sizes of gradients are the same as.
         parts: of gradients that are left in parts to be added up, the parts' shapes, by their inputs.
+        atomic: the inputs whose gradients are added to what is there: to zeros, in float32 at least.
     """
 
     specializations: Specializations
@@ -48,6 +49,7 @@ class Derived:
     covered: frozenset[str]
     equal: dict[Symbol, Expression]
     parts: dict[str, tuple[Expression, ...]]
+    atomic: frozenset[str] = frozenset()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -111,6 +113,7 @@ def derive(
     equal: Mapping[Symbol, Expression] | None = None,
     parts: int | None = None,
     saved: Sequence[str] = (),
+    atomic: bool = False,
 ) -> Derived:
     """The kernel that computes the gradients of some of a kernel's inputs.
 
@@ -122,12 +125,13 @@ def derive(
         parts: in how many parts, at most, the gradient of what all programs have may be left.
         saved: outputs that are kept, of the element type that their values are to have: where that moves
             less, these are loaded and not computed again.
+        atomic: whether gradients of what several programs have are added up by atomic operations.
 
     Raises:
         ArgumentError: one of them is no input.
         ApplicationError: a part of the program has no derivative.
     """
-    return _Deriving(definition, tuple(wrt), name, beside, equal or {}, parts, saved).run()
+    return _Deriving(definition, tuple(wrt), name, beside, equal or {}, parts, saved, atomic).run()
 
 
 class _Deriving:
@@ -140,11 +144,14 @@ class _Deriving:
         equal: Mapping[Symbol, Expression] | None = None,
         parts: int | None = None,
         saved: Sequence[str] = (),
+        atomic: bool = False,
     ) -> None:
         self.definition = definition
         self.beside, self.equal, self.parts, self.saved = beside, equal or {}, parts, saved
         self.program = definition.program
         self.wrt = wrt
+        self.atomic: set[str] = set()
+        self.is_atomic = atomic
         self.name = name or f"{definition.name}_backward"
         self.parameters = {p.name: p for p in definition.tensor_parameters}
         stored = written(self.program)
@@ -180,8 +187,11 @@ class _Deriving:
             with contextlib.suppress(SharedError):
                 found = shared(self.definition.arrangement, self.parameters[each])
                 recorder.repeated[each] = found.selections
+        if self.is_atomic:
+            self.atomic = {each for each in self.wrt if self.has_sharers(each)}
         recorder.run()
-        body = backwards(recorder, {**gradients, **made}, self.saved, self.size_of)
+        given = self.saved, self.size_of, self.atomic
+        body = backwards(recorder, {**gradients, **made}, *given)
         stores: dict[str, list[Store]] = {gradient: [] for gradient in made.values()}
         for node in (node for statement in body for node in walk(statement)):
             if isinstance(node, Store):
@@ -238,6 +248,14 @@ class _Deriving:
             raise self.refused_for(name, str(error)) from None
         return tuple(dim for dim in dims if self.definition.grid[dim] != 1)
 
+    def has_sharers(self, name: str) -> bool:
+        """Whether several programs, or several tiles of one, may have the same element of an input."""
+        try:
+            found = shared(self.definition.arrangement, self.parameters[name])
+        except SharedError:
+            return True
+        return any(self.definition.grid[dim] != 1 for dim in found.programs)
+
     def refused_for(self, name: str, why: str) -> Exception:
         code = self.definition.application.__code__
         error = refused(f"of `{name}`, {why}.", ast.Pass())
@@ -248,7 +266,7 @@ class _Deriving:
         self, body: list[ast.stmt], gradients: dict[str, str], made: dict[str, str]
     ) -> Derived:
         """The kernel: what it is given, in the forward kernel's order, then what it stores to."""
-        exchange = self.exchange(gradients, made)
+        exchange = None if self.is_atomic else self.exchange(gradients, made)
         if exchange is not None:
             fresh, first = self.recorder.fresh, next(iter(gradients.values()))
             body = needed(exchange.statements(body, [*made.values()], fresh, first))
@@ -314,12 +332,14 @@ class _Deriving:
                     node.symbol = as_symbol(node.symbol).substitute(sizes)
         specializations = self.defined(body, arranged, sources)
         given = {old: new for old, new in gradients.items() if new in arranged}
-        equal = {
+        equal: dict[Symbol, Expression] = {
             symbol: as_symbol(size).substitute(self.equal)
             for old, new in standing.items()
             for symbol, size in sizes_of(sources[new], self.parameters[old].source).items()
         }
-        return Derived(specializations, given, made, covered, {**self.equal, **equal}, parts)
+        equal = {**self.equal, **equal}
+        atomic = frozenset(self.atomic)
+        return Derived(specializations, given, made, covered | atomic, equal, parts, atomic)
 
     def covered(
         self, body: list[ast.stmt], made: dict[str, str], exchange: Exchange | None

@@ -7,13 +7,14 @@ sums outlasts a round.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.tape import (
+    AtomicSum,
     Gradient,
     Item,
     Loop,
@@ -40,6 +41,7 @@ class Reverse:
         gradients: the names of the gradients' tensors, by what they are gradients of.
         saved: the tiles of outputs that values were stored to, by these: they are loaded, and not
             computed again.
+        atomic: the inputs whose gradients programs add to tensors of zeros, whoever comes first.
     """
 
     def __init__(
@@ -47,10 +49,11 @@ class Reverse:
         recorder: Recorder,
         gradients: dict[str, str],
         saved: Mapping[str, TileRef] | None = None,
+        atomic: Collection[str] = (),
     ) -> None:
         self._recorder = recorder
         self._gradients = gradients
-        self._saved = saved or {}
+        self._saved, self._atomic = saved or {}, atomic
         self._unneeded = unneeded_extrema(recorder.items)
         self._quotients = _quotients(recorder.items)
         self._blocks: list[list[ast.stmt]] = [[]]
@@ -238,6 +241,11 @@ class Reverse:
         parameter = self._gradients[item.tile.parameter]
         tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
         value = gradient.copied
+        if item.tile.parameter in self._atomic:
+            # In the shape of the tile, of which it may be a part that is the same everywhere.
+            whole = rules.spread(gradient, name(item.target), item.dims).expression
+            self._emit(AtomicSum(tile=tile, value=whole))
+            return
         form = self._form(tile)
         stored = self._stored.setdefault(parameter, {})
         current = self._loops[-1] if self._loops else None

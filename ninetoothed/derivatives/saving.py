@@ -22,13 +22,17 @@ Size = Callable[[str], Expression]
 
 
 def backwards(
-    recorder: Recorder, gradients: dict[str, str], outputs: Collection[str], size_of: Size
+    recorder: Recorder,
+    gradients: dict[str, str],
+    outputs: Collection[str],
+    size_of: Size,
+    atomic: Collection[str] = (),
 ) -> list[ast.stmt]:
     """The statements of a backward kernel; what is stored to an output is loaded where that moves less.
 
     Args:
         recorder: the tape.
-        gradients: as `Reverse` takes them.
+        gradients, atomic: as `Reverse` takes them.
         outputs: those that may be loaded.
     """
     names = set(recorder.names)
@@ -36,7 +40,7 @@ def backwards(
     def written(saved: Mapping[str, TileRef]) -> list[ast.stmt]:
         recorder.names.clear()
         recorder.names.update(names)
-        return Reverse(recorder, gradients, saved).run()
+        return Reverse(recorder, gradients, saved, atomic).run()
 
     kept: dict[str, TileRef] = {}
     body = written(kept)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.program.nodes import TileRef, clone, location
+from ninetoothed.program.nodes import Store, TileRef, clone, location
 
 #: The sizes of a value's dimensions, as `types.ValueType` has them.
 Dims = tuple[Any, ...]
@@ -130,6 +130,10 @@ class Loop:
     variable: str
     iterable: ast.expr
     body: list[Item] = field(default_factory=list)
+
+
+class AtomicSum(Store):
+    """Adds a value to a tile that other programs add to meanwhile."""
 
 
 Item = Plain | Step | Read | Summand | Written | Loop

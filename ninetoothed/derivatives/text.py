@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ninetoothed.language as ntl
+from ninetoothed.derivatives.tape import AtomicSum
 from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.views import Chosen, Fixed
@@ -135,6 +136,10 @@ class _Lowering(ast.NodeTransformer):
         target.ctx = ast.Store()
         return ast.Assign([target], self.visit(node.value))
 
+    def atomic_sum(self, node: AtomicSum) -> ast.stmt:
+        function = self.of_language("atomic_add")
+        return ast.Expr(ast.Call(function, [self.tile(node.tile), self.visit(node.value)], []))
+
 
 def _name(text: str) -> ast.Name:
     return ast.Name(id=text, ctx=ast.Load())
@@ -149,6 +154,7 @@ _LOWERED: dict[type, Any] = {
     nodes.TileRef: _Lowering.tile,
     nodes.Load: lambda to, node: to.tile(node.tile),
     nodes.Store: _Lowering.store,
+    AtomicSum: _Lowering.atomic_sum,
     nodes.Offsets: _Lowering.offsets,
     nodes.ElementLoad: _Lowering.elements,
     nodes.SymbolValue: _Lowering.symbol,

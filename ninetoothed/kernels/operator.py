@@ -65,12 +65,14 @@ class Output:
             inputs' sizes and the constexpr symbols.
         dtype: the name of the input that has the same, or an element type.
         is_wide: whether it is float64 where that input is, and otherwise float32.
+        is_added_to: whether the kernel adds to it, so that it has zeros before.
     """
 
     name: str
     shape: str | tuple[Any, ...]
     dtype: str | dtypes.DType
     is_wide: bool = False
+    is_added_to: bool = False
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Batching:
         definition = replace(
             definition,
             outputs=tuple(
-                replace(new, is_wide=old.is_wide)
+                replace(new, is_wide=old.is_wide, is_added_to=old.is_added_to)
                 for new, old in zip(definition.outputs, operator.outputs)
             ),
             is_selective=operator.is_selective,

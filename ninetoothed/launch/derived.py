@@ -16,7 +16,7 @@ from ninetoothed.derivatives.derive import (
     grouped,
     joined,
 )
-from ninetoothed.derivatives.parts import MOST_PARTS, adding_up
+from ninetoothed.derivatives.parts import MOST_PARTS, adding_up, narrowing
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
@@ -30,20 +30,24 @@ Making = Callable[[Kernel, OperatorDefinition], Callable[..., Any]]
 
 
 def with_backward(
-    operator: OperatorDefinition, making: Making, wrt: Sequence[str] | None = None
+    operator: OperatorDefinition,
+    making: Making,
+    wrt: Sequence[str] | None = None,
+    atomic: bool = False,
 ) -> OperatorDefinition:
     """An operator with its backward, and what that needs saved.
 
     Args:
         making: how operators of backward kernels are made.
         wrt: the inputs that have gradients; by default all that an output depends on.
+        atomic: whether what several programs have is added up by atomic operations.
 
     Raises:
         ArgumentError: there is no such input, or the operator changes one in place.
         ApplicationError: a part of the application has no derivative.
     """
     _check_outputs(operator)
-    found = _Backward(operator, making, wrt, _equal_sizes(operator))
+    found = _Backward(operator, making, wrt, _equal_sizes(operator), atomic)
     return replace(operator, backward=found.run, saved=found.saved, is_selective=True)
 
 
@@ -114,15 +118,21 @@ class _Backward:
     """
 
     def __init__(
-        self, operator: OperatorDefinition, making: Making, wrt: Sequence[str] | None, equal: Sizes
+        self,
+        operator: OperatorDefinition,
+        making: Making,
+        wrt: Sequence[str] | None,
+        equal: Sizes,
+        atomic: bool = False,
     ) -> None:
         self._operator, self._making, self._equal = operator, making, equal
+        self._is_atomic = atomic
         kernel = operator.kernel
         if wrt is None:
             wrt = dependent(kernel, differentiable(kernel))
-        groups = grouped(kernel, wrt)
+        groups = [tuple(wrt)] if atomic and wrt else grouped(kernel, wrt)
         self._parts = [self._part(group) for group in groups]
-        self._joint = self._joined(joined(groups, kernel))
+        self._joint = None if atomic else self._joined(joined(groups, kernel))
         needed = {
             name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
         }
@@ -165,9 +175,11 @@ class _Backward:
         name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
         # Of an output that has an element type of its own, less may be left than is needed.
         kept = [each.name for each in operator.outputs if isinstance(each.dtype, str)]
-        given = self._equal, MOST_PARTS, kept
+        given = self._equal, MOST_PARTS, kept, self._is_atomic
         derived = derive(operator.kernel, wrt, kernel_name, (), *given)
-        beside = [each for each in wrt if self._shape_of(each, derived) is None]
+        beside = [
+            each for each in wrt if self._shape_of(each, derived) is None or each in derived.atomic
+        ]
         if beside:
             derived = derive(operator.kernel, wrt, kernel_name, beside, *given)
         for each in wrt:
@@ -187,11 +199,14 @@ class _Backward:
         constants = {k: v for k, v in operator.constants.items() if k in declaration.call_names}
         fixed = derived.specializations.fixed(constants)
         plain = define_operator(name, fixed, outputs, None, (), constants)
-        if derived.parts:
-            # Parts are sums: they are kept as they were computed.
-            parts = {derived.made[each] for each in derived.parts}
-            wide = (replace(output, is_wide=output.name in parts) for output in plain.outputs)
-            plain = replace(plain, outputs=tuple(wide))
+        # Parts are sums: they are kept as they were computed.
+        added = {derived.made[each] for each in derived.atomic}
+        wide = {derived.made[each] for each in derived.parts} | added
+        made_of = (
+            replace(each, is_wide=each.name in wide, is_added_to=each.name in added)
+            for each in plain.outputs
+        )
+        plain = replace(plain, outputs=tuple(made_of))
         definition = _later(plain, self._making, derived.equal)
         made = self._making(Kernel(derived.specializations), definition)
         of_gradients = {new: old for old, new in derived.gradients.items()}
@@ -206,14 +221,16 @@ class _Backward:
         order = {derived.made[each]: each for each in wrt}
         places = tuple(order[output.name] for output in definition.outputs)
         adding = {
-            each: self._adding(name, each, len(derived.parts[each])) for each in derived.parts
+            each: self._adding(name, each, len(derived.parts.get(each, ())))
+            for each in (*derived.parts, *derived.atomic)
         }
         return _Part(made, arguments, places, adding)
 
     def _adding(self, operator: str, name: str, rank_of_parts: int) -> Callable[..., Any]:
-        """The operator that adds up the parts of an input's gradient."""
+        """The operator that adds up the parts of an input's gradient, or narrows what is one sum."""
         sources = {p.name: p.source for p in self._operator.kernel.tensor_parameters}
-        specializations = adding_up(rank_of_parts, sources[name].ndim)
+        rank = sources[name].ndim
+        specializations = adding_up(rank_of_parts, rank) if rank_of_parts else narrowing(rank)
         outputs = {"gradient": like("input")}
         definition = define_operator(f"{operator}_{name}_sum", specializations.shown, outputs)
         later = _later(definition, self._making, _equal_sizes(definition))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed import plugins, threads
+from ninetoothed.derivatives.parts import zeroing
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition, autocast_rule, define_operator
 from ninetoothed.language import dtypes
@@ -16,7 +17,7 @@ from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tensors.arrange import NO_VALUE
 
 #: The names of a generated text that are not inputs or outputs of the operator.
-_OWN_NAMES = ("kernel_", "empty_", "native_", "default_", "constant_", "found_", "wide_")
+_OWN_NAMES = ("kernel_", "empty_", "native_", "default_", "constant_", "found_", "wide_", "zero_")
 
 
 def op(
@@ -28,6 +29,7 @@ def op(
     constants: Mapping[str, Any] | None = None,
     wrt: Sequence[str] | None = None,
     autocast: str | None = "by_program",
+    atomic: bool = False,
 ) -> Operator:
     """An operator of a kernel: a function that takes the inputs and returns new outputs.
 
@@ -48,6 +50,9 @@ def op(
         autocast: what becomes of float tensors where the framework chooses element types itself
             (``torch.autocast``): ``"lower"``, its lower precision, ``"float32"``, or None, they stay.
             By default ``"lower"`` for kernels with matrix products, else None.
+        atomic: with ``backward="derive"``, whether the gradient of what several programs have is added
+            up by atomic operations, in any order, and not in parts and loops. Windows that overlap have
+            a gradient then; there is none of the gradient.
 
     Returns:
         a function of the inputs, in the kernel's order or by name, then of the constexpr symbols. It
@@ -68,12 +73,12 @@ def op(
                 "saved for it"
             )
         plain = define_operator(name, fixed, outputs, None, (), constants)
-        derived = with_backward(plain, Operator, wrt)
+        derived = with_backward(plain, Operator, wrt, atomic)
         return Operator(kernel, replace(derived, autocast=rule))
-    if isinstance(backward, str) or wrt is not None:
+    if isinstance(backward, str) or wrt is not None or atomic:
         raise ArgumentError(
-            f'operator {name!r}: `backward` is a function, "derive" or None, not {backward!r}; `wrt` '
-            'goes with "derive"'
+            f'operator {name!r}: `backward` is a function, "derive" or None, not {backward!r}; `wrt` and '
+            '`atomic` go with "derive"'
         )
     definition = define_operator(name, fixed, outputs, backward, saved, constants)
     return Operator(kernel, replace(definition, autocast=rule))
@@ -169,7 +174,7 @@ def _generated(
         if has_default:
             namespace[default] = entry.default
     beside = definition.tensors[0].name if definition.tensors else "None"
-    made = []
+    made, zeroed = [], []
     for place, output in enumerate(definition.outputs):
         dtype = f"{own['native_']}{place}"
         if isinstance(output.dtype, str):
@@ -183,6 +188,11 @@ def _generated(
             dtype = f"({wide} if {dtype} == {wide} else {narrow})"
         shape = definition.shape_text(output, apart.shape)
         made.append(f"{output.name} = {own['empty_']}({beside}, {shape}, {dtype})")
+        if output.is_added_to:
+            zero = f"{own['zero_']}{place}"
+            source = definition.kernel.program.parameter(output.name).source
+            namespace[zero] = Kernel(zeroing(source.ndim))
+            zeroed.append(f"{zero}({output.name})")
     names = [output.name for output in definition.outputs]
     result = names[0] if len(names) == 1 else f"({', '.join(names)},)" if names else "None"
     given = list(definition.kernel.call_names)
@@ -198,6 +208,7 @@ def _generated(
         [
             f"def forward({listed}):",
             *made,
+            *zeroed,
             f"{found} = {call}",
             f"return {result} if {found} is None else {found}",
         ]

@@ -167,7 +167,7 @@ def test_names_of_inputs():
         kernel.backward(wrt=("inputs",))
     with pytest.raises(ArgumentError, match="each named once"):
         kernel.backward(wrt=("input", "input"))
-    with pytest.raises(ArgumentError, match="goes with"):
+    with pytest.raises(ArgumentError, match="`wrt` and `atomic` go with"):
         made(copied, backward=None, wrt=("input",))
     with pytest.raises(ArgumentError, match='"derive" or None'):
         made(copied, backward="derived")

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.tensors.arrange import NO_VALUE
 
@@ -20,6 +21,11 @@ def registered(
     definition: OperatorDefinition, functions: Callable[..., Any]
 ) -> tuple[Callable[..., Any], tuple[type, ...]]:
     """The operator; see `ninetoothed.frontends.base.Frontend.operator`."""
+    if any(output.is_added_to for output in definition.outputs):
+        raise ArgumentError(
+            f"operator {definition.name!r} adds to tensors of zeros, which JAX's arrays cannot be: have its "
+            "backward derived without `atomic`"
+        )
     _, forward = functions(_described)
     signature = inspect.Signature(
         inspect.Parameter(

@@ -117,8 +117,9 @@ class Positions:
         )
         missing = [leaf for leaf in moved if leaf not in leaves]
         if len(missing) < len(moved) and not self._chosen:
-            # A dimension of size 1 is there by the others' places.
-            missing = [leaf for leaf in missing if leaf.leaf.extent != 1]
+            # A dimension of size 1 is there by the place of one before it.
+            first = self.access.coordinates[0]
+            missing = [leaf for leaf in missing if leaf.leaf.extent != 1 or leaf is first]
         trees = (self.tree(leaf, tile, self.dims) for leaf in missing)
         zeros = [ast.BinOp(tree, ast.Mult(), ast.Constant(0)) for tree in trees]
         return functools.reduce(sum_of, [self.offset_tree(tile), *zeros])
