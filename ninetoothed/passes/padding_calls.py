@@ -274,12 +274,6 @@ RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
 }
 
 
-def is_elementwise(call: ast.Call) -> bool:
-    """Whether a function of the language computes each element of its result for itself."""
-    operation = operation_of(call)
-    return operation is not None and (operation.is_elementwise or operation.kind == "hint")
-
-
 def _float(node: ast.Call) -> Known:
     given = node.args[0] if node.args else None
     text = str(given.value).strip() if isinstance(given, ast.Constant) else ""

@@ -38,6 +38,22 @@ def effect_of(call: ast.Call) -> str:
     return "none" if operation is None else operation.effect
 
 
+def elementwise_operands(node: ast.expr) -> list[ast.expr] | None:
+    """What a value is computed of, each element for itself; None of one that is computed otherwise."""
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return [node.left, *node.comparators]
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    if operation is None or not (operation.is_elementwise or operation.kind == "hint"):
+        return None
+    assert isinstance(node, ast.Call)
+    of_method = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    return [*of_method, *node.args, *(keyword.value for keyword in node.keywords)]
+
+
 def is_atomic(name: str) -> bool:
     """Whether a function of the language changes memory in one step, and gives what was there."""
     operation = operations.find(name)

@@ -34,9 +34,9 @@ from ninetoothed.backends.triton.options.option import (
     is_cuda,
 )
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.passes.padding_calls import is_elementwise
 from ninetoothed.passes.rewriting import assign
 from ninetoothed.program import nodes
+from ninetoothed.program.effects import elementwise_operands
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
@@ -149,19 +149,8 @@ def _is_elementwise(node: ast.expr, known: set[str]) -> bool:
         return node.id in known
     if isinstance(node, ast.Constant | nodes.SymbolValue | nodes.DTypeRef | nodes.ElementType):
         return True
-    if isinstance(node, ast.Call):
-        operands = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if isinstance(node.func, ast.Attribute):
-            operands.append(node.func.value)
-        return is_elementwise(node) and all(_is_elementwise(each, known) for each in operands)
-    if isinstance(node, ast.BinOp):
-        operands = [node.left, node.right]
-        is_apart = not isinstance(node.op, ast.MatMult)
-        return is_apart and all(_is_elementwise(each, known) for each in operands)
-    if isinstance(node, ast.Compare):
-        operands = [node.left, *node.comparators]
-        return len(operands) == 2 and all(_is_elementwise(each, known) for each in operands)
-    return isinstance(node, ast.UnaryOp) and _is_elementwise(node.operand, known)
+    operands = elementwise_operands(node)
+    return operands is not None and all(_is_elementwise(each, known) for each in operands)
 
 
 def _store(program: Program) -> nodes.Store:

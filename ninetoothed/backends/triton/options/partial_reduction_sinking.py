@@ -19,7 +19,12 @@ from ninetoothed.backends.triton.ir.nodes import LibraryRef
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_cuda
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
-from ninetoothed.program.effects import called_name, names_assigned, names_read, operation_of
+from ninetoothed.program.effects import (
+    called_name,
+    elementwise_operands,
+    names_assigned,
+    names_read,
+)
 from ninetoothed.program.nodes import LanguageRef, Masked, Padded, SymbolValue, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import Shape, type_of
@@ -54,6 +59,11 @@ def run(program: Program) -> Program:
     draft = Draft(program)
     found = [_defer(draft, *each) for each in _candidates(draft.body)]
     return draft.finished() if any(found) else program
+
+
+def sunk(program: Program, lowered: Lowered) -> Program:
+    """`run`, as a step of lowering."""
+    return run(program)
 
 
 @analysis
@@ -219,30 +229,10 @@ class _Products:
             return self._of_names.get(value.id)
         if isinstance(value, ast.Call) and called_name(value) == "dot":
             return type_of(value).shape
-        return next(filter(None, map(self.shape, _places_of(value))), None)
-
-
-def _places_of(value: ast.expr) -> list[ast.expr]:
-    """What a value is made of place by place."""
-    if isinstance(value, Masked):
-        return [value.value]
-    if isinstance(value, ast.BinOp):
-        return [value.left, value.right]
-    if isinstance(value, ast.UnaryOp):
-        return [value.operand]
-    operation = operation_of(value) if isinstance(value, ast.Call) else None
-    if isinstance(value, ast.Call) and operation is not None and operation.is_elementwise:
-        of_method = [value.func.value] if isinstance(value.func, ast.Attribute) else []
-        return [*of_method, *value.args]
-    return []
-
-
-@dataclass(frozen=True)
-class Sinking:
-    """Completes such sums after their loop."""
-
-    def __call__(self, program: Program, lowered: Lowered) -> Program:
-        return run(program)
+        if isinstance(value, Masked):
+            return self.shape(value.value)
+        parts = [] if isinstance(value, ast.Compare) else elementwise_operands(value) or []
+        return next(filter(None, map(self.shape, parts)), None)
 
 
 class PartialReductionSinking(Option):
@@ -258,7 +248,7 @@ class PartialReductionSinking(Option):
         return (1,) if applies(case.kernel) else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, rewrites=(*lowered.rewrites, Sinking()))
+        return replace(lowered, rewrites=(*lowered.rewrites, sunk))
 
     def cost(
         self, features: CostFeatures, value: int, config: Config, counts: Counts
