@@ -319,16 +319,20 @@ def verify_operations(tensor: Level, subject: str, evaluate: Evaluate) -> None:
 
 
 def operations(tensor: Level) -> Iterator[MetaOperation]:
-    """All meta-operations that made a tensor, the last first; one that made two levels comes twice."""
+    """All meta-operations that made a tensor, the last first, each once."""
+    return (origin.operation for origin in origins(tensor))
+
+
+def origins(tensor: Level) -> Iterator[Origin]:
+    """The meta-operations that made a tensor, the last first, each once, with the levels they were given."""
     seen: set[int] = set()
     pending = list(tensor.levels)
     while pending:
-        level = pending.pop()
-        if level.origin is None or id(level) in seen:
-            continue
-        seen.add(id(level))
-        yield level.origin.operation
-        pending += level.origin.operands
+        origin = pending.pop().origin
+        if origin is not None and id(origin.operation) not in seen:
+            seen.add(id(origin.operation))
+            pending += origin.operands
+            yield origin
 
 
 def checked_dtype(dtype: Any, location: Location | None) -> DType | None:

@@ -21,15 +21,9 @@ from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import Access, access_of
 from ninetoothed.tensors.arrange import mismatch
 from ninetoothed.tensors.evaluate import values_of
-from ninetoothed.tensors.level import Level, verify_operations
+from ninetoothed.tensors.level import Level, operations, verify_operations
 from ninetoothed.visualization.javascript import javascript, listed
-from ninetoothed.visualization.sizes import (
-    Links,
-    default_sizes,
-    default_symbols,
-    operations_of,
-    within_bounds,
-)
+from ninetoothed.visualization.sizes import Links, default_sizes, default_symbols, within_bounds
 
 
 @dataclass(frozen=True)
@@ -233,7 +227,7 @@ class Model:
     def _requirements(self, places: Mapping[Symbol, str]) -> Iterable[str]:
         code = places.__getitem__
         for view in self.views:
-            for operation, _ in operations_of(view.tensor):
+            for operation in operations(view.tensor):
                 for condition, found, text in requirements(operation):
                     if condition.op == "const":
                         continue
@@ -313,7 +307,7 @@ def _labels(
         expressions += view.tensor.source.shape
         expressions += [size for level in view.tensor.levels for size in level.shape]
         expressions += [*access.indices, *access.conditions]
-        for operation, _ in operations_of(view.tensor):
+        for operation in operations(view.tensor):
             expressions += [value for _, value, _ in requirements(operation)]
     taken = set(labels.values())
     for expression in expressions:

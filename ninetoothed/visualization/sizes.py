@@ -15,7 +15,7 @@ from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol
 from ninetoothed.symbols.simplify import product, simplify
 from ninetoothed.tensors import metaops
-from ninetoothed.tensors.level import Level
+from ninetoothed.tensors.level import Level, operations, origins
 
 
 class Extent(NamedTuple):
@@ -111,11 +111,11 @@ class Links:
 
     def _add_singletons(self, tensor: Level) -> None:
         """Of what is squeezed away there is one tile, which is as large as what is tiled."""
-        for operation, operand in operations_of(tensor):
-            if not isinstance(operation, metaops.Squeeze):
+        for origin in origins(tensor):
+            if not isinstance(origin.operation, metaops.Squeeze):
                 continue
-            for dim in operation.dims:
-                for extent in extents(operand, dim):
+            for dim in origin.operation.dims:
+                for extent in extents(origin.operands[0], dim):
                     sizes = as_symbol(extent.tiles[0]).leaves() if extent.tiles else ()
                     if any(leaf.leaf.role == "size" for leaf in sizes):
                         self._same(extent.tiled, (Extent(as_expression(extent.tiles[0])),))
@@ -142,18 +142,6 @@ class Links:
                 return
 
 
-def operations_of(tensor: Level) -> Iterable[tuple[metaops.MetaOperation, Level]]:
-    """The meta-operations that made a tensor, each once, with the outermost level it was given."""
-    seen: set[int] = set()
-    pending = list(tensor.levels)
-    while pending:
-        origin = pending.pop().origin
-        if origin is not None and id(origin.operation) not in seen:
-            seen.add(id(origin.operation))
-            pending += origin.operands
-            yield origin.operation, origin.operands[0]
-
-
 #: A tile of a symbol's size has so many elements, and a dimension that is taken whole.
 _TILE, _WHOLE = 4, 8
 #: Of a window, as a convolution's; of dimensions before the last two.
@@ -165,7 +153,7 @@ def default_symbols(
 ) -> dict[Symbol, int]:
     """A value for each symbol that is none of a size: a tile's is a quarter of what it cuts."""
     cuts: dict[Symbol, list[int]] = {}
-    for operation, _ in _all_operations(tensors):
+    for operation in itertools.chain.from_iterable(map(operations, tensors)):
         if isinstance(operation, metaops.Tile):
             for size, tile in zip(operation.input, operation.tile_shape):
                 if isinstance(tile, Symbol) and tile.op == "leaf":
@@ -194,7 +182,7 @@ def default_sizes(tensors: Sequence[Level], values: Mapping[Symbol, int]) -> dic
     """A size for each that is not among the values: some tiles, the last one not full."""
     windows: set[Symbol] = set()
     cut: dict[Symbol, int] = {}
-    for operation, _ in _all_operations(tensors):
+    for operation in itertools.chain.from_iterable(map(operations, tensors)):
         if not isinstance(operation, metaops.Tile):
             continue
         for size, tile, whole in zip(operation.input, operation.tile_shape, operation.whole):
@@ -215,7 +203,3 @@ def default_sizes(tensors: Sequence[Level], values: Mapping[Symbol, int]) -> dic
             usual = cut[size] if cut.get(size, 1) > 1 else usual
             result[size] = within_bounds(size, _WINDOW if size in windows else usual)
     return result
-
-
-def _all_operations(tensors: Sequence[Level]) -> Iterable[tuple[metaops.MetaOperation, Level]]:
-    return itertools.chain.from_iterable(map(operations_of, tensors))

@@ -68,6 +68,7 @@ class _Region:
         return self.start % _ALIGNMENT
 
 
+@dataclass(eq=False)
 class Comparison:
     """One launch, to be compared.
 
@@ -77,23 +78,16 @@ class Comparison:
         offsets: addresses and sizes in bytes of what else is read: where sequences begin.
     """
 
-    def __init__(
-        self,
-        second: Second,
-        kernel: Definition,
-        call: Call,
-        launch: Launch,
-        memories: Sequence[Memory],
-        offsets: Sequence[tuple[int, int]],
-    ) -> None:
-        self._second = second
-        self._kernel = kernel
-        self._call = call
-        self._launch = launch
-        self._memories = memories
-        self._regions = _regions(
-            [*((m.array.ctypes.data, m.array.nbytes) for m in memories), *offsets]
-        )
+    second: Second
+    kernel: Definition
+    call: Call
+    launch: Launch
+    memories: Sequence[Memory]
+    offsets: Sequence[tuple[int, int]]
+
+    def __post_init__(self) -> None:
+        arrays = [(memory.array.ctypes.data, memory.array.nbytes) for memory in self.memories]
+        self._regions = _regions([*arrays, *self.offsets])
         self._stores: list[tuple[tuple[int, ...], Location | None]] = []
         self._last: dict[Memory, np.ndarray] = {}
 
@@ -106,7 +100,7 @@ class Comparison:
             written = written[np.broadcast_to(mask, written.shape)]
         last = self._last.setdefault(memory, np.full(memory.array.size, -1))
         last[written] = len(self._stores)
-        self._stores.append((self._launch.running.program, caller_location()))
+        self._stores.append((self.launch.running.program, caller_location()))
 
     def finish(self, values: Sequence[Any], addresses: Sequence[int]) -> None:
         """Runs the second backend, and raises where it stored something else.
@@ -115,17 +109,17 @@ class Comparison:
             values: what the plan was called with.
             addresses: the places of addresses among them.
         """
-        backend, kind = self._second.backend, self._second.kind
+        backend, kind = self.second.backend, self.second.kind
         contents = [bytes(region.lead) + region.content for region in self._regions]
         with backend.lent(kind, contents) as (starts, read):
             moved = list(values)
             for place in addresses:
                 moved[place] = self._moved(values[place], starts)
-            plan = backend.plan(self._kernel, replace(self._call, device=Device(kind)))
+            plan = backend.plan(self.kernel, replace(self.call, device=Device(kind)))
             plan.run(0, *moved)
             found = read()
         # A tensor that nothing was stored to may lie in one's memory that something was.
-        for memory in sorted(self._memories, key=lambda memory: memory not in self._last):
+        for memory in sorted(self.memories, key=lambda memory: memory not in self._last):
             self._compare(memory, found)
 
     def _moved(self, address: int, starts: Sequence[int]) -> int:
@@ -145,7 +139,7 @@ class Comparison:
                 begin = region.lead + address - region.start
                 theirs = np.frombuffer(content, np.uint8)[begin : begin + ours.nbytes]
                 theirs = theirs.copy().view(ours.dtype)
-                differs = ~self._second.is_near(ours, theirs, memory.dtype)
+                differs = ~self.second.is_near(ours, theirs, memory.dtype)
                 if differs.any():
                     raise self._difference(memory, ours, theirs, np.flatnonzero(differs))
 
@@ -157,18 +151,18 @@ class Comparison:
         written = stores >= 0
         chosen = int(np.argmin(np.where(written, stores, len(self._stores))))
         place, store = int(places[chosen]), int(stores[chosen])
-        name = f"the {self._second.backend.name} backend"
+        name = f"the {self.second.backend.name} backend"
         where = f"`{memory.name}` at {memory.index_of(place)}"
         if store < 0:
             return DifferingStoreError(
-                f"kernel `{self._launch.name}`: {name} stores {theirs[place]} to {where}, and NumPy "
+                f"kernel `{self.launch.name}`: {name} stores {theirs[place]} to {where}, and NumPy "
                 f"nothing: there is {ours[place]}."
             )
         program, location = self._stores[store]
         both = places[stores == store]
         among = int((last == store).sum()) if last is not None else 0
         return DifferingStoreError(
-            f"kernel `{self._launch.name}`: program {program} stores {ours[place]} to {where}, and {name} "
+            f"kernel `{self.launch.name}`: program {program} stores {ours[place]} to {where}, and {name} "
             f"has {theirs[place]} there. Of the {among} elements that this store leaves, {both.size} "
             f"differ; of all of `{memory.name}`, {places.size} do.",
             location,

@@ -7,6 +7,7 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ninetoothed.symbols.expr import Symbol
 _MISTAKES = (TypeError, ValueError, LookupError, AttributeError, UnboundLocalError)
 
 
+@dataclass(eq=False)
 class Launch:
     """One run of a plan.
 
@@ -34,14 +36,11 @@ class Launch:
         value_of: what a symbol stands for.
     """
 
-    def __init__(
-        self, name: str, application: Any, grid: Shape, value_of: Callable[[Symbol], Any]
-    ) -> None:
-        self.name = name
-        self.application = application
-        self.grid = grid
-        self.value_of = value_of
-        self.running = Running()
+    name: str
+    application: Any
+    grid: Shape
+    value_of: Callable[[Symbol], Any]
+    running: Running = field(default_factory=Running)
 
     def run(self, arguments: Sequence[Any]) -> None:
         """Runs all programs; the arguments are the application's: tensors, tiles, constants."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,15 @@ def _integers(values: Any, what: str) -> _Sizes:
     return tuple(integer(item, what) for item in items)
 
 
+@dataclass(frozen=True, eq=False)
 class _Box:
     """A box of a strided tensor."""
 
-    def __init__(
-        self, memory: Memory, base: int, shape: _Sizes, strides: _Sizes, block_shape: _Sizes
-    ) -> None:
-        self.memory = memory
-        self.base = base
-        self.tensor_shape = shape
-        self.strides = strides
-        self.block_shape = block_shape
+    memory: Memory
+    base: int
+    tensor_shape: _Sizes
+    strides: _Sizes
+    block_shape: _Sizes
 
     @property
     def dtype(self) -> DType:
@@ -69,12 +68,11 @@ class _Box:
         store_elements(pointer, value.to(self.dtype).data, mask)
 
 
+@dataclass(frozen=True, eq=False)
 class BlockPointer(_Box):
     """What `make_block_ptr` makes; immutable, `advance` makes another."""
 
-    def __init__(self, offsets: _Sizes, *box: Any) -> None:
-        super().__init__(*box)
-        self.offsets = offsets
+    offsets: _Sizes
 
     def advance(self, offsets: Any) -> BlockPointer:
         """The block ``offsets`` further on, an offset a dimension."""
@@ -82,8 +80,7 @@ class BlockPointer(_Box):
         if len(steps) != len(self.offsets):
             raise refuse(f"advance needs {len(self.offsets)} offsets, but got {len(steps)}.")
         moved = tuple(a + b for a, b in zip(self.offsets, steps, strict=True))
-        box = (self.memory, self.base, self.tensor_shape, self.strides, self.block_shape)
-        return BlockPointer(moved, *box)
+        return replace(self, offsets=moved)
 
     def load(self, boundary_check: Any, padding_option: str) -> Tile:
         """The block; along the dimensions of ``boundary_check`` it may leave the tensor."""
@@ -106,12 +103,11 @@ class BlockPointer(_Box):
         return tuple(dim % ndim for dim in dims)
 
 
+@dataclass(frozen=True, eq=False)
 class TensorDescriptor(_Box):
     """What `make_tensor_descriptor` makes: every dimension is checked."""
 
-    def __init__(self, fill: float, *box: Any) -> None:
-        super().__init__(*box)
-        self.fill = fill
+    fill: float
 
     def load(self, offsets: Any) -> Tile:
         """The block at ``offsets``."""
@@ -151,7 +147,7 @@ def make_block_ptr(
     pointer = _checked_base("make_block_ptr", base, sizes, steps, starts, block, places)
     if sorted(places) != list(range(len(places))):
         raise refuse(f"make_block_ptr's order is a permutation, but got {places}.")
-    return BlockPointer(starts, pointer.memory, int(pointer.offsets), sizes, steps, block)
+    return BlockPointer(pointer.memory, int(pointer.offsets), sizes, steps, block, starts)
 
 
 def advance(base: Any, offsets: Any) -> BlockPointer:
@@ -173,4 +169,4 @@ def make_tensor_descriptor(
     if padding_option not in ("zero", "nan"):
         raise refuse(f"padding_option is 'zero' or 'nan', but got {padding_option!r}.")
     fill = float("nan") if padding_option == "nan" else 0.0
-    return TensorDescriptor(fill, pointer.memory, int(pointer.offsets), sizes, steps, block)
+    return TensorDescriptor(pointer.memory, int(pointer.offsets), sizes, steps, block, fill)
