@@ -247,9 +247,12 @@ def _is_sum(body: Sequence[ast.stmt], loop: ast.For) -> bool:
 def _zeros(statement: ast.stmt) -> Iterator[str]:
     """The variables that a statement sets to zeros."""
     if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-        if called_name(statement.value) == "zeros" or _is_name(statement.value, "zeros"):
+        call = statement.value
+        value = call.args[1] if len(call.args) > 1 else None
+        is_zero = isinstance(value, ast.Constant) and value.value == 0
+        if _is_call_of("zeros", call) or (_is_call_of("full", call) and is_zero):
             yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
 
 
-def _is_name(call: ast.Call, name: str) -> bool:
-    return getattr(call.func, "name", None) == name
+def _is_call_of(name: str, call: ast.Call) -> bool:
+    return name in (called_name(call), getattr(call.func, "name", None))

@@ -104,3 +104,10 @@ def test_a_sum_that_is_scaled_after_is_no_sum_of_parts():
     from examples import addmm
 
     assert all(not sums for _, sums in found(addmm.kernel))
+
+
+def test_the_gradient_of_what_all_rows_share_is_summed():
+    """A derived backward begins its sums with `full`."""
+    axes = found(mm.kernel.backward(wrt=("other",)))
+
+    assert ({"input": 0, "output_gradient": 0}, frozenset({"other_gradient"})) in axes

@@ -12,6 +12,7 @@ import jax
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.tensors.arrange import NO_VALUE
+from ninetoothed_jax.partitioning import partitioned
 
 #: For so many sets of numbers that are no arrays an operator keeps what JAX knows of it.
 _MOST_CONSTANTS = 256
@@ -70,9 +71,11 @@ def _operator(
         known = {**constants, **dict(zip(names, arrays))}
         return [known[entry.name] for entry in definition.inputs]
 
+    divided = partitioned(definition, lambda *arrays: forward(*in_order(arrays)), names)
+
     @jax.custom_batching.custom_vmap
     def run(*arrays: Any) -> Any:
-        return forward(*in_order(arrays))
+        return divided(*arrays)
 
     @run.def_vmap  # type: ignore[untyped-decorator]
     def over_batch(size: int, are_batched: Sequence[bool], *arrays: Any) -> Any:

@@ -159,8 +159,42 @@ def test_a_wrong_number_of_gradients_is_named():
 
 def test_a_program_on_two_devices():
     """Each device has a part of the rows; weights are on both, and their gradients are summed."""
+    assert on_two_devices("sharded_program.py").split() == ["2", "right"]
+
+
+@pytest.fixture(scope="module")
+def partitioned():
+    """What the program prints, by its cases."""
+    lines = on_two_devices("partitioned_program.py").splitlines()
+    return dict(line.split(": ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("case", "printed"),
+    [
+        ("product by rows", "gathered 0, added up 0, divided ['halves']"),
+        ("product by columns", "gathered 0, added up 0, divided [None, 'halves']"),
+        ("product by sums", "gathered 0, added up 1, divided []"),
+        ("product by whole", "gathered 0, added up 0, divided []"),
+        ("gradients of a product", "gathered 0, added up 1, divided ['halves']"),
+        ("norm, number", "gathered 0, added up 0, divided ['halves']"),
+        ("norm, array", "gathered 0, added up 0, divided ['halves']"),
+        # A row is needed whole.
+        ("norm by columns", "gathered 1, added up 0, divided []"),
+        ("gradient of softmax", "gathered 0, added up 0, divided ['halves']"),
+        ("batch", "gathered 0, added up 0, divided ['halves']"),
+        ("elements", "gathered 0, added up 0, divided ['halves']"),
+    ],
+)
+def test_a_jitted_program_divides_as_accesses_say(partitioned, case, printed):
+    """The program compares values; here it is told what devices exchange."""
+    assert partitioned[case] == printed
+
+
+def on_two_devices(program):
+    """What a program prints."""
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("sharded_program.py"))],
+        [sys.executable, str(Path(__file__).with_name(program))],
         cwd=ROOT,
         env={
             **os.environ,
@@ -173,4 +207,4 @@ def test_a_program_on_two_devices():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["2", "right"]
+    return done.stdout
