@@ -351,8 +351,13 @@ form("umulhi", "ntl.umulhi({0}, 0 * {0} + 1000000007)", "integers", _umulhi)
 
 
 def _cdiv(value: Value, by: int) -> Value:
-    # Of what is negative it is what Triton makes of it, and the least number stays so.
-    if (value.data[value.exists] == -(1 << (INTEGERS[value.dtype][0] - 1))).any():
+    # Of what is negative it is what Triton makes of it, and the least number stays so; what is divided, in the
+    # type itself, is the number and as much as rounds up.
+    bits, signed = INTEGERS[value.dtype]
+    most = (1 << bits - signed) - by
+    if bits < 64 and (np.abs(value.data[value.exists]) > most).any():
+        raise Ambiguous("no absolute value, or none that is rounded up")
+    if (value.data[value.exists] == -(1 << (bits - 1))).any():
         raise Ambiguous("no absolute value")
     return elementwise(lambda a: np.floor_divide(np.abs(a) + (by - 1), by), [value], value.dtype)
 
