@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TypeGuard
 
 from ninetoothed.language import dtypes
 from ninetoothed.passes.rewriting import Draft, language
@@ -84,7 +85,9 @@ class _Rewriter(ast.NodeTransformer):
             is_truth = type_of(node.value).kind == "bool"
             self.generic_visit(node)
             if name in self.booleans and not is_truth:
-                node.value = _compared(node.value, ast.NotEq())
+                # What does not exist is left out by the store itself.
+                owner = node.value if _leaves_out(node.value) else node
+                owner.value = _compared(owner.value, ast.NotEq())
             return
         self.generic_visit(node)
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -261,6 +264,11 @@ def _truth(test: ast.expr, wanted: bool) -> ast.expr:
     if wanted and type_of(test).kind == "bool":
         return test
     return _compared(test, ast.NotEq() if wanted else ast.Eq())
+
+
+def _leaves_out(node: ast.expr) -> TypeGuard[nodes.Masked]:
+    """Whether this is a value of which a store leaves out what does not exist."""
+    return isinstance(node, nodes.Masked) and node.identity == "nowhere"
 
 
 def _is_truth(known: ValueType) -> bool:

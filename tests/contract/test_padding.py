@@ -505,3 +505,19 @@ def test_rows_of_what_is_made_in_a_size_are_stored_to_a_wider_tile():
     y = torch.full((4, 4), 7.0)
     ninetoothed.make(arrangement, application, matrices(2))(torch.zeros(4, 3), y)
     assert y.tolist() == [[4.0, 4.0, 4.0, 7.0]] * 4
+
+
+def test_of_what_is_made_in_a_size_truth_values_are_stored():
+    def arrangement(x, y):
+        return x.tile((3,)), y.tile((4,))
+
+    def application(x, y):
+        y = ntl.full(x.shape, 2.0, ntl.float32)  # noqa: F841
+
+    def of_elements(x, y):
+        y[0:4] = ntl.full(x.shape, 2.0, ntl.float32)
+
+    for each in (application, of_elements):
+        y = torch.zeros(4, dtype=torch.bool)
+        ninetoothed.make(arrangement, each, vectors(2))(torch.zeros(3), y)
+        assert y.tolist() == [True, True, True, False]

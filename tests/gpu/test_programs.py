@@ -25,6 +25,7 @@ _CHOSEN = {
         "test_positions_that_pad_adds_exist_where_other_is_set",
         "test_of_what_is_made_in_a_size_a_wider_tile_is_stored_no_more",
         "test_rows_of_what_is_made_in_a_size_are_stored_to_a_wider_tile",
+        "test_of_what_is_made_in_a_size_truth_values_are_stored",
     ),
 }
 

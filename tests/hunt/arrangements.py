@@ -163,11 +163,12 @@ def products(choose: random.Random) -> list[Parameter]:
 
 
 def windows(choose: random.Random) -> list[Parameter]:
-    """Tiles that overlap, of a tensor that is padded by as much."""
-    size, block, halo = max(_size(choose), 1), _tile(choose, 8), choose.choice((1, 2))
+    """Tiles that overlap, of a tensor that is padded by as much, on one side or on both."""
+    size, block = max(_size(choose), 1), _tile(choose, 8)
+    left, right = choose.choice(((1, 1), (2, 2), (1, 0), (0, 1), (2, 1), (1, 3), (0, 2)))
     reach = (
-        Step(0, "pad", (((halo, halo),),)),
-        Step(0, "tile", ((block + 2 * halo,),), (("strides", (block,)),)),
+        Step(0, "pad", (((left, right),),)),
+        Step(0, "tile", ((block + left + right,),), (("strides", (block,)),)),
     )
     x = Parameter("x", (size,), "float32", reach, other=choose.choice((None, 0, -3, 2)))
     return [x, Parameter("y", (size,), "float32", (tiled(block),))]

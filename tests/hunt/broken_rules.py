@@ -25,32 +25,13 @@ _TRITON = "ninetoothed/backends/triton/"
 _REDUCTION = _NUMPY + "language/reduction.py"
 _SCAN = _NUMPY + "language/scan.py"
 _TILE = _NUMPY + "values/tile.py"
+_ARGUMENTS = "ninetoothed/program/arguments.py"
 _METAOPS = "ninetoothed/tensors/metaops.py"
 _LIBRARY = _TRITON + "library.py"
 _FACTS = _TRITON + "specialization/call_facts.py"
 
 #: Which elements exist: what follows it through a program, in Triton's passes.
 _VALIDITY = {
-    "a scan takes padding in": (
-        "padding_calls",
-        "    arguments.mask(0, identity(operation))\n    return value.changed()",
-        "    return value.changed()",
-    ),
-    "a reduction takes padding in": (
-        "padding_calls",
-        "    arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)\n",
-        "",
-    ),
-    "a reduction's identity is 0": (
-        "padding_calls",
-        "arguments.mask(0, identity(operation), axis if isinstance(axis, int) else None)",
-        'arguments.mask(0, "zero", axis if isinstance(axis, int) else None)',
-    ),
-    "a sort puts padding first": (
-        "padding_calls",
-        '"lowest" if descending else identity(operation)',
-        'identity(operation) if descending else "lowest"',
-    ),
     "a reduction keeps the wrong dimension": (
         "padding_calls",
         "result = reduced(value, axis, keep_dims)",
@@ -81,10 +62,10 @@ _VALIDITY = {
         "    dim %= len(value.shape)\n",
         "    dim = 0\n",
     ),
-    "what moved exists as it was": (
+    "what moved exists everywhere": (
         "padding_moves",
-        "        return result\n    analysis, node",
-        "        return result\n    return result\n    analysis, node",
+        "        masks = analysis.masks(with_rank(arguments.known(index)), node)",
+        "        masks = []",
     ),
     "a round without an element counts": (
         "padding_rounds",
@@ -98,8 +79,8 @@ _VALIDITY = {
     ),
     "a loaded tile exists everywhere": (
         "padding_values",
-        "        return Known(shape, (mask,))\n\n    def visit_forwarded",
-        "        return Known(shape)\n\n    def visit_forwarded",
+        "        return Known(validity=(mask,))\n\n    def visit_forwarded",
+        "        return UNKNOWN\n\n    def visit_forwarded",
     ),
     "what negates is as before": (
         "padding_values",
@@ -123,7 +104,7 @@ _VALIDITY = {
 _MEANING = {
     "a quotient rounds to 0": (
         "python_operators",
-        "        return at(Rounded(left=node.left, op=node.op, right=node.right), node)",
+        "        return nodes.at(nodes.Rounded(left=node.left, op=node.op, right=node.right), node)",
         "        return node",
     ),
     "truth values do not count": ("python_operators", "node.left = _counted(node.left)", "pass"),
@@ -150,6 +131,31 @@ _MEANING = {
 }
 
 _OTHERS = {
+    # Which arguments what does not exist is left out of, and what stands there.
+    "a scan takes padding in": Mutant(
+        "plain",
+        _ARGUMENTS,
+        'if form in ("scanned", "nothing") else []',
+        'if form == "nothing" else []',
+    ),
+    "a reduction takes padding in": Mutant(
+        "plain",
+        _ARGUMENTS,
+        "return [(0, identity, axis if isinstance(axis, int) else None)]",
+        "return []",
+    ),
+    "a reduction's identity is 0": Mutant(
+        "plain",
+        _ARGUMENTS,
+        "return [(0, identity, axis if isinstance(axis, int) else None)]",
+        'return [(0, "zero", axis if isinstance(axis, int) else None)]',
+    ),
+    "a sort puts padding first": Mutant(
+        "plain",
+        _ARGUMENTS,
+        '(0, "lowest" if descending else identity, None)',
+        '(0, identity if descending else "lowest", None)',
+    ),
     # The language in NumPy.
     "numpy: a reduction's identity is 0": Mutant(
         "numpy",
@@ -207,6 +213,12 @@ _OTHERS = {
         _NUMPY + "execution/tensors.py",
         "functools.reduce(operator.and_, masks) if masks",
         "functools.reduce(operator.and_, masks[:-1] or masks) if masks",
+    ),
+    "numpy: a size yields to what it meets": Mutant(
+        "numpy",
+        _NUMPY + "values/size.py",
+        "return value.tile() if type(value) is Size else value",
+        "return int(value) if type(value) is Size else value",
     ),
     "numpy: a quotient rounds to 0": Mutant(
         "numpy",

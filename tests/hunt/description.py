@@ -2,7 +2,7 @@
 
 Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter, indices)``,
 ``("form", name, parameters, operands)``, ``("full", parameter, number, dtype)``,
-``("offsets", parameter, indices, dimension)``, ``("source", parameter, indices)``,
+``("offsets", parameter, indices, dimension)``, ``("size", parameter, dimension)``, ``("source", parameter, indices)``,
 ``("choice", condition, one, other)``. Statements too: ``("let", name, e)``, ``("augment", name, op, e)``,
 ``("store", parameter, indices, e)``, ``("add", parameter, indices, op, e)``,
 ``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``,

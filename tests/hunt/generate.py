@@ -346,6 +346,8 @@ class Maker:
         if draw < 0.5:
             return self._filled(self.choose.choice(self._program.parameters).name)
         parameter = self.choose.choice(self._program.parameters)
+        if draw > 0.97 and parameter.shape:
+            return ("size", parameter.name, self.choose.randrange(len(parameter.shape)))
         indices = self._selection(parameter.name)
         if indices is None:
             return None

@@ -37,7 +37,10 @@ def hunted(mutant: Mutant | None, backend: str, programs: int, seed: int) -> dic
             path.write_text(text.replace(mutant.before, mutant.after))
         kept = Path(folder, "found.json")
         asked = ["--programs", str(programs), "--seed", str(seed), "--json", str(kept), "--first"]
-        asked += ["--families", ",".join(["probes"] * 6 + ["windows", "chains", "loops"])]
+        asked += [
+            "--families",
+            ",".join(["probes"] * 6 + ["windows", "windows", "chains", "loops"]),
+        ]
         finished = subprocess.run(
             [sys.executable, "-m", "tests.hunt", "--backend", backend, *asked],
             cwd=folder,

@@ -62,7 +62,10 @@ def statements(maker: Maker) -> tuple[Statement, ...]:
         if choose.random() < (0.5 if are_one else 0.15):
             body += filter(None, [maker.taken(lambda: _stored(maker, has_rounds))])
         value: Expression | None = None
-        if has_rounds:
+        if choose.random() < 0.15 and (made := maker.taken(lambda: _stored_again(maker))):
+            body.append(made)
+            value = ("name", made[1][0][1])
+        elif has_rounds:
             loop = maker.taken(lambda: maker.begun_loop(("x", 0)))
             if loop is None:
                 continue
@@ -95,6 +98,30 @@ def _stored(maker: Maker, has_rounds: bool) -> Statement | None:
     return maker.within([index], [(name, 0)], store)
 
 
+def _stored_again(maker: Maker) -> Statement:
+    """A sum of what a tensor holds while it is stored to: in each round of a loop, or again where a condition
+    holds."""
+    choose, known = maker.choose, maker.state.tensors
+    name = choose.choice([parameter.name for parameter in maker.state.program.parameters[:-1]])
+    at = tuple(("number", 0) for _ in known[name].selections)
+    total, load = maker.fresh("a"), ("load", name, at)
+
+    def store() -> Statement:
+        value = ("form", choose.choice("+-"), (), (load, ("number", choose.choice((2, 3)))))
+        return ("store", name, at, value)
+
+    def summed() -> Expression:
+        return ("form", "sum", (("axis", None),), (load,))
+
+    if choose.random() < 0.5:
+        condition = ("form", choose.choice("<>"), (), (("name", "n"), ("number", 1)))
+        steps = (("let", total, summed()), store(), ("if", condition, (store(),), ()))
+        return ("group", (*steps, ("augment", total, "+", summed())))
+    inner = (("augment", total, "+", summed()), store())
+    loop = ("for", maker.fresh("k"), choose.choice((2, 3)), inner)
+    return ("group", (("let", total, summed()), loop))
+
+
 @functools.cache
 def _names() -> tuple[str, ...]:
     """The forms but for those that are written in two ways, or of what is made positive first."""
@@ -120,7 +147,13 @@ def _operand(maker: Maker, kind: str) -> Expression:
 def _of_form(maker: Maker, name: str) -> Expression:
     """A form of what is at hand."""
     form, choose = FORMS[name], maker.choose
-    operands = tuple(_operand(maker, kind) for kind in form.kinds)
+    kinds = form.kinds
+    if name in ("+", "-", "*") and choose.random() < 0.3:
+        # Truth values count.
+        kinds = ("bool tile", "bool tile")
+    operands = tuple(_operand(maker, kind) for kind in kinds)
+    if name == "histogram":
+        operands = (("form", "to", (("dtype", "int32"),), operands),)
     values = [evaluate(maker.state, operand) for operand in operands]
     if values[0].dtype in WEAK or not values[0].shape and "axis" in form.text:
         raise Ambiguous("a number alone")
@@ -137,6 +170,11 @@ def _reduced(maker: Maker, tree: Expression) -> Expression:
         if value.dtype == "bool":
             tree = ("form", "+", (), (tree, ("number", 0)))
             continue
+        if choose.random() < 0.3:
+            # How the elements are ordered has an influence.
+            given = ("axis", choose.randrange(len(value.shape))), ("reverse", choose.random() < 0.5)
+            tree = ("form", "cumsum", given, (tree,))
+            value = evaluate(maker.state, tree)
         there = value.data[value.exists]
         draw = choose.random()
         if draw < 0.5 and (there < 0).all():

@@ -193,6 +193,14 @@ def _offsets(state: State, parameter: str, indices: tuple[Expression, ...], dim:
     return exact(places[dim], "int32", there.exists)
 
 
+def _size(state: State, parameter: str, dim: int) -> Value:
+    """A size: of 32 bits where a call gives it, and a number of the source where it was declared."""
+    described = state.program.parameter(parameter)
+    if described.is_known:
+        return number(described.shape[dim])
+    return constant(described.shape[dim], (len(state.active),), "int32")
+
+
 def _source(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
     index, exists = _addressed(state, parameter, indices)
     described = state.program.parameter(parameter)
@@ -259,6 +267,7 @@ _EXPRESSIONS = {
     "load": _load,
     "full": _full,
     "offsets": _offsets,
+    "size": _size,
     "source": _source,
     "choice": _choice,
 }

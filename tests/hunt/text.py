@@ -195,6 +195,8 @@ def expression(tree: Expression) -> str:
         parameter, value, dtype = parts
         name, depth = parameter
         return f"ntl.full({name}{'.dtype' * depth}.shape, {value!r}, ntl.{dtype})"
+    if kind == "size":
+        return f"{parts[0]}.source.shape[{parts[1]}]"
     if kind == "offsets":
         parameter, indices, dim = parts
         tile = _selected(parameter, indices)
