@@ -181,14 +181,6 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
     return tuple(result)
 
 
-def common_shape(shapes: Sequence[Shape | None]) -> Shape | None:
-    """As `broadcast`; None where they do not fit."""
-    try:
-        return broadcast(shapes)
-    except ValueError:
-        return None
-
-
 # Values together.
 
 

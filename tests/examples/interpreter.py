@@ -111,7 +111,7 @@ class Interpreter(Backend):
     def plan(self, kernel: Any, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """The plan of a call of this key."""
         known = kernel.environment(call)
-        chosen = fitting_meta(kernel, call, known)
+        chosen = fitting_meta(kernel, known)
         environment = known | chosen
         check_meetings(kernel, call, environment, kernel.verified_grid(environment))
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)

@@ -129,7 +129,7 @@ class NumpyPlan:
 def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     """The plan of ``kernel`` for calls like ``call``."""
     known = kernel.environment(call)
-    chosen = fitting_meta(kernel, call, known)
+    chosen = fitting_meta(kernel, known)
     environment = known | chosen
     grid = kernel.verified_grid(environment)
     check_meetings(kernel, call, environment, grid)
@@ -159,7 +159,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     )
 
 
-def fitting_meta(kernel: Definition, call: Call, known: Mapping[Symbol, int]) -> dict[Symbol, int]:
+def fitting_meta(kernel: Definition, known: Mapping[Symbol, int]) -> dict[Symbol, int]:
     """Values for meta symbols as `choose_meta` has them, or the nearest that fit the call.
 
     Raises:
