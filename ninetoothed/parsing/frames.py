@@ -12,26 +12,9 @@ from typing import Any
 from ninetoothed.errors import ApplicationError, location_of, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, element_type
+from ninetoothed.parsing import values
 from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
-from ninetoothed.parsing.values import (
-    Cell,
-    Element,
-    Function,
-    Group,
-    Known,
-    Level,
-    Method,
-    Named,
-    Range,
-    Runtime,
-    Source,
-    Symbolic,
-    Tile,
-    Undecided,
-    Value,
-    copy_of,
-)
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 
@@ -89,7 +72,7 @@ class State:
         finally:
             self.block = outer
 
-    def cells(self) -> dict[Cell, Value | None]:
+    def cells(self) -> dict[values.Cell, values.Value | None]:
         """All variables of all frames at work, with what they hold."""
         return {cell: cell.value for frame in self.frames for cell in frame.cells.values()}
 
@@ -97,13 +80,15 @@ class State:
 class Frame:
     """The evaluation of one function: the application, or one call of a helper."""
 
-    def __init__(self, state: State, function: Function, call: ast.AST | None = None) -> None:
+    def __init__(
+        self, state: State, function: values.Function, call: ast.AST | None = None
+    ) -> None:
         self.state = state
         self.function = function
         self.file = function.file
         self.call = call
         self.caller = state.frames[-1] if state.frames else None
-        self.cells: dict[str, Cell] = {}
+        self.cells: dict[str, values.Cell] = {}
         self.is_isolated = False
 
     # Errors and positions.
@@ -169,12 +154,12 @@ class Frame:
 
     # Variables.
 
-    def lookup(self, name: str, node: ast.AST) -> Value | Cell:
+    def lookup(self, name: str, node: ast.AST) -> values.Value | values.Cell:
         """The variable or the free name's value."""
         cell = self.cells.get(name)
         return self.function.resolve(name, node) if cell is None else cell
 
-    def read(self, cell: Cell, name: str, node: ast.AST) -> Value:
+    def read(self, cell: values.Cell, name: str, node: ast.AST) -> values.Value:
         """What a variable holds."""
         value = cell.value
         if value is None:
@@ -185,16 +170,18 @@ class Frame:
                 "variable that a loop or an if assigns needs a value before it, and that of a `for` "
                 "has none after it.",
             )
-        if isinstance(value, Undecided):
+        if isinstance(value, values.Undecided):
             raise self.error(node, f"The value of {name!r} is needed at compile time: {value.why}")
         self._check_captured(cell, name, node)
-        return copy_of(value)
+        return values.copy_of(value)
 
-    def _check_captured(self, cell: Cell, name: str, node: ast.AST) -> None:
+    def _check_captured(self, cell: values.Cell, name: str, node: ast.AST) -> None:
         """A function that the language calls back sees nothing of the kernel around it."""
         frames = self.state.frames
         isolated = [index for index, frame in enumerate(frames) if frame.is_isolated]
-        if not isolated or isinstance(cell.value, Known | Symbolic | Element | Function):
+        if not isolated or isinstance(
+            cell.value, values.Known | values.Symbolic | values.Element | values.Function
+        ):
             return
         inside = (other for frame in frames[isolated[-1] :] for other in frame.cells.values())
         if cell not in set(inside):
@@ -206,30 +193,30 @@ class Frame:
 
     # Values in the Program.
 
-    def evaluate(self, node: ast.expr) -> Value:
+    def evaluate(self, node: ast.expr) -> values.Value:
         """What an expression stands for; may add statements to the block."""
         raise NotImplementedError
 
-    def expression(self, value: Value, node: ast.AST) -> ast.expr:
+    def expression(self, value: values.Value, node: ast.AST) -> ast.expr:
         """The Program's expression for a value. A tile is loaded."""
-        if isinstance(value, Runtime):
+        if isinstance(value, values.Runtime):
             return value.node
-        if isinstance(value, Known):
+        if isinstance(value, values.Known):
             return self._of_object(value.object, node)
-        if isinstance(value, Tile):
+        if isinstance(value, values.Tile):
             return self.at(nodes.Load(tile=self.reference(value, node)), node)
-        if isinstance(value, Symbolic):
+        if isinstance(value, values.Symbolic):
             return self.at(nodes.SymbolValue(symbol=value.symbol), node)
-        if isinstance(value, Named):
+        if isinstance(value, values.Named):
             raise self.error(node, "A dictionary is no value of a running kernel: take one of its.")
-        if isinstance(value, Group):
+        if isinstance(value, values.Group):
             items = [self.expression(item, node) for item in value.items]
             return self.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
-        if isinstance(value, Element):
+        if isinstance(value, values.Element):
             return self.at(nodes.ElementType(parameter=value.parameter.name), node)
         raise self.error(node, _no_value(value))
 
-    def reference(self, tile: Tile, node: ast.AST) -> nodes.TileRef:
+    def reference(self, tile: values.Tile, node: ast.AST) -> nodes.TileRef:
         """The node for a tile, which must be one, not several."""
         if not tile.is_complete:
             shape = shape_text(tile.parameter.levels[tile.selected_level])
@@ -262,7 +249,7 @@ class Frame:
             return self.at(nodes.LanguageRef(name=item.name), node)
         if is_triton_function(item):
             return self.at(nodes.ExternRef(name=self._extern(item)), node)
-        raise self.error(node, _no_value(Known(item)))
+        raise self.error(node, _no_value(values.Known(item)))
 
     def _number(self, number: int | float, node: ast.AST) -> ast.expr:
         """A literal; what Python has no literal for is called ``float("inf")`` and so on."""
@@ -284,30 +271,32 @@ class Frame:
         return name
 
 
-def _no_value(value: Value) -> str:
+def _no_value(value: values.Value) -> str:
     """Why a value cannot be one of the running kernel."""
-    if isinstance(value, Level):
+    if isinstance(value, values.Level):
         return (
             f"The elements of {value.parameter.name!r} are tiles at this level, so its `.dtype` is "
             "that inner level and no element type. Take `.dtype` once more to get inside."
         )
-    if isinstance(value, Source):
+    if isinstance(value, values.Source):
         return (
             f"`{value.parameter.name}.source` is the whole tensor; select elements with "
             f"`{value.parameter.name}.source[...]`."
         )
-    if isinstance(value, Method):
+    if isinstance(value, values.Method):
         return f"`{value.name}` is a method: call it."
-    if isinstance(value, Function) or (isinstance(value, Known) and is_inlined(value.object)):
+    if isinstance(value, values.Function) or (
+        isinstance(value, values.Known) and is_inlined(value.object)
+    ):
         return "A function is no value of a running kernel: call it."
-    if isinstance(value, Range):
+    if isinstance(value, values.Range):
         return "A range is only for looping over: `for i in range(...)`."
-    if isinstance(value, Known) and comes_from("ninetoothed", value.object):
+    if isinstance(value, values.Known) and comes_from("ninetoothed", value.object):
         return (
             f"A {type(value.object).__name__} cannot be used inside of an application. Hand the "
             "tensor over as a parameter."
         )
-    found = value.object if isinstance(value, Known) else value
+    found = value.object if isinstance(value, values.Known) else value
     name = getattr(found, "__name__", str(found)).rpartition(".")[2]
     if name in NAMES:
         return f"{found!r} is another library's element type: write `ntl.{name}`."

@@ -427,21 +427,3 @@ def _told(error: BaseException) -> str:
 
 def _full_name(type_: type) -> str:
     return f"{type_.__module__}.{type_.__qualname__}"
-
-
-#: The manager of this process. Tests make their own.
-MANAGER = PluginManager()
-
-register = MANAGER.register
-unregister = MANAGER.unregister
-prefer = MANAGER.prefer
-frontend_of = MANAGER.frontend_of
-find_frontend = MANAGER.find_frontend
-frontend_of_arguments = MANAGER.frontend_of_arguments
-frontend_named = MANAGER.frontend_named
-tell_of_changes = MANAGER.tell_of_changes
-backend_for = MANAGER.backend_for
-backend_named = MANAGER.backend_named
-element_type = MANAGER.element_type
-evaluator = MANAGER.evaluator
-listing = MANAGER.listing

@@ -8,18 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ninetoothed import threads
+from ninetoothed.backends.numpy.execution import trees
 from ninetoothed.backends.numpy.execution.functions import is_direct, is_user_function
 from ninetoothed.backends.numpy.execution.rewrite_expressions import (
     METADATA,
     UNKNOWN,
     ExpressionRewriter,
     is_one_of,
-)
-from ninetoothed.backends.numpy.execution.trees import (
-    hook_call,
-    name_of,
-    parameter_names,
-    placed_at,
 )
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.language import LanguageFunction
@@ -87,7 +82,7 @@ class CallRewriter(ExpressionRewriter):
         if not is_direct(function):
             return self._invoked(node, function)
         if isinstance(node.func, ast.Name) and is_one_of(function, _OWN_BUILTINS):
-            own = hook_call("__builtin__", ast.Constant(node.func.id))
+            own = trees.hook_call("__builtin__", ast.Constant(node.func.id))
             node.func = ast.copy_location(own, node.func)
         return self._with_values(node)
 
@@ -96,13 +91,13 @@ class CallRewriter(ExpressionRewriter):
         first = node.args[0]
         if isinstance(first, ast.Subscript):
             key = self.positions(first.slice)
-            place = hook_call("__place__", self.reference(first.value), key)
+            place = trees.hook_call("__place__", self.reference(first.value), key)
         else:
-            place = hook_call("__place__", self.reference(first))
+            place = trees.hook_call("__place__", self.reference(first))
         rest = self._with_values(ast.Call(node.func, node.args[1:], node.keywords))
-        call = hook_call("__atomic__", ast.Constant(name), place, *rest.args)
+        call = trees.hook_call("__atomic__", ast.Constant(name), place, *rest.args)
         call.keywords = rest.keywords
-        return placed_at(call, node)
+        return trees.placed_at(call, node)
 
     def _with_values(self, node: ast.Call) -> ast.Call:
         node.args = [self._argument(argument) for argument in node.args]
@@ -118,14 +113,14 @@ class CallRewriter(ExpressionRewriter):
             is_user_function(function) or is_triton_function(function)
         )
         if is_local or is_function or isinstance(node, ast.Lambda):
-            return ast.copy_location(hook_call("__function__", node), node)
+            return ast.copy_location(trees.hook_call("__function__", node), node)
         return self.number(node)
 
     def _invoked(self, node: ast.Call, function: Any) -> ast.expr:
         """A call of a user's function; local variables that it assigns are bound anew."""
         rebound = self._rebound(node, function)
         callee = node.func if function is not UNKNOWN else self.reference(node.func)
-        node.func = ast.copy_location(hook_call("__invoke__", callee), callee)
+        node.func = ast.copy_location(trees.hook_call("__invoke__", callee), callee)
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 argument.value = self.reference(argument.value)
@@ -138,14 +133,14 @@ class CallRewriter(ExpressionRewriter):
         if not rebound:
             return ast.copy_location(ast.Attribute(node, "result", ast.Load()), node)
         outcome = self.temporary("outcome")
-        steps: list[ast.expr] = [ast.NamedExpr(name_of(outcome, ast.Store()), node)]
+        steps: list[ast.expr] = [ast.NamedExpr(trees.name_of(outcome, ast.Store()), node)]
         for name, key in rebound:
-            last = ast.Attribute(name_of(outcome), "last", ast.Load())
-            value = ast.Call(last, [ast.Constant(key), name_of(name)], [])
-            steps.append(ast.NamedExpr(name_of(name, ast.Store()), value))
-        steps.append(ast.Attribute(name_of(outcome), "result", ast.Load()))
+            last = ast.Attribute(trees.name_of(outcome), "last", ast.Load())
+            value = ast.Call(last, [ast.Constant(key), trees.name_of(name)], [])
+            steps.append(ast.NamedExpr(trees.name_of(name, ast.Store()), value))
+        steps.append(ast.Attribute(trees.name_of(outcome), "result", ast.Load()))
         result = ast.Subscript(ast.Tuple(steps, ast.Load()), ast.Constant(-1), ast.Load())
-        return placed_at(result, node)
+        return trees.placed_at(result, node)
 
     def _rebound(self, node: ast.Call, function: Any) -> list[tuple[str, int | str]]:
         """The local names handed over that the function may assign: (name, position or keyword)."""
@@ -205,7 +200,7 @@ class CallRewriter(ExpressionRewriter):
         if source.function in self.seen:
             return frozenset()
         assigned = type(self)(source, {}, self.seen).assigned
-        names = parameter_names(source.tree.args)
+        names = trees.parameter_names(source.tree.args)
         return frozenset(
             key for place, name in enumerate(names) if name in assigned for key in (place, name)
         )

@@ -8,14 +8,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from ninetoothed.backends.numpy.execution.trees import (
-    hook_call,
-    iterated_names,
-    name_of,
-    parameter_names,
-    placed_at,
-    stored_names,
-)
+from ninetoothed.backends.numpy.execution import trees
 from ninetoothed.errors import UnresolvedNameError
 from ninetoothed.language import LanguageFunction, LanguageNamespace
 from ninetoothed.parsing.source import FunctionSource
@@ -58,11 +51,11 @@ class ExpressionRewriter(ast.NodeTransformer):
         self.truncates = False
         self.names = names
         code = source.function.__code__
-        self.parameters = set(parameter_names(source.tree.args))
-        self.locals = {*code.co_varnames, *code.co_cellvars, *stored_names(source.tree)}
+        self.parameters = set(trees.parameter_names(source.tree.args))
+        self.locals = {*code.co_varnames, *code.co_cellvars, *trees.stored_names(source.tree)}
         self.free = set(code.co_freevars)
         #: Names that may hold a tile without loading it: what is iterated over may be tiles.
-        self.holding = self.parameters | self.free | iterated_names(source.tree)
+        self.holding = self.parameters | self.free | trees.iterated_names(source.tree)
         #: Greater than 0 within a scope of its own, where nothing of the function is bound anew.
         self.nested = 0
         self._count = 0
@@ -71,7 +64,7 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> Any:
         if isinstance(node.ctx, ast.Load) and self._may_be_tile(node):
-            return ast.copy_location(hook_call("__read__", node), node)
+            return ast.copy_location(trees.hook_call("__read__", node), node)
         return node
 
     def _may_be_tile(self, node: ast.Name) -> bool:
@@ -80,12 +73,12 @@ class ExpressionRewriter(ast.NodeTransformer):
         return node.id not in self.locals and isinstance(self.resolved(node), Symbol)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        return ast.copy_location(hook_call("__read__", self.reference(node)), node)
+        return ast.copy_location(trees.hook_call("__read__", self.reference(node)), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         resolved = self.resolved(node)
         if isinstance(resolved, Symbol):
-            return ast.copy_location(hook_call("__read__", node), node)
+            return ast.copy_location(trees.hook_call("__read__", node), node)
         return self.reference(node) if resolved is UNKNOWN else node
 
     def reference(self, node: ast.expr) -> ast.expr:
@@ -111,7 +104,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         node = self.visit(node)
         if not is_variable or isinstance(node, (ast.Slice, ast.Starred)):
             return node
-        return ast.copy_location(hook_call("__position__", node), node)
+        return ast.copy_location(trees.hook_call("__position__", node), node)
 
     def has_locals(self, node: ast.AST) -> bool:
         """Whether a tree reads variables of the function."""
@@ -152,7 +145,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.left, node.right = self.number(node.left), self.number(node.right)
         if self.truncates and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
             hook = "__quotient__" if isinstance(node.op, ast.FloorDiv) else "__remainder__"
-            return ast.copy_location(hook_call(hook, node.left, node.right), node)
+            return ast.copy_location(trees.hook_call(hook, node.left, node.right), node)
         return node
 
     def number(self, node: ast.expr) -> ast.expr:
@@ -164,7 +157,7 @@ class ExpressionRewriter(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         node.operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return ast.copy_location(hook_call("__not__", node.operand), node)
+            return ast.copy_location(trees.hook_call("__not__", node.operand), node)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -174,7 +167,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         # would evaluate it.
         does_more = [self.does_more(value) for value in node.values]
         values = [self.visit(value) for value in node.values]
-        return placed_at(self._joined(values, isinstance(node.op, ast.And), does_more), node)
+        return trees.placed_at(self._joined(values, isinstance(node.op, ast.And), does_more), node)
 
     def does_more(self, node: ast.AST) -> bool:
         """Whether an expression does more than give a value."""
@@ -185,9 +178,9 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.comparators = [self.visit(item) for item in node.comparators]
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
             # A framework's element type is ours.
-            same: ast.expr = hook_call("__is__", node.left, node.comparators[0])
+            same: ast.expr = trees.hook_call("__is__", node.left, node.comparators[0])
             is_not = isinstance(node.ops[0], ast.IsNot)
-            return placed_at(ast.UnaryOp(ast.Not(), same) if is_not else same, node)
+            return trees.placed_at(ast.UnaryOp(ast.Not(), same) if is_not else same, node)
         if len(node.ops) == 1 or self.nested:
             return node
         # a < b < c is a < b and b < c, for tiles too, and b is made once.
@@ -195,29 +188,29 @@ class ExpressionRewriter(ast.NodeTransformer):
         left = node.left
         for operator, right in zip(node.ops, node.comparators, strict=True):
             kept = self.temporary("right")
-            named = ast.NamedExpr(name_of(kept, ast.Store()), right)
+            named = ast.NamedExpr(trees.name_of(kept, ast.Store()), right)
             comparisons.append(ast.Compare(left, [operator], [named]))
-            left = name_of(kept)
+            left = trees.name_of(kept)
         # All are made: the shape of what comes out is not for the numbers to say.
         whole = comparisons[0]
         for comparison in comparisons[1:]:
-            whole = hook_call("__and__", whole, comparison)
-        return placed_at(whole, node)
+            whole = trees.hook_call("__and__", whole, comparison)
+        return trees.placed_at(whole, node)
 
     def _joined(self, values: list[ast.expr], on: bool, does_more: list[bool]) -> ast.expr:
         """``and`` (``on``) or ``or`` of values, element by element where they are tiles."""
         result = values[0]
         for value, is_decided_first in zip(values[1:], does_more[1:], strict=True):
             left = self.temporary("left")
-            stops = hook_call(
+            stops = trees.hook_call(
                 "__decides__" if is_decided_first else "__stops__",
-                ast.NamedExpr(name_of(left, ast.Store()), result),
+                ast.NamedExpr(trees.name_of(left, ast.Store()), result),
                 ast.Constant(on),
             )
             joined = value
             if not is_decided_first:
-                joined = hook_call("__and__" if on else "__or__", name_of(left), value)
-            result = ast.IfExp(stops, name_of(left), joined)
+                joined = trees.hook_call("__and__" if on else "__or__", trees.name_of(left), value)
+            result = ast.IfExp(stops, trees.name_of(left), joined)
         return result
 
     def _comprehension(self, node: Any) -> Any:

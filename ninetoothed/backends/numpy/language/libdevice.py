@@ -16,12 +16,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language import libdevice_bits as bits
-from ninetoothed.backends.numpy.language.libdevice_rounding import (
-    directed,
-    directed_root,
-    float_to_integer,
-    narrowed,
-)
+from ninetoothed.backends.numpy.language import libdevice_rounding
 from ninetoothed.backends.numpy.language.math import each, in_double
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_validity
 from ninetoothed.language import dtypes
@@ -191,7 +186,7 @@ def _directions(
 def _arithmetic(
     nearest: Callable[..., Any], exact: Callable[..., Any]
 ) -> Callable[[str], Callable[..., Any]]:
-    return lambda name: directed(name, nearest, exact)
+    return lambda name: libdevice_rounding.directed(name, nearest, exact)
 
 
 #: name -> (types, function).
@@ -309,26 +304,26 @@ _TABLE: dict[str, tuple[str, Callable[..., Any]]] = {
     **_directions("fma", _THREE, _arithmetic(_fused, lambda x, y, z: x * y + z)),
     **_directions("mul", _TWO, _arithmetic(np.multiply, lambda x, y: x * y)),
     **_directions("rcp", _ONE, _arithmetic(np.reciprocal, lambda x: 1 / x)),
-    **_directions("sqrt", _ONE, directed_root),
+    **_directions("sqrt", _ONE, libdevice_rounding.directed_root),
     **_directions("sub", _TWO, _arithmetic(np.subtract, lambda x, y: x - y)),
     # Conversions
-    **_directions("double2float", "d>f", narrowed),
-    **_directions("double2int", "d>i", float_to_integer),
-    **_directions("double2ll", "d>l", float_to_integer),
-    **_directions("double2uint", "d>i", float_to_integer),
-    **_directions("double2ull", "d>l", float_to_integer),
-    **_directions("float2int", "f>i", float_to_integer),
-    **_directions("float2ll", "f>l", float_to_integer),
-    **_directions("float2uint", "f>i", float_to_integer),
-    **_directions("float2ull", "f>l", float_to_integer),
-    **_directions("int2float", "i>f", narrowed),
-    **_directions("ll2double", "l>d", narrowed),
-    **_directions("ll2float", "l>f", narrowed),
-    **_directions("uint2float", "u>f", narrowed),
-    **_directions("ull2double", "v>d", narrowed),
-    **_directions("ull2float", "v>f", narrowed),
-    "int2double_rn": ("i>d", narrowed("int2double_rn")),
-    "uint2double_rn": ("u>d", narrowed("uint2double_rn")),
+    **_directions("double2float", "d>f", libdevice_rounding.narrowed),
+    **_directions("double2int", "d>i", libdevice_rounding.float_to_integer),
+    **_directions("double2ll", "d>l", libdevice_rounding.float_to_integer),
+    **_directions("double2uint", "d>i", libdevice_rounding.float_to_integer),
+    **_directions("double2ull", "d>l", libdevice_rounding.float_to_integer),
+    **_directions("float2int", "f>i", libdevice_rounding.float_to_integer),
+    **_directions("float2ll", "f>l", libdevice_rounding.float_to_integer),
+    **_directions("float2uint", "f>i", libdevice_rounding.float_to_integer),
+    **_directions("float2ull", "f>l", libdevice_rounding.float_to_integer),
+    **_directions("int2float", "i>f", libdevice_rounding.narrowed),
+    **_directions("ll2double", "l>d", libdevice_rounding.narrowed),
+    **_directions("ll2float", "l>f", libdevice_rounding.narrowed),
+    **_directions("uint2float", "u>f", libdevice_rounding.narrowed),
+    **_directions("ull2double", "v>d", libdevice_rounding.narrowed),
+    **_directions("ull2float", "v>f", libdevice_rounding.narrowed),
+    "int2double_rn": ("i>d", libdevice_rounding.narrowed("int2double_rn")),
+    "uint2double_rn": ("u>d", libdevice_rounding.narrowed("uint2double_rn")),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -14,15 +14,8 @@ from ninetoothed.backends.base import Call, Plan, run_nothing
 from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.compiler.specialized import Specialized
-from ninetoothed.backends.triton.planning import choices
+from ninetoothed.backends.triton.planning import binding, choices
 from ninetoothed.backends.triton.planning import space as choosing
-from ninetoothed.backends.triton.planning.binding import (
-    Binder,
-    Family,
-    binder_of,
-    families_key,
-    value_names,
-)
 from ninetoothed.backends.triton.runtime import driver, ready
 from ninetoothed.backends.triton.runtime.benchmark import Benchmark, NoRoomError
 from ninetoothed.backends.triton.runtime.device_api import runtime
@@ -71,7 +64,7 @@ class _Candidate:
 
     specialized: Specialized
     launchable: driver.Launchable
-    binder: Binder
+    binder: binding.Binder
     run: Callable[..., None]
 
 
@@ -82,7 +75,7 @@ class _Known:
 
     untuned: dict[str, Config] = field(default_factory=dict)
     launchables: dict[Any, driver.Launchable] = field(default_factory=dict)
-    families: dict[Any, Family] = field(default_factory=dict)
+    families: dict[Any, binding.Family] = field(default_factory=dict)
 
 
 @analysis
@@ -121,22 +114,22 @@ class Planner:
                     launch_record_of,
                     candidate.specialized,
                     candidate.launchable,
-                    value_names(self._kernel),
+                    binding.value_names(self._kernel),
                 ),
             },
             self._family(candidate, config),
         )
 
-    def _family(self, candidate: _Candidate, config: Config) -> Family | None:
+    def _family(self, candidate: _Candidate, config: Config) -> binding.Family | None:
         """What runs other sizes of the same class from now on."""
         classes = classes_for(self._kernel, self._call)
         if self._general is None or classes is None:
             return None
         known = self._constant(config)
         families = _known(self._kernel).families
-        key = families_key(self._kernel, self._call)
+        key = binding.families_key(self._kernel, self._call)
         family = families.get(key) or keep(
-            families, key, Family(self._kernel, self._call, classes), _MOST_KNOWN
+            families, key, binding.Family(self._kernel, self._call, classes), _MOST_KNOWN
         )
         arguments = [self._general.arguments[p.name] for p in self._kernel.tensor_parameters]
         numbers = tuple((argument.shape, argument.strides) for argument in arguments)
@@ -228,7 +221,7 @@ class Planner:
                 ).run()
 
     def _benchmark(self, values: tuple[Any, ...]) -> Benchmark:
-        return Benchmark(self._kernel, self._call, values, value_names(self._kernel))
+        return Benchmark(self._kernel, self._call, values, binding.value_names(self._kernel))
 
     def _untuned(self, results: Results) -> Config:
         """The first of the ranking that compiles; ranked once for all sizes of a bucket, and kept."""
@@ -269,7 +262,7 @@ class Planner:
                 keep(known, key, launchable, _MOST_KNOWN)
         environment = environment_of(self._kernel, self._call, config)
         fixed = environment if self._general is None else self._constant(config)
-        binder = binder_of(self._kernel, self._call, specialized, launchable, fixed)
+        binder = binding.binder_of(self._kernel, self._call, specialized, launchable, fixed)
         return _Candidate(specialized, launchable, binder, binder.run(environment))
 
     def _compiled(
@@ -288,7 +281,7 @@ class Planner:
                 store.put(key, compiled)
         return compiled
 
-    def _guarded(self, binder: Binder, run: Callable[..., None]) -> Callable[..., None]:
+    def _guarded(self, binder: binding.Binder, run: Callable[..., None]) -> Callable[..., None]:
         """Where there are several devices, the tensors' is made current around what needs it."""
         frontend, index = self._call.frontend, self._index
         if binder.launches_alone or frontend is None or runtime(self._backend).device_count() == 1:

@@ -12,13 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ninetoothed.backends.triton.analysis import streams
-from ninetoothed.backends.triton.ir.nodes import (
-    DescriptorLoad,
-    DescriptorStore,
-    Pair,
-    PointedType,
-    TileSlice,
-)
+from ninetoothed.backends.triton.ir import nodes
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
@@ -54,7 +48,7 @@ class Addresses:
         self._wide = emission.facts.wide
         self._prologue: list[ast.stmt] = []
         self._positions: dict[str, Positions] = {}
-        self._pairs: dict[Pair, Positions] = {}
+        self._pairs: dict[nodes.Pair, Positions] = {}
         self._folds = dict(emission.lowered.folds)
         self._folded: dict[str, Positions] = {}
 
@@ -114,7 +108,7 @@ class Addresses:
         positions = self._of(tile)
         descriptor = self._emission.descriptor(tile.parameter)
         corner = ast.List(self._corner(positions, tile, box), ast.Load())
-        block = DescriptorLoad(parameter=tile.parameter, descriptor=descriptor, corner=corner)
+        block = nodes.DescriptorLoad(parameter=tile.parameter, descriptor=descriptor, corner=corner)
         return as_tile(block, box, self._widths(positions.parameter.tile_shape))
 
     def _store_box(self, tile: TileRef, box: Box, value: ast.expr) -> ast.stmt:
@@ -130,7 +124,7 @@ class Addresses:
         corner = self._corner(positions, tile, box)
 
         def stored(place: list[ast.expr], part: ast.expr, widths: list[ast.expr]) -> ast.stmt:
-            return DescriptorStore(
+            return nodes.DescriptorStore(
                 parameter=tile.parameter,
                 descriptor=descriptor,
                 corner=ast.List(place, ast.Load()),
@@ -161,7 +155,7 @@ class Addresses:
             corner.append(language("cast", tree, element(dtypes.int32)) if self._wide else tree)
         return corner
 
-    def load_pair(self, tile: TileRef, pair: Pair) -> ast.expr:
+    def load_pair(self, tile: TileRef, pair: nodes.Pair) -> ast.expr:
         """The values of two tiles that take turns (`interleaved_pairs`), as a tuple."""
         positions = self._of_pair(tile.parameter, pair)
         loaded = self._emission.named(f"{tile.parameter}_pair", self._loaded(positions, tile))
@@ -191,10 +185,10 @@ class Addresses:
             return self._store_box(tile, box, value)
         return self._stored(self._of(tile), tile, value)
 
-    def store_pair(self, tile: TileRef, pair: Pair, values: Sequence[ast.expr]) -> ast.stmt:
+    def store_pair(self, tile: TileRef, pair: nodes.Pair, values: Sequence[ast.expr]) -> ast.stmt:
         """Stores two values to two tiles that take turns (`interleaved_pairs`)."""
         positions = self._of_pair(tile.parameter, pair)
-        dtype = PointedType(
+        dtype = nodes.PointedType(
             parameter=tile.parameter, pointer=self._emission.pointer(tile.parameter)
         )
         shape = ast.Tuple(self._widths(pair.tile_shape), ast.Load())
@@ -207,7 +201,7 @@ class Addresses:
         ]
         return self._stored(positions, tile, language("interleave", *whole))
 
-    def store_slice(self, tile: TileRef, tile_slice: TileSlice, value: ast.expr) -> ast.stmt:
+    def store_slice(self, tile: TileRef, tile_slice: nodes.TileSlice, value: ast.expr) -> ast.stmt:
         """Stores a value to a slice of a tile (`cooperative_reduction`)."""
         parameter = self._emission.kernel.program.parameter(tile.parameter)
         positions = Positions(
@@ -365,7 +359,7 @@ class Addresses:
             )
         return self._folded[tile.parameter]
 
-    def _of_pair(self, name: str, pair: Pair) -> Positions:
+    def _of_pair(self, name: str, pair: nodes.Pair) -> Positions:
         if pair not in self._pairs:
             parameter = self._emission.kernel.program.parameter(name)
             self._pairs[pair] = Positions(

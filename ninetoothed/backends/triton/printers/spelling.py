@@ -6,12 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.backends.triton.ir.nodes import (
-    DescriptorLoad,
-    DescriptorStore,
-    PointedType,
-    TritonRef,
-)
+from ninetoothed.backends.triton.ir import nodes
 from ninetoothed.backends.triton.ir.trees import attribute, method, name
 from ninetoothed.program.nodes import DTypeRef, NodeT, at
 
@@ -40,7 +35,7 @@ class Spelling:
                 fields[field] = self.of(value)
         return tree
 
-    def _function(self, node: TritonRef) -> ast.expr:
+    def _function(self, node: nodes.TritonRef) -> ast.expr:
         head, *rest = node.name.split(".")
         if head == "libdevice":
             return attribute(name(head), *rest)
@@ -49,20 +44,20 @@ class Spelling:
     def _dtype(self, node: DTypeRef) -> ast.expr:
         return attribute(name(self._language), node.dtype.triton_name)
 
-    def _pointed(self, node: PointedType) -> ast.expr:
+    def _pointed(self, node: nodes.PointedType) -> ast.expr:
         return attribute(node.pointer, "dtype", "element_ty")
 
-    def _load(self, node: DescriptorLoad) -> ast.expr:
+    def _load(self, node: nodes.DescriptorLoad) -> ast.expr:
         return method(node.descriptor, "load", node.corner)
 
-    def _store(self, node: DescriptorStore) -> ast.stmt:
+    def _store(self, node: nodes.DescriptorStore) -> ast.stmt:
         return at(ast.Expr(method(node.descriptor, "store", node.corner, node.value)), node)
 
 
 _RULES: dict[type, Callable[[Spelling, Any], Any]] = {
-    TritonRef: Spelling._function,
+    nodes.TritonRef: Spelling._function,
     DTypeRef: Spelling._dtype,
-    PointedType: Spelling._pointed,
-    DescriptorLoad: Spelling._load,
-    DescriptorStore: Spelling._store,
+    nodes.PointedType: Spelling._pointed,
+    nodes.DescriptorLoad: Spelling._load,
+    nodes.DescriptorStore: Spelling._store,
 }
