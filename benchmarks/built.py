@@ -1,24 +1,28 @@
 """The size and the seconds of builds ahead of time: ours beside the published package's.
 
-    python -m benchmarks.built [--site FOLDER] [--kernels add,mm] [--seconds 60] [--output FOLDER]
+    python -m benchmarks.built [--site FOLDER] [--kernels add,mm] [--targets sm_90] [--seconds 60] [--output FOLDER]
 
-Both build the same kernels with the same tiles for this device (`benchmarks.peers.built_ahead`), each in a
-process of its own, with empty caches; the published package needs a device and nvcc. Ours is compiled and
+Both build the same kernels with the same tiles (`benchmarks.peers.built_ahead`), each in a process of its
+own, with empty caches; the published package for this device, which it needs, and nvcc. Ours is compiled and
 linked by ``cc`` besides, as it is by theirs. Without ``--site``, what ``pip install --target`` was given,
-ours stands alone.
+ours stands alone, and needs no device.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from benchmarks.common.measure import environment
 from benchmarks.common.report import RESULTS, describe, table, write
@@ -28,23 +32,23 @@ PROGRAM = Path(__file__).parent / "peers" / "built_ahead.py"
 
 KERNELS = ("add", "softmax", "rms_norm", "mm", "mm_of_four")
 
-#: What a binary of ours is called: <source>.c.<target>.<variant>.cubin.
-_BINARIES = (".cubin", ".ptx")
+#: A binary of ours is <source>.c.<target>.<variant> and one of these.
+_BINARIES = (".cubin", ".ptx", ".hsaco")
 
 
-def built(name: str, site: Path | None, seconds: float, target: str) -> dict[str, Any]:
+def built(name: str, site: Path | None, seconds: float, targets: str) -> dict[str, Any]:
     """What a process finds that builds a kernel; ``failed`` says why it did not.
 
     Args:
         site: the published package's folder; None for ours.
         seconds: so long it may take.
-        target: that ours is built for.
+        targets: that ours is built for, by commas.
     """
     with tempfile.TemporaryDirectory(prefix="built-") as made:
         folder, home = Path(made) / "output", Path(made) / "home"
         home.mkdir()
         places = [str(ROOT)] if site is None else [str(site), str(ROOT)]
-        ours = {"NINETOOTHED_TARGETS": target, "NINETOOTHED_CACHE_DIR": str(home / "cache")}
+        ours = {"NINETOOTHED_TARGETS": targets, "NINETOOTHED_CACHE_DIR": str(home / "cache")}
         # The published package compiles by a program that it calls `python`.
         programs = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         variables = {
@@ -86,6 +90,16 @@ def _linked(name: str, folder: Path) -> dict[str, Any]:
     command = ["cc", "-std=c11", "-O2", "-shared", "-fPIC", *sources, "-o", str(library)]
     subprocess.run([*command, "-ldl", "-lpthread"], check=True)
     return {"linked_in": time.monotonic() - begin, "linked": library.stat().st_size}
+
+
+def without_device() -> dict[str, str]:
+    """The versions and the date, where nothing but ours is built."""
+    return {
+        "device": f"{os.cpu_count()} cores",
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "python": platform.python_version(),
+        "triton": importlib.metadata.version("triton"),
+    }
 
 
 def as_table(results: list[dict[str, Any]]) -> str:
@@ -138,7 +152,7 @@ def main() -> None:
     parser.add_argument("--site", type=Path, help="where the published package is installed")
     parser.add_argument("--kernels", default=",".join(KERNELS))
     parser.add_argument("--seconds", type=float, default=60, help="that one build may take")
-    parser.add_argument("--target", default="sm_90")
+    parser.add_argument("--targets", default="sm_90", help="of ours")
     parser.add_argument("--output", type=Path, default=RESULTS / "ahead")
     options = parser.parse_args()
     results = []
@@ -150,14 +164,14 @@ def main() -> None:
                 **{
                     who: None
                     if who == "published" and site is None
-                    else built(name, site, options.seconds, options.target)
+                    else built(name, site, options.seconds, options.targets)
                     for who, site in sites.items()
                 },
             }
         )
         print(as_table(results[-1:]), flush=True)
     text = f"{as_table(results)}\n\n{each_binary(results)}"
-    here = environment()
+    here = environment() if torch.cuda.is_available() else without_device()
     heading = "Builds ahead of time, ours and the published package's, of the same kernels"
     write("built", here, f"# {heading}\n\n{describe(here)}\n\n{text}", results, options.output)
 

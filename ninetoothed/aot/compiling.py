@@ -103,7 +103,8 @@ def units(
         _, target = key
         return key, backend().images(wanted[key], target, target == first)
 
-    # Triton works outside of Python's lock, and its assembler in a process of its own.
+    # Triton's passes and LLVM work outside of Python's lock, and the assembler in a process of its own: an eighth
+    # to a sixth of the work holds the lock, so that threads serve as processes would, which each import Triton.
     with ThreadPoolExecutor(_workers()) as pool:
         for key, images in pool.map(compile_one, wanted):
             compiled[key] = images

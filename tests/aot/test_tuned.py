@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +13,16 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("triton", reason="needs Triton")
+triton = pytest.importorskip("triton", reason="needs Triton")
 
+from ninetoothed.backends.triton.ahead.choice import large_call  # noqa: E402
 from ninetoothed.backends.triton.ahead.devices import limits_of  # noqa: E402
+from ninetoothed.backends.triton.ahead.variants import Work, edition_of, images_of  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
+from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.cache import Cache  # noqa: E402
 from ninetoothed.errors import DeviceError, NineToothedError  # noqa: E402
+from ninetoothed.kernels.ahead import Within  # noqa: E402
 from ninetoothed.tuning.results import (  # noqa: E402
     Results,
     Subject,
@@ -25,10 +31,13 @@ from ninetoothed.tuning.results import (  # noqa: E402
     export_results,
 )
 from ninetoothed.tuning.space import Config  # noqa: E402
-from tests.aot.making import Loaded, built, driver, library, needs_cc  # noqa: E402
-from tests.aot.reference import View  # noqa: E402
+from tests.aot.kernels import PREMAKES, defined_of  # noqa: E402
+from tests.aot.making import Loaded, built, driver, library, needs_cc, run  # noqa: E402
+from tests.aot.reference import View, holds  # noqa: E402
 
 COMPILER = "triton " + ".".join(map(str, versions.version()))
+
+DISASSEMBLER = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "nvdisasm"
 
 SMALL = Config((("BLOCK_SIZE_K", 64), ("BLOCK_SIZE_M", 16), ("BLOCK_SIZE_N", 64)), 4, 4)
 LARGE = Config((("BLOCK_SIZE_K", 64), ("BLOCK_SIZE_M", 128), ("BLOCK_SIZE_N", 256)), 8, 3)
@@ -118,6 +127,52 @@ def test_a_reduction_is_divided_where_that_was_found_to_be_best(tmp_path: Path) 
         assert workspace_size(c, rows, 4096, 4096) == 65536 + 4 * tiles * 16 * 64 * 4
     assert launched(c, 64, 4096, 4096)[1] == 16
     assert workspace_size(c, 64, 4096, 4096) == 0
+
+
+@pytest.mark.skipif(not DISASSEMBLER.exists(), reason="needs the nvdisasm that Triton brings")
+def test_a_call_of_the_size_that_was_tuned_runs_what_python_runs(tmp_path: Path) -> None:
+    """Machine code and all: attention, whose source has more to leave out than any other."""
+    config = Config(
+        (("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 128)),
+        4,
+        3,
+        (
+            ("dependent_launch", 1),
+            ("descriptors", 1),
+            ("partial_reduction_sinking", 1),
+            ("tma_pipeline", 1),
+        ),
+    )
+    shape = (4, 64, 1024, 64)
+    kernel, fixed = defined_of(functools.partial(PREMAKES["sdpa"], is_causal=False), "sdpa")
+    call = large_call(kernel, fixed, dict.fromkeys(("query", "key", "value", "output"), shape))
+    variant = edition_of(kernel, fixed, "sm_90", None, (call, config)).variants[0]
+    assert variant.name == "alike"
+    values = environment_of(kernel, call, config)
+    assert all(holds(asked, values, {}) for asked in variant.added if isinstance(asked, Within))
+
+    specialized = specialize(kernel, call, config)
+    same = replace(
+        variant.work,
+        source=specialized.emitted.text,
+        signature=tuple(specialized.signature.items()),
+        constants=tuple(specialized.constants.items()),
+        divisors=tuple(specialized.divisors.items()),
+        most_registers=specialized.most_registers,
+    )
+    ahead = instructions(variant.work, tmp_path)
+    assert len(ahead) > 100
+    assert ahead == instructions(same, tmp_path)
+
+
+def instructions(work: Work, folder: Path) -> list[str]:
+    """What a device runs: machine code without its addresses."""
+    (image,) = images_of(work, "sm_90", False)
+    (folder / "code.cubin").write_bytes(image.data)
+    text = run(DISASSEMBLER, "-c", folder / "code.cubin")
+    return [
+        re.sub(r"/\*[0-9a-f]+\*/", "", line).strip() for line in text.splitlines() if ";" in line
+    ]
 
 
 @pytest.mark.parametrize(
