@@ -20,6 +20,9 @@ _UNKNOWN_DOT_RATE = 2048
 #: The compute capabilities whose products are done by groups of four warps. Only Hopper's was measured.
 _IN_GROUPS = (90, 100, 103)
 
+#: Those whose products' sums have a memory of their own.
+_IN_TENSOR_MEMORY = (100, 103)
+
 #: Of a device whose driver does not tell its clock or its memory's rate.
 _ASSUMED_CLOCK = 1.5e9
 _ASSUMED_BANDWIDTH = 2.0e12
@@ -56,6 +59,8 @@ class Constants:
         exposed: of a step's instructions, what the tensor cores wait for with eight warps; with
             fewer it is more, for there is less to do in the meantime.
         spill: how much longer everything takes where as many registers again are kept in memory.
+        spilled_sums: the same factor where a product's sums alone are more than a thread's registers:
+            they go to memory and back in each round.
     """
 
     launch: float = 3.2e-6
@@ -76,6 +81,7 @@ class Constants:
     waiting: float = 8.0
     exposed: float = 0.427
     spill: float = 1.2
+    spilled_sums: float = 4.0
 
 
 CONSTANTS = Constants()
@@ -315,4 +321,9 @@ def _most_registers(features: CostFeatures) -> float:
 
 def _spilling(features: CostFeatures, constants: Constants) -> float:
     """How much longer everything takes because registers are kept in memory."""
-    return 1 + constants.spill * max(features.registers / _most_registers(features) - 1, 0)
+    most = _most_registers(features)
+    spilling = 1 + constants.spill * max(features.registers / most - 1, 0)
+    sums = max((p.rows * p.columns / features.threads for p in features.products), default=0)
+    if sums > most and features.limits.arch not in _IN_TENSOR_MEMORY:
+        spilling *= constants.spilled_sums
+    return spilling

@@ -216,7 +216,11 @@ def measured_tasks() -> list[dict[str, Any]]:
 def subject_of(task: Mapping[str, Any]) -> Subject:
     """A task's kernel and call, with the first values that were measured."""
     kernel = TEN[task["kernel"]]
-    tensors = {name: tensor(*shape) for name, shape in task["arguments"].items()}
+    by_columns = task.get("transposed", ())
+    tensors = {
+        name: tensor(*shape, strides=(1, shape[0]) if name in by_columns else None)
+        for name, shape in task["arguments"].items()
+    }
     call = call_of(tensors, scalar_types(kernel), task["constants"])
     values = dict(zip(task["symbols"], task["times"][0][0]))
     group = _GROUPS.get(task["kernel"], task["kernel"])

@@ -38,15 +38,20 @@ PAPERS = (
 )  # fmt: skip
 
 
-def argument(shape: list[int]) -> Argument:
+def argument(shape: list[int], is_transposed: bool) -> Argument:
     strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    if is_transposed:
+        strides = [1, shape[0]]
     return Argument(tuple(shape), tuple(strides), dtypes.float16)
 
 
 def ranked(task: dict[str, Any]) -> tuple[Space, dict[Config, float]]:
     """The configurations as the estimate ranks them, and their times in microseconds."""
     kernel = TEN[task["kernel"]]
-    arguments = {name: argument(shape) for name, shape in task["arguments"].items()}
+    transposed = task.get("transposed", ())
+    arguments = {
+        name: argument(shape, name in transposed) for name, shape in task["arguments"].items()
+    }
     call = Call(arguments, constants=task["constants"], device=Device("cuda"))
     times = {
         Config(tuple(zip(task["symbols"], values)), warps, stages, tuple(options.items())): time

@@ -165,6 +165,21 @@ def features(kernel, call: Call, chosen: Config):
     return Estimator(kernel.specializations.of(call.constants), call, H200).features(chosen)
 
 
+def test_rows_of_half_a_cache_line_take_longer() -> None:
+    def share(by_columns: bool, k: int) -> float:
+        call = product(512, 512, 512)
+        if by_columns:
+            other = replace(call.arguments["other"], strides=(1, 512))
+            call = replace(call, arguments={**call.arguments, "other": other})
+        return features(mm.kernel, call, config(M=128, N=128, K=k)).share
+
+    # By rows only the left tile has rows of k; by columns both do.
+    assert share(False, 64) == share(True, 64) == 1
+    assert 1 < share(False, 32) < share(True, 32) < 1.25
+    assert share(True, 32) - 1 == 2 * (share(False, 32) - 1)
+    assert share(True, 16) > share(True, 32)
+
+
 def test_wide_rows_are_copied_ahead_and_odd_ones_are_not() -> None:
     wide = features(mm.kernel, product(512, 512, 512), TILES)
     assert wide.stages == 3 and not wide.is_waiting

@@ -51,6 +51,8 @@ class Counts:
         held: bytes of the tiles that products take and that are loaded once.
         waited_for: of the bytes streamed in one round, those that no copy in the background brings.
         masked: of those streamed, the ones of which a mask leaves out elements in some program.
+        short: of the bytes streamed, how many come in rows of half a cache line; those in rows of a
+            quarter count three times, and so on.
         largest: elements of the largest tile.
     """
 
@@ -65,6 +67,7 @@ class Counts:
     held: dict[str, int] = field(default_factory=dict)
     waited_for: int = 0
     masked: set[str] = field(default_factory=set)
+    short: float = 0.0
     largest: int = 1
 
     @property

@@ -33,10 +33,12 @@ _FIRST_CAPABILITY = 90
 
 #: What is left of the work of copies where descriptors do it; in a loop of several products, as in
 #: attention, it is more, for the one thread that asks is late for each. Registers are saved in any
-#: case, and to fetch the descriptors takes a part of what a reduction does.
+#: case, and to fetch the descriptors takes a part of what a reduction does. Of one product's time a
+#: little less is left where all else is the same.
 _DESCRIBED, _DESCRIBED_AMONG_SEVERAL = 0.1, 2.5
 _REGISTERS_SAVED = 12
 _FETCHED = 0.4
+_LEFT = 0.995
 
 
 class Descriptors(Option):
@@ -73,6 +75,7 @@ class Descriptors(Option):
             reductions=features.reductions + _FETCHED,
             accesses=min(features.accesses, sum(counts.stored.values()) / divisors.MOST),
             registers=registers(counts, features.threads, 0) - _REGISTERS_SAVED,
+            share=features.share * (_LEFT if len(counts.products) == 1 else 1.0),
             shared_bytes=shared_bytes(counts, features.threads, config.num_stages),
         )
 

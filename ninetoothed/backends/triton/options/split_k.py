@@ -42,6 +42,9 @@ _FEWEST_ROUNDS = 4
 _ARRIVAL = 5.0
 _SUMMED = 20_000
 
+#: Of the registers for sums, how many more the other parts' sums take on their way to them.
+_SUMS_AGAIN = 0.1
+
 
 def choices(
     kernel: Definition, environment: Mapping[Symbol, int], multiprocessors: int
@@ -110,6 +113,7 @@ class SplitK(Option):
             products=tuple(replace(p, times=p.times / value) for p in features.products),
             iterations=max(features.iterations / value, 1.0),
             reductions=features.reductions + end,
+            registers=features.registers + _SUMS_AGAIN * sums / 4 / features.threads,
         )
 
 

@@ -251,7 +251,7 @@ class TmaPipeline(Option):
             shared_bytes=sum(counts.held.values()) + value * sum(counts.streamed.values()),
         )
         missing = max(_PROGRAMS - resident_programs(features), 0)
-        return replace(features, share=_LEFT * (1 + _MISSING * missing))
+        return replace(features, share=features.share * _LEFT * (1 + _MISSING * missing))
 
 
 OPTION = TmaPipeline()

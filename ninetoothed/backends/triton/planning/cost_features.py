@@ -31,6 +31,10 @@ _GATHERED = 1.8
 #: How many times what it takes a copy takes that a mask may leave out.
 _MASKED = 8.0
 
+#: The bytes of a cache line, and how much longer a product takes that loads halves of them.
+_LINE = 128
+_SHORT = 0.17
+
 #: The elements of a small product's result, and how many programs are few for a multiprocessor.
 _SMALL, _FEW = 64 * 128, 2
 
@@ -98,6 +102,7 @@ class Estimator:
             threads=threads,
             registers=registers(counts, threads, counts.waited_for),
             shared_bytes=shared_bytes(counts, threads, stages),
+            share=1 + _SHORT * counts.short / max(sum(counts.streamed.values()), 1),
         )
         known = {option.name: option for option in options.OPTIONS}
         for name, value in config.options:
@@ -118,6 +123,10 @@ class Estimator:
                 for name, size in counts.streamed.items()
                 if self._bytes_at_once(name) < divisors.LEAST_COPY
             )
+            counts.short = sum(
+                size * max(_LINE / self._row_bytes(name, environment) - 1, 0)
+                for name, size in counts.streamed.items()
+            )
             counts.masked = {
                 name
                 for name in counts.streamed
@@ -130,6 +139,20 @@ class Estimator:
             }
             self._counts[config.values] = counts, math.prod(grid)
         return self._counts[config.values]
+
+    def _row_bytes(self, name: str, environment: Mapping[Symbol, int]) -> int:
+        """The bytes that lie behind one another in a row of a parameter's tile; a line's where it has none,
+        as in a window."""
+        access = self._kernel.arrangement.accesses[name]
+        tile = self._kernel.program.parameter(name).tile_shape
+        base = access.first(environment)
+        first = access.offset.evaluate(base)
+        sizes = [
+            int(as_symbol(size).evaluate(environment))
+            for size, coordinate in zip(tile, access.coordinates)
+            if access.offset.evaluate({**base, coordinate: 1}) == first + 1
+        ]
+        return min(sizes, default=_LINE) * self._call.arguments[name].dtype.itemsize
 
     def _distinct(self, counts: Counts) -> float:
         """The bytes that all programs touch, those that are loaded and stored twice."""
