@@ -45,9 +45,8 @@ def body_of(lowered: Lowered) -> Body:
         body = statements()
     else:
         # Twice: without masks where all elements of the program exist.
-        emission.holding = lowered.full_tiles.holding
-        inside = statements()
-        emission.holding = None
+        with lowering.where(lowered.full_tiles.holding):
+            inside = statements()
         beyond = statements()
         label = emission.fresh("has_all")
         branches = ast.If(name(label), inside, beyond)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.ir.nodes import (
     LibraryRef,
     PairLoad,
@@ -40,6 +43,14 @@ class Lowering(ValidityLowering):
         self._values = {n for n, kind in kinds.items() if kind in ("scalar", "constexpr")}
         self._everywhere: set[str] = set()
         self._symbols = {emission.kernel.names[s]: s for s in emission.kernel.symbols}
+
+    @contextlib.contextmanager
+    def where(self, holding: Holding) -> Iterator[None]:
+        """What is lowered within is for where these conditions hold, and what is found out is for there alone."""
+        everywhere = set(self._everywhere)
+        self._emission.holding = holding
+        yield
+        self._emission.holding, self._everywhere = None, everywhere
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """A statement, after those that compute and load its tiles."""
@@ -88,9 +99,8 @@ class Lowering(ValidityLowering):
             self._emission.holding_at_first = frozenset()
             assert isinstance(one, ast.For)
             return [*before, *inside, marked_loop(one, middle)]
-        self._emission.holding = full.holding
-        first = self._unsplit(_part(loop, start, name(middle)))
-        self._emission.holding = None
+        with self.where(full.holding):
+            first = self._unsplit(_part(loop, start, name(middle)))
         rest = _part(loop, name(middle), end)
         # Of these there are few: nothing is begun ahead.
         rest.iter.keywords = []  # type: ignore[attr-defined]

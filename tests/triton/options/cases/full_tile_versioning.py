@@ -96,3 +96,21 @@ def case_sums_of_blocks():
         output = torch.zeros(-(-size // 64), dtype=torch.float32, device=DEVICE)
         kernel(input, output, BLOCK=64)
         assert_matches(output, torch.stack([x.double().sum() for x in input.split(64)]), 64)
+
+
+def twice_the_largest(input, output):
+    output = ntl.max(ntl.interleave(input, input))
+
+
+def case_what_exists_of_an_interleaved_tile():
+    """That all of it does where the program is full says nothing of the last program."""
+    kernel = ninetoothed.make(blocks_of_vectors, twice_the_largest, (Tensor(1), Tensor(1)))
+    for size in (100, 129, 257, 1001):
+        input, (output, whole) = -1 - random(size).abs(), view(size)
+        kernel(input, output, BLOCK=64)
+        largest = [part.max().expand(len(part)) for part in input.split(64)]
+        assert_alone(whole, output, torch.cat(largest).double())
+
+
+def blocks_of_vectors(input, output):
+    return input.tile((BLOCK,)), output.tile((BLOCK,))

@@ -79,6 +79,23 @@ def case_rows():
         torch.testing.assert_close(output, input[:, width:].sum(1))
 
 
+def largest_of_two(input, output):
+    found = ntl.full((1,), float("-inf"), dtype=ntl.float32)
+    for k in range(input.shape[0]):
+        found = ntl.maximum(found, ntl.max(ntl.interleave(input[k], input[k] - 1)))
+    output = found
+
+
+def case_what_exists_of_an_interleaved_piece():
+    """That all of a round's does before the last one says nothing of that."""
+    kernel = ninetoothed.make(pieces_of_rows, largest_of_two, row_tensors)
+    for columns in (1, 5, 8, 13, 16):
+        input, output = -1 - random(3, columns).abs(), poisoned(3)
+        input[:, -1] = -0.5
+        kernel(input, output, WIDTH=4)
+        torch.testing.assert_close(output, input.amax(1))
+
+
 # Comparisons of positions.
 
 
