@@ -158,6 +158,7 @@ class _Analysis(Carried):
             else:
                 result = joined([old, value], OPERATORS.get(type(statement.op), "none"))
             found = self.types.operated(old.type, statement.op, value.type, statement)
+            result = self.since_the_round(statement.target, result)
             self.get(statement.target, typed(result, held(found)))
             return
         if isinstance(statement, ast.Assign) and self.adds_to_itself(statement):
@@ -168,7 +169,8 @@ class _Analysis(Carried):
             old = self.known.get(statement.targets[0].id, UNKNOWN)  # type: ignore[attr-defined]
             left, right = (old, value) if added == "right" else (value, old)
             found = self.types.operated(left.type, statement.value.op, right.type, statement)
-            self.get(statement.targets[0], typed(accumulated(old, value), held(found)))
+            result = self.since_the_round(statement.targets[0], accumulated(old, value))
+            self.get(statement.targets[0], typed(result, held(found)))
             return
         if isinstance(statement, nodes.Store):
             value = self.fields(statement)
@@ -192,6 +194,7 @@ class _Analysis(Carried):
             target = statement.targets[0]
             if not (isinstance(target, ast.Name) and is_product_onto(statement.value, target.id)):
                 value = without_kept(value)
+            value = self.since_the_round(target, value)
             self.get(target, typed(value, held(value.type)))
 
     def adds_to_itself(self, statement: ast.Assign) -> bool:
@@ -271,6 +274,7 @@ class _Analysis(Carried):
         self.carried = {**outer, **{name: (identity, before.get(name)) for name in assigned}}
         changing = {*target_names(statement), *followed.values()}
         self.rounds |= changing
+        untouched, self.untouched = self.untouched, {}
         lasting = self.lasting(statement, assigned, assigned | changing)
         self.learn(assigned, lasting)
         if isinstance(statement, ast.For):
@@ -287,6 +291,7 @@ class _Analysis(Carried):
         if self.rewrites:
             self.block(statement.body)
             self.kept(statement.body, lasting, before, followed, test)
+        self.untouched = untouched | dict.fromkeys(assigned, frozenset())
         self.carried, self.is_certain = outer, was_certain
         self.learn(assigned, lasting)
 
@@ -301,9 +306,10 @@ class _Analysis(Carried):
         before, was_certain = dict(self.known), self.is_certain
         assigned = names_assigned([*statement.body, *statement.orelse])
         self.is_certain = False
+        untouched = dict(self.untouched)
         self.block(statement.body)
-        one = self.known
-        self.known = dict(before)
+        one, ones = self.known, self.untouched
+        self.known, self.untouched = dict(before), untouched
         self.block(statement.orelse)
         other = self.known
         met = self.after_branch(statement, assigned, before, one, other)
@@ -317,14 +323,18 @@ class _Analysis(Carried):
         )
         if not is_split:
             self.is_certain = was_certain
+            self.of_both_ways(ones, self.untouched)
             self.learn(assigned, met)
             return False
         self.check_splits(statement)
         copied = [nodes.clone(item) for item in rest]
+        others, self.untouched = self.untouched, ones
         self.known = one
         self.continued(statement.body, rest)
         one, self.known = self.known, other
+        ones, self.untouched = self.untouched, others
         self.continued(statement.orelse, copied)
+        self.of_both_ways(ones, self.untouched)
         self.is_certain = was_certain
         assigned |= names_assigned(rest)
         self.learn(assigned, self.after_branch(statement, assigned, before, one, self.known))
@@ -402,6 +412,7 @@ class _Rehearsal(_Analysis):
         self.helpers = dict(analysis.helpers)
         self.wanted = set()
         self.carried = dict(analysis.carried)
+        self.untouched = dict(analysis.untouched)
 
     def mask(self, mask: TileMask, origin: ast.AST) -> ast.expr:
         return nodes.at(mask.node(), origin)

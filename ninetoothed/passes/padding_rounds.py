@@ -19,6 +19,9 @@ from ninetoothed.symbols.expr import as_symbol
 
 Knowns = dict[str, Known]
 
+#: Of a mask, those that it follows.
+Dimensions = tuple[bool, ...]
+
 
 class Carried(Values):
     """What becomes of the variables that a loop carries: where a round has no element they keep theirs.
@@ -28,6 +31,34 @@ class Carried(Values):
     """
 
     is_certain = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        #: By variable that the round at hand has assigned: along which dimensions what is left out there
+        #: is as it was before the round.
+        self.untouched: dict[str, frozenset[Dimensions]] = {}
+
+    def since_the_round(self, target: ast.expr, value: Known) -> Known:
+        """What is assigned to a variable: a lane is kept that holds what it did before the round at hand.
+
+        ``v = f(v)`` changes all of them, so that ``v += x[k]`` after it keeps none.
+        """
+        if not isinstance(target, ast.Name):
+            return value
+        before = self.untouched.get(target.id)
+        validity = tuple(
+            replace(mask, is_kept=mask.is_kept and (before is None or _followed(mask) in before))
+            for mask in with_rank(value).validity
+        )
+        self.untouched[target.id] = frozenset(_followed(mask) for mask in validity if mask.is_kept)
+        return replace(value, validity=validity)
+
+    def of_both_ways(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+        """After an ``if``, a variable is untouched along the dimensions in which both ways leave it."""
+        self.untouched = {
+            name: one.get(name, other.get(name)) & other.get(name, one.get(name))
+            for name in one.keys() | other.keys()
+        }
 
     def after_round(self, name: str, before: Known, after: Known, assigned: set[str]) -> Known:
         """What is known of a variable after a round: where that had no element it keeps what it had.
@@ -39,13 +70,25 @@ class Carried(Values):
         rest = tuple(mask for mask in after.validity if mask not in new)
         rest += self.implied(before, after, new)
         if new and (loop, name) not in self.needed:
-            wanted = any(not stays_out(mask) or mask.origin.names & assigned for mask in new)
+            wanted = any(not stays_out(mask) or self.varies(mask, assigned) for mask in new)
             rest += (on_demand((loop, name), new, is_lasting=not wanted),)
         after = replace(after, validity=rest)
         lost = lost_masks(before, after)
         if lost and ("either", loop, name) not in self.needed:
             lost = (on_demand(("either", loop, name), lost),)
         return replace(after, validity=(*rest, *lost))
+
+    def varies(self, mask: TileMask, assigned: set[str]) -> bool:
+        """Whether which lanes a mask leaves out may differ from round to round."""
+        tile = mask.origin.tile
+        if not mask.origin.names & assigned or not isinstance(tile, TileRef):
+            return bool(mask.origin.names & assigned)
+        access = self.tensors[tile.parameter].access
+        unfollowed = {lane for dim, lane in enumerate(access.coordinates) if dim not in mask.layout}
+        return any(
+            not leaves.isdisjoint(access.selections) and leaves.isdisjoint(unfollowed)
+            for leaves in (set(condition.leaves()) for condition in access.conditions)
+        )
 
     def followed(self, name: str, statement: ast.stmt) -> str:
         """A variable that says, before a statement, where another holds an element."""
@@ -186,6 +229,10 @@ class Carried(Values):
     def loops_over(self, validity: Iterable[TileMask]) -> bool:
         """Whether masks may differ from round to round."""
         return any(mask.origin.names & {*self.carried, *self.rounds} for mask in validity)
+
+
+def _followed(mask: TileMask) -> Dimensions:
+    return tuple(dim is not None for dim in mask.layout)
 
 
 def _is_size(node: ast.expr, size: Any) -> bool:

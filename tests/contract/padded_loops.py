@@ -56,6 +56,35 @@ MATRIX = -1 - np.arange(15, dtype=np.float32).reshape(3, 5) / 7
 # Loops.
 
 
+@case(blocks_of(4), FIVE, expected=[-7 + 1 - 2 + 0.5])
+def sum_of_what_a_round_doubled_before_it_added(x, y):
+    total = ntl.full((4,), 1.0, ntl.float32)
+    for k in range(x.shape[0]):
+        total = total * 2
+        total += x[k]
+    y = ntl.sum(total)
+
+
+@case(blocks_of(4), FIVE, expected=[-7 + 1 - 2 + 0.5])
+def sum_of_what_a_branch_of_a_round_doubled(x, y):
+    total = ntl.full((4,), 1.0, ntl.float32)
+    for k in range(x.shape[0]):
+        if ntl.sum(x[k]) < 0:
+            total *= 2
+        total = x[k] + total
+    y = ntl.sum(total)
+
+
+@case(blocks_of(4), FIVE, expected=[-3 + 2 - 1 + 1.5])
+def sum_of_what_a_loop_in_a_round_raised(x, y):
+    total = ntl.full((4,), 1.0, ntl.float32)
+    for k in range(x.shape[0]):
+        for _ in range(x.shape[0]):
+            total += 1
+        total += x[k]
+    y = ntl.sum(total)
+
+
 @case(blocks_of(7), np.full(14, -5, np.float32), expected=[-5])
 def maximum_of_blocks_of_seven(x, y):
     best = ntl.full((7,), float("-inf"), ntl.float32)
