@@ -48,6 +48,26 @@ def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.set_default_device(previous)
 
 
+@pytest.fixture(autouse=True)
+def _frozen_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What works on a Program changes none that it is given."""
+    if (
+        request.path.parent.relative_to(request.config.rootpath / "tests").parts[:1]
+        not in _ON_PROGRAMS
+    ):
+        yield
+        return
+
+    from tests.frozen import frozen_programs
+
+    with frozen_programs():
+        yield
+
+
+#: The folders of tests of what works on Programs.
+_ON_PROGRAMS = {("derivatives",), ("kernels",), ("parsing",), ("passes",), ("program",)}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what an option that is fixed for all tests does not concern; refuse names that differ
     between two processes: pytest-xdist's workers must agree on them."""

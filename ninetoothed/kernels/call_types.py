@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
+from ninetoothed.passes.rewriting import Draft
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import type_of
 
 
@@ -45,5 +44,4 @@ def _divides(node: ast.AST) -> bool:
 @analysis
 def _check(kernel: Definition, dtypes: tuple[tuple[str, DType], ...]) -> None:
     # The program's own nodes say what is so in all calls.
-    body = [clone(statement) for statement in kernel.program.body]
-    infer(replace(kernel.program, body=body, helpers={}), dict(dtypes), is_checked=True)
+    infer(Draft(kernel.program), dict(dtypes), is_checked=True)

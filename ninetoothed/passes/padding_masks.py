@@ -34,7 +34,7 @@ class Knowledge:
         self.wanted: set[Any] = set()
         self.carried: dict[str, tuple[Any, str | None]] = {}
         self.rounds: set[str] = set()
-        self.helpers = dict(draft.program.helpers)
+        self.helpers = dict(draft.helpers)
         self.known: dict[str, Known] = {}
         self.statement: ast.stmt = ast.Pass()
         self.tensors: dict[str, Any] = {}

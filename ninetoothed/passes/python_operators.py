@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TypeGuard
 
 from ninetoothed.language import dtypes
@@ -44,13 +43,12 @@ def run(program: Program, booleans: Collection[str] = ()) -> Program:
         booleans: tensors that hold truth values in a call, besides those declared to.
     """
     draft = Draft(program)
-    helpers = {name: nodes.clone(helper) for name, helper in program.helpers.items()}
-    infer(replace(program, body=draft.body, helpers=helpers), booleans=booleans)
+    infer(draft, booleans=booleans)
     declared = {p.name for p in program.parameters if p.dtype is dtypes.bool}
     constants = {p.name for p in program.parameters if p.kind == "constexpr"}
-    for body in (draft.body, *(helper.body for helper in helpers.values())):
+    for body in (draft.body, *(helper.body for helper in draft.helpers.values())):
         _Rewriter({*booleans, *declared}, constants).block(body)
-    return draft.finished(helpers=helpers)
+    return draft.finished(helpers=draft.helpers)
 
 
 class _Rewriter(ast.NodeTransformer):

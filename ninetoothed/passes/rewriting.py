@@ -17,15 +17,19 @@ from ninetoothed.symbols.operators import next_power_of_2
 
 
 class Draft:
-    """A copy of a program's body that a pass may change, and what it adds to it.
+    """A copy of what a program is made of that a pass may change, and what it adds to it.
 
     Attributes:
+        parameters: the program's.
         body: the copied statements.
+        helpers: the copied helpers, by name.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.parameters = program.parameters
         self.body = [nodes.clone(statement) for statement in program.body]
+        self.helpers = {name: nodes.clone(helper) for name, helper in program.helpers.items()}
         self._names = set(program.names)
         self._before: dict[int, list[ast.stmt]] = {}
         self._after: dict[int, list[ast.stmt]] = {}

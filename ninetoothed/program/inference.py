@@ -201,6 +201,7 @@ def infer(
     """Types the nodes of a Program.
 
     Args:
+        program: a Program, or a pass's draft of one.
         given: the element types of tensors that a call gives, besides those declared.
         is_checked: whether what cannot be, whatever the sizes, is an error.
         booleans: tensors that hold truth values.

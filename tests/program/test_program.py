@@ -157,12 +157,12 @@ def test_a_good_program_passes():
 def test_a_pass_may_not_change_what_type_a_value_has():
     shifted = ast.BinOp(left=Load(tile=y_tile()), op=ast.Add(), right=name("n"))
     store = Store(tile=y_tile(), value=shifted)
-    changed = program(store)
-    verify(changed)
+    verify(program(store))
 
-    shifted.left = at(ast.Constant(value=1.0), shifted)
+    changed = clone(store)
+    changed.value.left = at(ast.Constant(value=1.0), shifted)
     with pytest.raises(MalformedProgramError, match=r"has different shapes: it was \?\[M, N\]"):
-        verify(changed)
+        verify(program(changed))
 
 
 def test_a_loop_may_read_what_it_assigned_in_the_round_before():
@@ -218,6 +218,7 @@ def test_a_helper_ends_in_a_return():
     placed(helper)
     verify(program(ast.Pass(), helpers={"combine": helper}))
 
+    helper = clone(helper)
     helper.body.pop()
     with pytest.raises(MalformedProgramError, match="does not end in a return"):
         verify(program(ast.Pass(), helpers={"combine": helper}))
