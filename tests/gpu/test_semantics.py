@@ -1,0 +1,33 @@
+"""What an application means, and what padding has no part in, on a device."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from tests.contract import test_validity  # noqa: E402
+from tests.contract.application import test_meaning  # noqa: E402
+
+_CHOSEN = {
+    test_validity: ("test_padding_takes_no_part",),
+    test_meaning: (
+        "test_names_mean_what_they_did_when_the_kernel_was_made",
+        "test_it_means_what_plain_numpy_says",
+        "test_it_is_refused_where_it_stands",
+        "test_a_loops_own_variable_ends_with_it",
+        "test_what_a_round_has_no_element_for_is_what_it_was_before_the_round",
+    ),
+}
+
+for module, names in _CHOSEN.items():
+    globals().update({name: getattr(module, name) for name in names})
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch: pytest.MonkeyPatch):
+    """Tensors are made on the device, and nothing is searched for."""
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    torch.set_default_device("cuda")
+    yield
+    torch.set_default_device(None)
