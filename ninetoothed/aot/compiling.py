@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed import plugins
 from ninetoothed.aot.unit import Binaries, Unit, fixed_of
 from ninetoothed.backends.base import Backend
-from ninetoothed.errors import ArgumentError, near
-from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
+from ninetoothed.errors import ArgumentError, DeviceError, near
+from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, Variant
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.tuning.results import Entry
 
@@ -29,15 +29,17 @@ class _Plan:
     """A unit before anything is compiled.
 
     Attributes:
-        editions: those that differ in what a launch computes.
-        by_target: which of them, and those that are compiled.
+        by_target: what was chosen.
     """
 
     name: str
     kernel: Definition
     fixed: Fixed
-    editions: tuple[Edition, ...]
-    by_target: dict[str, list[tuple[int, Edition]]]
+    by_target: dict[str, tuple[Edition, ...]]
+
+
+#: A variant's images, or why there are none.
+_Compiled = Sequence[Image] | DeviceError
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,27 @@ def units(
     Args:
         guidance: what configurations are chosen by.
         progress: called with how much is compiled, and of how much.
+
+    Raises:
+        DeviceError: the variant that assumes most, or the one that assumes nothing, needs more than a
+            target has. Any other is left out there, and its calls take one that assumes less.
     """
     plans = [_planned(*named, targets, guidance) for named in kernels]
     first = _first_of_cuda(targets)
     wanted: dict[tuple[Any, str], Variant] = {}
     for plan in plans:
         for target, editions in plan.by_target.items():
-            for variant in (v for _, edition in editions for v in edition.variants):
+            for variant in (v for edition in editions for v in edition.variants):
                 wanted.setdefault((variant.work, target), variant)
     done = 0
-    compiled: dict[tuple[Any, str], Sequence[Image]] = {}
+    compiled: dict[tuple[Any, str], _Compiled] = {}
 
-    def compile_one(key: tuple[Any, str]) -> tuple[tuple[Any, str], Sequence[Image]]:
+    def compile_one(key: tuple[Any, str]) -> tuple[tuple[Any, str], _Compiled]:
         _, target = key
-        return key, backend().images(wanted[key], target, target == first)
+        try:
+            return key, backend().images(wanted[key], target, target == first)
+        except DeviceError as error:
+            return key, error
 
     # Triton's passes and LLVM work outside of Python's lock, and the assembler in a process of its own: an eighth
     # to a sixth of the work holds the lock, so that threads serve as processes would, which each import Triton.
@@ -143,28 +152,46 @@ def _planned(
     guidance: Guidance,
 ) -> _Plan:
     kernel, fixed = fixed_of(specializations, given)
+    by_target = {
+        target: tuple(backend().editions(kernel, fixed, target, guidance.found, guidance.device))
+        for target in targets
+    }
+    return _Plan(name, kernel, fixed, by_target)
+
+
+def _unit(plan: _Plan, compiled: dict[tuple[Any, str], _Compiled]) -> Unit:
     editions: list[Edition] = []
-    by_target: dict[str, list[tuple[int, Edition]]] = {}
     interfaces: list[Any] = []
-    for target in targets:
-        by_target[target] = []
-        found = backend().editions(kernel, fixed, target, guidance.found, guidance.device)
-        for edition in found:
+    binaries: list[Binaries] = []
+    for target, chosen in plan.by_target.items():
+        for number, wanted in enumerate(chosen):
+            edition, images = _fitting(wanted, [compiled[v.work, target] for v in wanted.variants])
             if edition.interface not in interfaces:
                 editions.append(edition)
                 interfaces.append(edition.interface)
-            by_target[target].append((interfaces.index(edition.interface), edition))
-    return _Plan(name, kernel, fixed, tuple(editions), by_target)
-
-
-def _unit(plan: _Plan, compiled: dict[tuple[Any, str], Sequence[Image]]) -> Unit:
-    binaries: list[Binaries] = []
-    for target, editions in plan.by_target.items():
-        for number, (place, edition) in enumerate(editions):
-            images = [compiled[variant.work, target] for variant in edition.variants]
+            place = interfaces.index(edition.interface)
             # Each gives its binary, and text where it is asked for.
             for of_variants in zip(*images, strict=True):
-                called, chosen = of_variants[0].target, (edition.num_warps, edition.num_stages)
-                own = Binaries(called, place, *chosen, of_variants, number, edition.sizes)
+                called, options = of_variants[0].target, (edition.num_warps, edition.num_stages)
+                own = Binaries(called, place, *options, of_variants, number, edition.sizes)
                 binaries.append(own)
-    return Unit(plan.name, plan.kernel, plan.fixed, plan.editions, tuple(binaries))
+    return Unit(plan.name, plan.kernel, plan.fixed, tuple(editions), tuple(binaries))
+
+
+def _fitting(
+    edition: Edition, compiled: Sequence[_Compiled]
+) -> tuple[Edition, list[Sequence[Image]]]:
+    """The edition with those variants that a target has room for, and their images."""
+    kept: list[Variant] = []
+    images: list[Sequence[Image]] = []
+    added: tuple[Condition, ...] = ()
+    for variant, found in zip(reversed(edition.variants), reversed(compiled), strict=True):
+        added += variant.added
+        if isinstance(found, DeviceError):
+            if variant in (edition.variants[0], edition.variants[-1]):
+                raise found
+            continue
+        kept.append(replace(variant, added=added))
+        images.append(found)
+        added = ()
+    return replace(edition, variants=tuple(reversed(kept))), images[::-1]

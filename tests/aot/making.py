@@ -17,6 +17,7 @@ import pytest
 
 from ninetoothed.aot import compiling
 from ninetoothed.aot.build import Built, build
+from ninetoothed.errors import DeviceError
 from ninetoothed.kernels.ahead import Image, TensorMap, Variant
 from tests.aot.kernels import PREMAKES
 
@@ -30,13 +31,15 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C comp
 class _Labelling:
     """The backend, but each binary says what it is: compiling is tested elsewhere."""
 
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
+    def __init__(self, backend: Any, too_large: Sequence[tuple[str, str]] = ()) -> None:
+        self._backend, self._too_large = backend, too_large
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
 
     def images(self, variant: Variant, target: str, with_text: bool) -> list[Image]:
+        if (target, variant.name) in self._too_large:
+            raise DeviceError(f"{target} has no room for {variant.name}")
         data = label(target, variant)
         is_specific = target in ("sm_90", "sm_100", "sm_120")
         maps = tuple(tensor_map(a.type) for a in variant.arguments if a.described is not None)
@@ -60,10 +63,14 @@ def label(target: str, variant: Variant) -> bytes:
 
 
 @contextlib.contextmanager
-def labelled() -> Iterator[None]:
-    """Within it nothing is compiled by Triton."""
+def labelled(too_large: Sequence[tuple[str, str]] = ()) -> Iterator[None]:
+    """Within it nothing is compiled by Triton.
+
+    Args:
+        too_large: targets and variants for which they have no room.
+    """
     real = compiling.backend
-    compiling.backend = lambda: _Labelling(real())  # type: ignore[assignment]
+    compiling.backend = lambda: _Labelling(real(), too_large)  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -18,9 +18,10 @@ import ninetoothed  # noqa: E402
 from examples import add, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.aot.build import build  # noqa: E402
-from ninetoothed.errors import ArgumentError  # noqa: E402
+from ninetoothed.errors import ArgumentError, DeviceError  # noqa: E402
 from tests.aot.kernels import PREMAKES, premake_add, premake_silu  # noqa: E402
 from tests.aot.making import HERE, Loaded, built, driver, labelled, library, needs_cc, run  # noqa: E402
+from tests.aot.reference import View  # noqa: E402
 
 ROOT = HERE.parents[1]
 
@@ -282,3 +283,40 @@ def test_the_command_line(tmp_path: Path) -> None:
     )
     assert wrong.returncode == 1
     assert "has no `nothing`" in wrong.stderr
+
+
+@needs_cc
+def test_a_variant_that_a_target_has_no_room_for_is_left_out_there(tmp_path: Path) -> None:
+    with labelled(too_large=[("sm_90", "contiguous")]):
+        made = build(
+            PREMAKES["add"],
+            [((), {}, {})],
+            kernel_name="add",
+            output_dir=tmp_path / "add",
+            targets=("sm_80", "sm_90"),
+        )
+    cubins = {file.split(".", 2)[2] for file in made.files if file.endswith(".cubin")}
+    assert {"sm_80.contiguous.cubin", "sm_90.aligned.cubin"} <= cubins
+    assert "sm_90.contiguous.cubin" not in cubins
+    c = Loaded(library(made), driver(tmp_path / "driver"))
+
+    def launched(stride: int, address: int) -> str:
+        views = [View((128,), (stride,), address).dlpack() for _ in range(3)]
+        assert c.library.add_launch(None, *map(ctypes.byref, views)) == 0, c.message()
+        return c.last().label()
+
+    assert launched(1, 0x7000_0000) == "<sm_90 add aligned>"
+    assert launched(1, 0x7000_0002) == "<sm_90 add narrow>"
+    # What the variant that is not there asked for, the one that assumes more still does.
+    assert launched(2, 0x7000_0000) == "<sm_90 add narrow>"
+
+
+@pytest.mark.parametrize("name", ["full", "plain"])
+def test_a_target_without_room_for_the_first_or_the_last_variant_is_an_error(
+    name: str, tmp_path: Path
+) -> None:
+    with (
+        labelled(too_large=[("sm_80", name)]),
+        pytest.raises(DeviceError, match=f"sm_80 has no room for {name}"),
+    ):
+        build(PREMAKES["add"], [((), {}, {})], output_dir=tmp_path, targets=("sm_80",))
