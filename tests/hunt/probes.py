@@ -131,12 +131,15 @@ def _names() -> tuple[str, ...]:
 
 
 def _operand(maker: Maker, kind: str) -> Expression:
-    """Most often a tile, as it is or with a number, which its padding then has too, or a comparison of one."""
+    """Most often a tile, as it is or with a number or a size, which its padding then has too, or a comparison."""
     choose = maker.choose
     tiles = [p.name for p in maker.state.program.parameters[:-1]]
     tile: Expression = ("load", choose.choice(tiles), ())
     if choose.random() < 0.5:
-        tile = ("form", choose.choice("+-"), (), (tile, ("number", choose.choice((3, 5, 7)))))
+        beside: Expression = ("number", choose.choice((3, 5, 7)))
+        if choose.random() < 0.3:
+            beside = ("size", tile[1], 0)
+        tile = ("form", choose.choice("+-"), (), (tile, beside))
     if kind.startswith("bool"):
         tile = ("form", choose.choice("<>"), (), (tile, ("number", choose.choice((-1, 1, 2)))))
     if choose.random() < 0.7 and KINDS[kind](evaluate(maker.state, tile)):

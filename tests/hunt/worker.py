@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import re
 import time
@@ -54,6 +55,8 @@ def hunted(
         names = ("programs", "counts", "refusals", "findings", "slowest")
         return dict(zip(names, (made, counts, refusals, findings, slowest), strict=True))
 
+    # What is collected of a program is little, beside looking for it through all that is kept.
+    gc.set_threshold(200_000, 50, 100)
     for seed in seeds:
         if time.time() > ends:
             break
