@@ -9,27 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from ninetoothed.derivatives import rules
-from ninetoothed.derivatives.tape import (
-    Loop,
-    Operand,
-    Plain,
-    Step,
-    Summand,
-    Written,
-    dump,
-    name,
-    refused,
-)
+from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.values import Values, rule_name
-from ninetoothed.program.effects import (
-    is_atomic,
-    names_assigned,
-    names_read,
-    statements_of,
-    targets_of,
-    writes_memory,
-)
+from ninetoothed.program import effects
 from ninetoothed.program.nodes import SourceStore, Store, TileRef, clone, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import COUNT, UNKNOWN, held_shape
@@ -59,7 +41,7 @@ class Recorder(Values):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             self.assign(node)
         elif isinstance(node, ast.AugAssign):
-            target = self.at(name(getattr(node.target, "id", "")), node)
+            target = self.at(tape.name(getattr(node.target, "id", "")), node)
             value = self.at(ast.BinOp(left=target, op=node.op, right=clone(node.value)), node)
             self.bind(node.target.id, value)  # type: ignore[union-attr]
         elif isinstance(node, Store):
@@ -69,29 +51,29 @@ class Recorder(Values):
         elif isinstance(node, ast.Expr):
             self.expression_statement(node)
         elif isinstance(node, SourceStore):
-            raise refused(
+            raise tape.refused(
                 f"elements of `{node.parameter}` are stored to that the program chooses.", node
             )
         elif isinstance(node, ast.If):
-            raise refused(
+            raise tape.refused(
                 "what runs depends on a condition that is known when the kernel runs. Give constants "
                 "that decide it, or choose with `ntl.where`.",
                 node,
             )
         elif isinstance(node, ast.While):
-            raise refused("how often a `while` runs is known when it has run.", node)
+            raise tape.refused("how often a `while` runs is known when it has run.", node)
         elif not isinstance(node, ast.Pass):
-            raise refused("this statement has no derivative.", node)
+            raise tape.refused("this statement has no derivative.", node)
 
     def expression_statement(self, node: ast.Expr) -> None:
         for child in walk(node):
-            if isinstance(child, ast.Call) and is_atomic(rule_name(child)):
-                raise refused("an atomic operation changes memory.", node)
-        if writes_memory(node):
-            raise refused("this changes memory.", node)
+            if isinstance(child, ast.Call) and effects.is_atomic(rule_name(child)):
+                raise tape.refused("an atomic operation changes memory.", node)
+        if effects.writes_memory(node):
+            raise tape.refused("this changes memory.", node)
 
     def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        targets = list(targets_of(node))
+        targets = list(effects.targets_of(node))
         if node.value is None:
             return
         if len(targets) == 1 and not isinstance(getattr(node, "targets", [0])[0], ast.Tuple):
@@ -102,13 +84,13 @@ class Recorder(Values):
                 self._current[target.id] = self.named(value, target.id)
         else:
             if self.depends(node.value):
-                raise refused("an operation of several results has no derivative.", node)
+                raise tape.refused("an operation of several results has no derivative.", node)
             fresh = [self.fresh(target.id) for target in targets]
             whole = self.fresh("results")
-            self.add(Plain(whole, self.renamed(node.value)))
+            self.add(tape.Plain(whole, self.renamed(node.value)))
             for place, (target, own) in enumerate(zip(targets, fresh)):
-                part = ast.Subscript(name(whole), ast.Constant(place), ast.Load())
-                self.add(Plain(own, part))
+                part = ast.Subscript(tape.name(whole), ast.Constant(place), ast.Load())
+                self.add(tape.Plain(own, part))
                 self.types.known[own] = UNKNOWN
                 self._current[target.id] = own
 
@@ -121,33 +103,33 @@ class Recorder(Values):
         self.check_place(node.tile, node)
         operand = self.value(node.value)
         tile = self.renamed(node.tile)
-        key = "".join(map(dump, tile.indices))
+        key = "".join(map(tape.dump, tile.indices))
         known = self._stored.setdefault(parameter, [])
         if known and not (_is_fixed(tile) and all(key != other for other in known)):
-            raise refused(f"`{parameter}` is stored to more than once.", node)
+            raise tape.refused(f"`{parameter}` is stored to more than once.", node)
         known.append(key)
         dims = held_shape(self.parameters[parameter].tile_shape)
-        self.add(Written(tile, operand, dims))
+        self.add(tape.Written(tile, operand, dims))
 
     def check_place(self, tile: TileRef, node: ast.AST) -> None:
         if type(tile) is not TileRef:
-            raise refused("elements of a tile are stored to.", node)
+            raise tape.refused("elements of a tile are stored to.", node)
         if tile.parameter in self.wrt:
-            raise refused(f"`{tile.parameter}` is changed in place.", node)
+            raise tape.refused(f"`{tile.parameter}` is changed in place.", node)
 
     def loop(self, node: ast.For) -> None:
         assert isinstance(node.target, ast.Name)
         sums = [target for target in self.sums_of(node) if target not in self._sums]
         if self.depends(node.iter):
-            raise refused("how often a loop runs depends on the inputs.", node)
+            raise tape.refused("how often a loop runs depends on the inputs.", node)
         before = dict(self._current)
         for target in sums:
             if target not in self._current:
-                raise refused(f"`{target}` is summed from nothing.", node)
+                raise tape.refused(f"`{target}` is summed from nothing.", node)
             self._current[target] = self.started(target, self._current_of(target, node))
         iterable = self.renamed(node.iter)
         variable = self.fresh(node.target.id)
-        loop = Loop(variable, iterable)
+        loop = tape.Loop(variable, iterable)
         self._blocks.append(loop.body)
         self._reads.append({})
         self.depths[variable] = len(self._blocks) - 1
@@ -162,12 +144,12 @@ class Recorder(Values):
         self.add(loop)
         after = {target: self._current[target] for target in sums}
         # What else a round leaves behind is the last round's.
-        lost = names_assigned([node]) - {*sums, *self._sums}
+        lost = effects.names_assigned([node]) - {*sums, *self._sums}
         self._current = {**before, **after, **dict.fromkeys(lost)}
 
     def round(self, node: ast.stmt) -> None:
         """A statement of a loop's body."""
-        target = next(iter(targets_of(node)), None)
+        target = next(iter(effects.targets_of(node)), None)
         if target is None or target.id not in self._sums or isinstance(node, ast.For):
             self.statement(node)
             return
@@ -177,20 +159,20 @@ class Recorder(Values):
         dims = self.types.known[own].shape
         if operand.name is not None:
             if dims is None:
-                raise refused(f"the shape of `{target.id}` is not known.", node)
+                raise tape.refused(f"the shape of `{target.id}` is not known.", node)
             self.dims[own] = dims
-        self.add(Summand(own, operand, is_negative, dims or ()))
+        self.add(tape.Summand(own, operand, is_negative, dims or ()))
 
     def started(self, target: str, before: str) -> str:
         """A variable of its own for a sum, that begins with another's value."""
         own = self.fresh(target)
         self.types.known[own] = self.types.known.get(before, UNKNOWN)
         if before not in self.dims:
-            self.add(Plain(own, name(before)))
+            self.add(tape.Plain(own, tape.name(before)))
         else:
             dims = self.dims[own] = self.dims[before]
-            start = Operand(name(before), dims, before)
-            self.add(Step(own, name(before), (start,), rules.same, dims, ast.Pass()))
+            start = tape.Operand(tape.name(before), dims, before)
+            self.add(tape.Step(own, tape.name(before), (start,), rules.same, dims, ast.Pass()))
         return own
 
     def sums_of(self, node: ast.For) -> list[str]:
@@ -200,23 +182,23 @@ class Recorder(Values):
             ApplicationError: its rounds depend on each other otherwise.
         """
         if node.orelse:
-            raise refused("a loop has an `else`.", node)
+            raise tape.refused("a loop has an `else`.", node)
         assigned: dict[str, list[ast.stmt]] = {}
         for statement in node.body:
-            for inner in statements_of(statement):
+            for inner in effects.statements_of(statement):
                 # The variable of a loop within begins anew.
-                for made in () if isinstance(inner, ast.For) else targets_of(inner):
+                for made in () if isinstance(inner, ast.For) else effects.targets_of(inner):
                     assigned.setdefault(made.id, []).append(inner)  # type: ignore[arg-type]
         found = []
         for target, statements in assigned.items():
             added = [summand(each, target) for each in statements if is_sum(each, target)]
             if len(added) == len(statements) and not any(
-                target in names_read(value) for value, _ in added
+                target in effects.names_read(value) for value, _ in added
             ):
                 others = [
                     part
                     for statement in node.body
-                    for part in statements_of(statement)
+                    for part in effects.statements_of(statement)
                     if part not in statements
                 ]
                 if not any(target in _read_by(part) for part in others):
@@ -224,7 +206,7 @@ class Recorder(Values):
                     continue
             first = self._first_use(node.body, target)
             if first is not None:
-                raise refused(
+                raise tape.refused(
                     f"`{target}` is carried from one round of the loop to the next, and is no sum.",
                     first,
                 )
@@ -239,7 +221,7 @@ class Recorder(Values):
                 inner = self._first_use([*statement.body, *statement.orelse], target)
                 if inner is not None:
                     return inner
-            elif any(each.id == target for each in targets_of(statement)):
+            elif any(each.id == target for each in effects.targets_of(statement)):
                 return None
         return None
 
@@ -271,12 +253,12 @@ def summand(node: ast.AST, target: str) -> tuple[ast.expr, bool]:
 def _read_by(statement: ast.AST) -> set[str]:
     """The variables that a statement itself reads, not those within it."""
     if isinstance(statement, ast.AugAssign):
-        return names_read(statement.value) | {getattr(statement.target, "id", "")}
+        return effects.names_read(statement.value) | {getattr(statement.target, "id", "")}
     if isinstance(statement, ast.For):
-        return names_read(statement.iter)
+        return effects.names_read(statement.iter)
     if isinstance(statement, ast.If | ast.While):
-        return names_read(statement.test)
-    return names_read(statement)
+        return effects.names_read(statement.test)
+    return effects.names_read(statement)
 
 
 def _is_fixed(tile: TileRef) -> bool:

@@ -10,25 +10,9 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ninetoothed.derivatives import rules
+from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
-from ninetoothed.derivatives.tape import (
-    AtomicSum,
-    Gradient,
-    Item,
-    Loop,
-    Operand,
-    Plain,
-    Read,
-    Step,
-    Summand,
-    Written,
-    assignment,
-    dump,
-    name,
-    refused,
-)
 from ninetoothed.program.effects import names_read, operation_of, targets_of
 from ninetoothed.program.nodes import ElementType, Load, Store, TileRef, clone
 
@@ -57,10 +41,10 @@ class Reverse:
         self._unneeded = unneeded_extrema(recorder.items)
         self._quotients = _quotients(recorder.items)
         self._blocks: list[list[ast.stmt]] = [[]]
-        self._found: dict[str, list[Gradient]] = {}
+        self._found: dict[str, list[tape.Gradient]] = {}
         self._summed: dict[str, str] = {}
-        self._loops: list[Loop] = []
-        self._stored: dict[str, dict[tuple[str, ...], Loop | None]] = {}
+        self._loops: list[tape.Loop] = []
+        self._stored: dict[str, dict[tuple[str, ...], tape.Loop | None]] = {}
 
     def run(self) -> list[ast.stmt]:
         """The statements; what no gradient needs is not among them."""
@@ -71,44 +55,47 @@ class Reverse:
 
     # What is computed again.
 
-    def _forward(self, items: Sequence[Item], outer: Sequence[str]) -> None:
+    def _forward(self, items: Sequence[tape.Item], outer: Sequence[str]) -> None:
         """The steps as they were, but for stores and for sums of loops further out."""
         for item in items:
-            if isinstance(item, Plain | Step | Summand) and item.target in self._saved:
-                if not isinstance(item, Summand):
+            if (
+                isinstance(item, tape.Plain | tape.Step | tape.Summand)
+                and item.target in self._saved
+            ):
+                if not isinstance(item, tape.Summand):
                     self._load(item.target, self._saved[item.target])
-            elif isinstance(item, Plain | Step):
+            elif isinstance(item, tape.Plain | tape.Step):
                 self._assign(item.target, clone(item.expression))
-            elif isinstance(item, Read):
+            elif isinstance(item, tape.Read):
                 self._assign(item.target, Load(tile=clone(item.tile)))
-            elif isinstance(item, Summand):
+            elif isinstance(item, tape.Summand):
                 if item.target not in outer:
                     op: ast.operator = ast.Sub() if item.is_negative else ast.Add()
                     target = ast.Name(id=item.target, ctx=ast.Store())
                     self._emit(ast.AugAssign(target, op, item.operand.copied))
-            elif isinstance(item, Loop):
+            elif isinstance(item, tape.Loop):
                 self._blocks.append([])
                 self._forward(item.body, outer)
                 self._close(item)
 
     # Backwards.
 
-    def _backward(self, items: Sequence[Item], depth: int) -> None:
+    def _backward(self, items: Sequence[tape.Item], depth: int) -> None:
         for item in reversed(items):
-            if isinstance(item, Written):
+            if isinstance(item, tape.Written):
                 self._written(item, depth)
-            elif isinstance(item, Step):
+            elif isinstance(item, tape.Step):
                 gradient = self._found_of(item.target)
                 if gradient is not None and item.target not in self._unneeded:
                     for place, part in self._parts(item, gradient):
                         self._give(item.operands[place], part, depth)
-            elif isinstance(item, Read):
+            elif isinstance(item, tape.Read):
                 gradient = self._taken(item.target)
                 if gradient is not None:
                     self._store(item, gradient)
-            elif isinstance(item, Summand):
+            elif isinstance(item, tape.Summand):
                 self._summand(item, depth)
-            elif isinstance(item, Loop):
+            elif isinstance(item, tape.Loop):
                 outside = _sums_outside(item)
                 for target in outside:
                     # Named here, since what follows the loop reads it too.
@@ -120,12 +107,14 @@ class Reverse:
                 self._loops.pop()
                 self._close(item)
 
-    def _written(self, item: Written, depth: int) -> None:
+    def _written(self, item: tape.Written, depth: int) -> None:
         if item.operand.name is None:
             return
         parameter = self._gradients[item.tile.parameter]
         tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
-        gradient = Gradient(name(self._load("gradient", tile, is_new=True)), item.dims, True)
+        gradient = tape.Gradient(
+            tape.name(self._load("gradient", tile, is_new=True)), item.dims, True
+        )
         narrowed = rules.narrowed(gradient, item.operand.expression, item.dims, item.operand)
         self._give(item.operand, narrowed, depth)
 
@@ -138,7 +127,9 @@ class Reverse:
         self._assign(own, widened)
         return own
 
-    def _parts(self, item: Step, gradient: Gradient) -> Iterator[tuple[int, Gradient]]:
+    def _parts(
+        self, item: tape.Step, gradient: tape.Gradient
+    ) -> Iterator[tuple[int, tape.Gradient]]:
         """What a step gives its operands; what all of it is to be divided by, it stays to be divided by."""
         if gradient.over is None or _is_product(item):
             # The factors of a product are narrow: what is not divided yet may not fit.
@@ -155,7 +146,7 @@ class Reverse:
         """A product, divided: a factor whose quotient is known becomes that. None where there is none."""
         if isinstance(product, ast.Name):
             known = self._quotients.get((product.id, divisor))
-            return None if known is None else name(known)
+            return None if known is None else tape.name(known)
         if isinstance(product, ast.UnaryOp) and isinstance(product.op, ast.USub):
             inner = self._without(product.operand, divisor)
             return None if inner is None else ast.UnaryOp(product.op, inner)
@@ -167,18 +158,18 @@ class Reverse:
         left = self._without(product.left, divisor)
         return None if left is None else ast.BinOp(left, product.op, clone(product.right))
 
-    def _summand(self, item: Summand, depth: int) -> None:
+    def _summand(self, item: tape.Summand, depth: int) -> None:
         found = self._found.get(item.target)
         if item.operand.name is None or not found:
             return
         gradient = self._sum_of(item.target).whole
         if item.is_negative:
             value = rules.template("-g", g=gradient.expression)
-            gradient = Gradient(value, gradient.dims, gradient.is_exact)
-        part = rules.narrowed(gradient, name(item.target), item.dims, item.operand)
+            gradient = tape.Gradient(value, gradient.dims, gradient.is_exact)
+        part = rules.narrowed(gradient, tape.name(item.target), item.dims, item.operand)
         self._give(item.operand, part, depth)
 
-    def _give(self, operand: Operand, part: Gradient, depth: int) -> None:
+    def _give(self, operand: tape.Operand, part: tape.Gradient, depth: int) -> None:
         """Adds a part of a value's gradient to what was found."""
         value = operand.name
         if value is None:
@@ -193,8 +184,8 @@ class Reverse:
             total = self._summed[value] = self._recorder.fresh(f"{value}_gradient")
             dims = self._recorder.dims[value]
             block = self._blocks[own_depth]
-            block.append(assignment(total, self._zeros(value, dims)))
-            self._found.setdefault(value, []).append(Gradient(name(total), dims, False))
+            block.append(tape.assignment(total, self._zeros(value, dims)))
+            self._found.setdefault(value, []).append(tape.Gradient(tape.name(total), dims, False))
         target = ast.Name(id=total, ctx=ast.Store())
         self._emit(ast.AugAssign(target, ast.Add(), part.expression))
 
@@ -204,9 +195,9 @@ class Reverse:
         if not dims:
             text = "full((), 0.0, dtype=float64 if t is float64 else float32)"
         first = next(iter(self._gradients.values()))
-        return rules.template(text, v=name(value), t=ElementType(parameter=first))
+        return rules.template(text, v=tape.name(value), t=ElementType(parameter=first))
 
-    def _taken(self, value: str) -> Gradient | None:
+    def _taken(self, value: str) -> tape.Gradient | None:
         """A value's whole gradient, under a name; None where nothing depends on the value."""
         found = self._found_of(value)
         if found is None or found.over is None:
@@ -215,11 +206,11 @@ class Reverse:
         self._found[value] = [replace(found, expression=named, over=None)]
         return self._found[value][0]
 
-    def _found_of(self, value: str) -> Gradient | None:
+    def _found_of(self, value: str) -> tape.Gradient | None:
         """The same, where it may yet have to be divided."""
         return self._sum_of(value) if self._found.get(value) else None
 
-    def _sum_of(self, value: str) -> Gradient:
+    def _sum_of(self, value: str) -> tape.Gradient:
         parts = self._found[value]
         if len({part.over for part in parts}) > 1:
             parts = [part.whole for part in parts]
@@ -229,22 +220,22 @@ class Reverse:
             dims = total.dims if len(total.dims) >= len(part.dims) else part.dims
             if len(total.dims) == len(part.dims):
                 dims = tuple(m if n == 1 else n for n, m in zip(total.dims, part.dims))
-            total = Gradient(expression, dims, total.is_exact or part.is_exact, part.over)
+            total = tape.Gradient(expression, dims, total.is_exact or part.is_exact, part.over)
         if not isinstance(total.expression, ast.Name):
             named = self._named(total.expression, f"{value}_gradient")
             total = replace(total, expression=named)
         self._found[value] = [total]
         return total
 
-    def _store(self, item: Read, gradient: Gradient) -> None:
+    def _store(self, item: tape.Read, gradient: tape.Gradient) -> None:
         """Stores a gradient, or adds it to what an earlier loop over the same tiles stored."""
         parameter = self._gradients[item.tile.parameter]
         tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
         value = gradient.copied
         if item.tile.parameter in self._atomic:
             # In the shape of the tile, of which it may be a part that is the same everywhere.
-            whole = rules.spread(gradient, name(item.target), item.dims).expression
-            self._emit(AtomicSum(tile=tile, value=whole))
+            whole = rules.spread(gradient, tape.name(item.target), item.dims).expression
+            self._emit(tape.AtomicSum(tile=tile, value=whole))
             return
         form = self._form(tile)
         stored = self._stored.setdefault(parameter, {})
@@ -252,7 +243,7 @@ class Reverse:
         if form in stored and "other" not in form and stored[form] is not current:
             value = ast.BinOp(Load(tile=clone(tile)), ast.Add(), value)
         elif form in stored or (stored and not _are_apart(form, stored)):
-            raise refused(
+            raise tape.refused(
                 f"tiles of `{item.tile.parameter}` are read in several ways, which may be the same "
                 "tiles.",
                 item.node,
@@ -263,7 +254,7 @@ class Reverse:
     def _form(self, tile: TileRef) -> tuple[str, ...]:
         """How a tile is selected: by a number, by a loop's round, or otherwise."""
         found = []
-        rounds = {loop.variable: dump(loop.iterable) for loop in self._loops}
+        rounds = {loop.variable: tape.dump(loop.iterable) for loop in self._loops}
         for index in tile.indices:
             if isinstance(index, ast.Constant):
                 found.append(str(index.value))
@@ -276,15 +267,15 @@ class Reverse:
     def _named(self, expression: ast.expr, wish: str) -> ast.expr:
         own = self._recorder.fresh(wish)
         self._assign(own, expression)
-        return name(own)
+        return tape.name(own)
 
     def _assign(self, target: str, expression: ast.expr) -> None:
-        self._emit(assignment(target, expression))
+        self._emit(tape.assignment(target, expression))
 
     def _emit(self, statement: ast.stmt) -> None:
         self._blocks[-1].append(statement)
 
-    def _close(self, loop: Loop) -> None:
+    def _close(self, loop: tape.Loop) -> None:
         body = self._blocks.pop()
         target = ast.Name(id=loop.variable, ctx=ast.Store())
         self._emit(ast.For(target=target, iter=clone(loop.iterable), body=body, orelse=[]))
@@ -297,35 +288,35 @@ def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool
     )
 
 
-def _quotients(items: Sequence[Item]) -> dict[tuple[str, str], str]:
+def _quotients(items: Sequence[tape.Item]) -> dict[tuple[str, str], str]:
     """What values over numbers are called, by both."""
     found: dict[tuple[str, str], str] = {}
     for item in items:
-        if isinstance(item, Loop):
+        if isinstance(item, tape.Loop):
             found |= _quotients(item.body)
-        elif isinstance(item, Step) and item.rule is rules.quotient:
+        elif isinstance(item, tape.Step) and item.rule is rules.quotient:
             dividend, divisor = (getattr(each.expression, "id", "") for each in item.operands)
             found[dividend, divisor] = item.target
     return found
 
 
-def _is_product(item: Step) -> bool:
+def _is_product(item: tape.Step) -> bool:
     operation = operation_of(item.expression) if isinstance(item.expression, ast.Call) else None
     return operation is not None and operation.kind == "product"
 
 
-def _sums_outside(loop: Loop) -> list[str]:
+def _sums_outside(loop: tape.Loop) -> list[str]:
     """The sums of a loop, and of those within it, that begin outside of it."""
     made: set[str] = set()
     summed: list[str] = []
 
-    def look(items: Sequence[Item]) -> None:
+    def look(items: Sequence[tape.Item]) -> None:
         for item in items:
-            if isinstance(item, Plain | Step | Read):
+            if isinstance(item, tape.Plain | tape.Step | tape.Read):
                 made.add(item.target)
-            elif isinstance(item, Summand):
+            elif isinstance(item, tape.Summand):
                 summed.append(item.target)
-            elif isinstance(item, Loop):
+            elif isinstance(item, tape.Loop):
                 look(item.body)
 
     look(loop.body)

@@ -21,26 +21,22 @@ from ninetoothed.derivatives.tape import (
     refused,
 )
 from ninetoothed.language import derivatives
+from ninetoothed.program import nodes
 from ninetoothed.program.effects import has_effect, names_read, operation_of
 from ninetoothed.program.expression_types import Expressions
-from ninetoothed.program.nodes import (
-    DTypeRef,
-    ElementLoad,
-    ExternRef,
-    LanguageRef,
-    Load,
-    Offsets,
-    SourceLoad,
-    SymbolValue,
-    TileRef,
-    clone,
-    walk,
-)
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import held
 from ninetoothed.tensors.views import Chosen
 
-_LEAVES = (ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Attribute, SymbolValue, DTypeRef)
+_LEAVES = (
+    ast.Name,
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.Attribute,
+    nodes.SymbolValue,
+    nodes.DTypeRef,
+)
 
 
 class Values:
@@ -77,12 +73,12 @@ class Values:
         """A value; the steps that make it, where it depends on the inputs, are recorded."""
         if not self.depends(node):
             expression = self.renamed(node)
-            if any(isinstance(child, ExternRef) for child in walk(node)):
+            if any(isinstance(child, nodes.ExternRef) for child in nodes.walk(node)):
                 raise refused("a function that is not the language's has no derivative.", node)
             if has_effect(node):
                 raise refused("this changes memory.", node)
             return Operand(expression, self.types.of(expression).shape)
-        if isinstance(node, Load):
+        if isinstance(node, nodes.Load):
             return self.read(node)
         if isinstance(node, ast.Name):
             own = self._current_of(node.id, node)
@@ -94,13 +90,13 @@ class Values:
         if isinstance(node, ast.Subscript):
             return self.subscript(node, wish)
         if isinstance(node, ast.Attribute) and node.attr == "T":
-            called = self.at(ast.Call(LanguageRef(name="trans"), [node.value], []), node)
+            called = self.at(ast.Call(nodes.LanguageRef(name="trans"), [node.value], []), node)
             return self.value(called, wish)
         if isinstance(node, ast.Call):
             return self.call(node, wish)
-        if isinstance(node, ElementLoad) and node.view.entries == (Chosen(),):
+        if isinstance(node, nodes.ElementLoad) and node.view.entries == (Chosen(),):
             return self.chosen(node, wish)
-        if isinstance(node, SourceLoad):
+        if isinstance(node, nodes.SourceLoad):
             raise refused(
                 f"elements of `{node.parameter}` are chosen by position: several programs may choose "
                 "one, and its gradient would be added to atomically.",
@@ -108,12 +104,12 @@ class Values:
             )
         raise refused(f"`{type(node).__name__}` has no derivative.", node)
 
-    def read(self, node: Load) -> Operand:
+    def read(self, node: nodes.Load) -> Operand:
         tile = self.renamed(node.tile)
-        if type(tile) is not TileRef:
+        if type(tile) is not nodes.TileRef:
             raise refused("elements of a tile are read that the program chooses.", node)
         for index in tile.indices:
-            if any(isinstance(child, Load | SourceLoad) for child in walk(index)):
+            if any(isinstance(child, nodes.Load | nodes.SourceLoad) for child in nodes.walk(index)):
                 raise refused(
                     f"which tile of `{tile.parameter}` is read is a value that was loaded: several "
                     "programs may read one, and its gradient would be added to atomically.",
@@ -127,20 +123,20 @@ class Values:
         known = self._reads[depth].get(key)
         if known is None:
             own = self.fresh(f"{tile.parameter}_tile")
-            self.types.known[own] = self.types.of(Load(tile=tile))
+            self.types.known[own] = self.types.of(nodes.Load(tile=tile))
             dims = self.dims[own] = self.types.known[own].shape or ()
             self.depths[own] = depth
             self._blocks[depth].append(Read(own, tile, dims, node))
             known = self._reads[depth][key] = Operand(name(own), dims, own)
         return known
 
-    def chosen(self, node: ElementLoad, wish: str) -> Operand:
+    def chosen(self, node: nodes.ElementLoad, wish: str) -> Operand:
         """An element of a tile of one dimension: the sum of the tile, all others left out."""
         position = self.operand(node.indices[-1])
         if position.dims not in ((), (1,)):
             raise refused("several elements of a tile are chosen by position.", node)
-        place = TileRef(parameter=node.parameter, indices=node.indices[:-1])
-        tile = self.read(self.at(Load(tile=place), node))
+        place = nodes.TileRef(parameter=node.parameter, indices=node.indices[:-1])
+        tile = self.read(self.at(nodes.Load(tile=place), node))
         text = "arange(0, t.shape[0]) == p"
         test = rules.template(text, t=tile.expression, p=position.expression)
         mask = Operand(name(self.named(Operand(test, tile.dims), "is_chosen")), tile.dims)
@@ -214,7 +210,7 @@ class Values:
             else:
                 named.append(ast.keyword(keyword.arg, self.renamed(keyword.value)))
         made = ast.Call(
-            LanguageRef(name=operation.name if operation.name != "to" else "cast"),
+            nodes.LanguageRef(name=operation.name if operation.name != "to" else "cast"),
             [each.copied for each in arguments],
             named,
         )
@@ -227,7 +223,7 @@ class Values:
         found = self.value(node)
         if found.name is None and not isinstance(found.expression, _LEAVES) and found.dims != ():
             wish = "value"
-            if isinstance(found.expression, Load):
+            if isinstance(found.expression, nodes.Load):
                 wish = f"{found.expression.tile.parameter}_tile"
             return Operand(name(self.named(found, wish)), found.dims)
         return found
@@ -250,19 +246,19 @@ class Values:
 
     def depends(self, node: ast.AST) -> bool:
         """Whether a value may change where an input to be derived by does by a little."""
-        if isinstance(node, Load):
+        if isinstance(node, nodes.Load):
             if node.tile.parameter in self.outputs:
                 raise refused(f"`{node.tile.parameter}` is read after it was stored to.", node)
             return node.tile.parameter in self.wrt
         if isinstance(node, ast.Name):
             return self._current_of(node.id, node) in self.dims
-        if isinstance(node, ast.Compare | ast.BoolOp | Offsets):
+        if isinstance(node, ast.Compare | ast.BoolOp | nodes.Offsets):
             return False
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
             return False
         if isinstance(node, ast.Attribute) and node.attr != "T":
             return False
-        if isinstance(node, SourceLoad):
+        if isinstance(node, nodes.SourceLoad):
             if node.parameter in self.outputs:
                 raise refused(f"`{node.parameter}` is read after it was stored to.", node)
             return node.parameter in self.wrt
@@ -270,8 +266,8 @@ class Values:
 
     def renamed(self, node: Any) -> Any:
         """A copy with the tape's names for variables."""
-        copy = clone(node)
-        for child in walk(copy):
+        copy = nodes.clone(node)
+        for child in nodes.walk(copy):
             if isinstance(child, ast.Name):
                 child.id = self._current_of(child.id, child)
             elif isinstance(child, ast.Call):
@@ -289,7 +285,7 @@ class Values:
         if shape is None or None in shape:
             return node
         sizes: list[ast.expr] = [
-            ast.Constant(n) if isinstance(n, int) else SymbolValue(symbol=n) for n in shape
+            ast.Constant(n) if isinstance(n, int) else nodes.SymbolValue(symbol=n) for n in shape
         ]
         return ast.Tuple(sizes, ast.Load())
 

@@ -24,14 +24,8 @@ from ninetoothed.errors import (
     caller_location,
     located_where_too_deep,
 )
+from ninetoothed.kernels import checks
 from ninetoothed.kernels.call import Call
-from ninetoothed.kernels.checks import (
-    check_choices,
-    check_count,
-    check_one_of,
-    check_scalars,
-    check_sequences,
-)
 from ninetoothed.kernels.exact import exact
 from ninetoothed.kernels.naming import (
     all_symbols,
@@ -332,10 +326,10 @@ def define(
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
-    check_choices("num_warps", num_warps)
-    check_choices("num_stages", num_stages)
-    check_count("max_num_configs", max_num_configs)
-    check_one_of("specialize", specialize, ("classes", "sizes"))
+    checks.check_choices("num_warps", num_warps)
+    checks.check_choices("num_stages", num_stages)
+    checks.check_count("max_num_configs", max_num_configs)
+    checks.check_one_of("specialize", specialize, ("classes", "sizes"))
     names = names or {}
     decisions = Decisions()
     parsed: Program | NineToothedError
@@ -343,10 +337,10 @@ def define(
     try:
         parsed = parse(application, arrangement.parameters, name, decisions=decisions)
         among = arrangement.among(parsed.arranged, _location(application))
-        check_sequences(parsed, among)
+        checks.check_sequences(parsed, among)
         if not (are_constants or decisions.missing):
             # What a constant leaves out may be what reads it.
-            check_scalars(parsed)
+            checks.check_scalars(parsed)
         found, taken = all_symbols(among, parsed), parsed.names
     except (ApplicationError, ArrangementError) as error:
         if not (are_constants or decisions.missing):
@@ -399,7 +393,7 @@ def _with_constants(
     taken = frozenset(declaration.names.values())
     program = parse(declaration.application, parameters, name, constants, taken, decisions)
     definition = _defined(declaration, program)
-    check_sequences(program, definition.arrangement)
+    checks.check_sequences(program, definition.arrangement)
     for symbol in all_symbols(definition.arrangement, program):
         if symbol not in declaration.names:
             raise ApplicationError(

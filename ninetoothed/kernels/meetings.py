@@ -15,26 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed.errors import Location
+from ninetoothed.kernels import loaded_values, size_expressions
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import Limit, Loop, Use, limits_of
-from ninetoothed.kernels.loaded_values import (
-    MOVES,
-    after,
-    either,
-    given_by,
-    of_loads,
-    uses_of,
-    within,
-)
-from ninetoothed.kernels.size_expressions import (
-    Counting,
-    computed,
-    condition,
-    counting,
-    integer,
-    of_range,
-)
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions, remove_dead
 from ninetoothed.passes.padding_arguments import Arguments
@@ -199,7 +183,7 @@ class _Walk(Values):
             old, added = self.known.get(name, UNKNOWN), self.value(statement.value)
             self.meet(statement, [old, added])
             by = self.integer(statement.value)
-            number = computed(statement.op, self.integers.get(name), by)
+            number = size_expressions.computed(statement.op, self.integers.get(name), by)
             found = self.types.operated(old.type, statement.op, added.type, statement)
             self.assign(statement.target, typed(joined([old, added]), found), number)
             return
@@ -219,7 +203,7 @@ class _Walk(Values):
             self.integers[target.id] = number
 
     def branches(self, statement: ast.If) -> None:
-        holds = condition(statement.test, self.integers)
+        holds = size_expressions.condition(statement.test, self.integers)
         if holds is None:
             self.perhaps(statement.body, statement.orelse)
             return
@@ -232,14 +216,14 @@ class _Walk(Values):
             self.block(block)
             outcomes.append(
                 {
-                    name: within(value, loop) if name in assigned else value
+                    name: loaded_values.within(value, loop) if name in assigned else value
                     for name, value in self.known.items()
                 }
             )
         self.loops, self.integers = outer, integers
         one, other = outcomes
         self.known = {
-            name: either(one[name], other[name]) if name in assigned else one[name]
+            name: loaded_values.either(one[name], other[name]) if name in assigned else one[name]
             for name in one.keys() & other.keys()
         }
         self.forget_integers([[statement]])
@@ -286,12 +270,12 @@ class _Walk(Values):
     def loop(self, statement: Looped) -> None:
         if isinstance(statement, ast.While):
             self.value(statement.test)
-            counts = counting(statement, self.integers)
+            counts = size_expressions.counting(statement, self.integers)
             if counts is None or counts.count is None:
                 self.perhaps(statement.body, [])
                 return
         else:
-            counts = of_range(statement, self.integers)
+            counts = size_expressions.of_range(statement, self.integers)
         before = dict(self.known)
         loop = Loop(index(counts.name), counts.count)
         self.repeat(statement, counts, loop, loop.round)
@@ -301,13 +285,16 @@ class _Walk(Values):
         if counts.is_down:
             earlier, later = later, earlier
         carried = {
-            name: given_by(ended[name], loop, again, earlier)
+            name: loaded_values.given_by(ended[name], loop, again, earlier)
             for name in names_assigned(statement.body) & before.keys() & ended.keys()
-            if uses_of(ended[name]) - uses_of(before[name])
+            if loaded_values.uses_of(ended[name]) - loaded_values.uses_of(before[name])
         }
         if carried and again.count is not None and len(self.loops) < _DEEPEST:
             # In all rounds but the first, variables hold what the round before left in them.
-            was_left, uses = self.left, set[Use]().union(*map(uses_of, carried.values()))
+            was_left, uses = (
+                self.left,
+                set[Use]().union(*map(loaded_values.uses_of, carried.values())),
+            )
             self.known = {**ended, **carried}
             self.left = uses | (was_left or set())
             self.repeat(statement, counts, again, later)
@@ -315,9 +302,11 @@ class _Walk(Values):
         self.known = ended
         self.forget_integers([[statement]])
         for assigned in names_assigned(statement.body) & self.known.keys():
-            self.known[assigned] = after(self.known[assigned], loop)
+            self.known[assigned] = loaded_values.after(self.known[assigned], loop)
 
-    def repeat(self, statement: Looped, counts: Counting, loop: Loop, number: Symbol) -> None:
+    def repeat(
+        self, statement: Looped, counts: size_expressions.Counting, loop: Loop, number: Symbol
+    ) -> None:
         """Walks the body of a loop, of which this is the number of the round."""
         self.forget_integers([statement.body])
         self.integers.pop(counts.name, None)
@@ -368,7 +357,7 @@ class _Walk(Values):
 
     def visit_chosen(self, node: ast.IfExp) -> Known:
         self.value(node.test)
-        holds = condition(node.test, self.integers)
+        holds = size_expressions.condition(node.test, self.integers)
         if holds is None:
             values = (
                 functools.partial(self.value, node.body),
@@ -380,9 +369,9 @@ class _Walk(Values):
         for chosen, count in ((node.body, holds), (node.orelse, 1 - holds)):
             loop = Loop(index("if"), count)
             self.loops = (*outer, loop)
-            results.append(within(self.value(chosen), loop))
+            results.append(loaded_values.within(self.value(chosen), loop))
         self.loops = outer
-        return either(*results)
+        return loaded_values.either(*results)
 
     def visit_function(self, node: ast.Call) -> Known:
         operation, arguments = operation_of(node), Arguments(self, node)
@@ -394,8 +383,8 @@ class _Walk(Values):
             return self.product(node, arguments, operation)
         if operation.shape == "broadcast":
             self.meet(node, [*arguments.values.values(), *arguments.named.values()])
-        rule = MOVES.get(operation.shape) or RULES.get(operation.shape)
-        return UNKNOWN if rule is None else of_loads(rule(arguments, operation))
+        rule = loaded_values.MOVES.get(operation.shape) or RULES.get(operation.shape)
+        return UNKNOWN if rule is None else loaded_values.of_loads(rule(arguments, operation))
 
     def product(self, node: ast.Call, arguments: Arguments, operation: Operation) -> Known:
         """The last dimension of one meets the last but one of the other, and both are gone."""
@@ -422,10 +411,10 @@ class _Walk(Values):
         values = (value,) if value.items is None else value.items
         self.meet(arguments.node, values)
         results = custom_reductions.results(arguments, operation, values)
-        return of_loads(results[0] if value.items is None else Known(items=results))
+        return loaded_values.of_loads(results[0] if value.items is None else Known(items=results))
 
     def integer(self, node: ast.expr | None) -> Symbol | None:
-        return integer(node, self.integers)
+        return size_expressions.integer(node, self.integers)
 
 
 _VISITS: dict[type, Callable[[_Walk, Any], Known]] = {

@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ninetoothed import errors
 from ninetoothed.backends.numpy.values.memory import Memory, element_indices
-from ninetoothed.errors import (
-    ConflictingStoreError,
-    Location,
-    UnwrittenOutputError,
-    caller_location,
-)
 
 #: Set to anything but "" or "0", every kernel on the CPU is checked.
 VARIABLE = "NINETOOTHED_DEBUG"
@@ -64,7 +59,7 @@ class Recorder:
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
         self._writers: dict[Memory, np.ndarray] = {}
-        self._places: dict[Memory, Location | None] = {}
+        self._places: dict[Memory, errors.Location | None] = {}
 
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
         """Told of every access before it happens."""
@@ -72,7 +67,7 @@ class Recorder:
             return
         if memory not in self._writers:
             self._writers[memory] = np.full(memory.array.size, _NOBODY, dtype=np.int64)
-            self._places[memory] = caller_location()
+            self._places[memory] = errors.caller_location()
         written = np.asarray(indices).reshape(-1)
         if mask is not None:
             written = written[np.broadcast_to(mask, np.shape(indices)).reshape(-1)]
@@ -99,7 +94,7 @@ class Recorder:
             count = int(is_unwritten.sum())
             if count:
                 first = tuple(int(index) for index in np.argwhere(is_unwritten)[0])
-                raise UnwrittenOutputError(
+                raise errors.UnwrittenOutputError(
                     f"`{memory.name}` is stored to, but {count} of its {elements.size} elements "
                     f"are not, the first at {first}. The arrangement should cover its whole "
                     f"shape {memory.shape}.",
@@ -111,8 +106,8 @@ class Recorder:
             str(tuple(int(index) for index in np.unravel_index(linear, self._launch.grid)))
             for linear in (first, second)
         )
-        return ConflictingStoreError(
+        return errors.ConflictingStoreError(
             f"Programs {programs} both store to "
             f"`{memory.name}` at {memory.index_of(flat)}. On a GPU either may come last.",
-            caller_location(),
+            errors.caller_location(),
         )
