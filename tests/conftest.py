@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 # Before any framework is imported: each of pytest-xdist's workers has one core to itself, and
 # thread pools of many frameworks in many workers would only wait for each other.
@@ -51,10 +52,7 @@ def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _frozen_programs(request: pytest.FixtureRequest) -> Iterator[None]:
     """What works on a Program changes none that it is given."""
-    if (
-        request.path.parent.relative_to(request.config.rootpath / "tests").parts[:1]
-        not in _ON_PROGRAMS
-    ):
+    if request.path.relative_to(Path(__file__).parent).parts[0] not in _ON_PROGRAMS:
         yield
         return
 
@@ -65,7 +63,7 @@ def _frozen_programs(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 #: The folders of tests of what works on Programs.
-_ON_PROGRAMS = {("derivatives",), ("kernels",), ("parsing",), ("passes",), ("program",)}
+_ON_PROGRAMS = {"derivatives", "kernels", "parsing", "passes", "program"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
