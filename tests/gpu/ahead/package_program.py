@@ -1,0 +1,42 @@
+"""Makes a package of AOTInductor on the GPU, or loads it and compares: `make|load plain|LIBRARY FILE`.
+
+LIBRARY has the operator ninetoothed_gpu::addmm; a plain package calls no operator of ours.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+SHAPES = ((256, 512), (256, 128), (128, 512))
+
+
+class Plain(torch.nn.Module):
+    def forward(self, input, mat1, mat2):
+        return torch.addmm(input, mat1, mat2, beta=0.5, alpha=2.0) + 1
+
+
+class Module(torch.nn.Module):
+    def forward(self, input, mat1, mat2):
+        output = torch.empty_like(input)
+        torch.ops.ninetoothed_gpu.addmm(input, mat1, mat2, 0.5, 2.0, output)
+        return output + 1
+
+
+def main(command: str, library: str, file: str) -> None:
+    given = tuple(torch.randn(shape, dtype=torch.float16, device="cuda") for shape in SHAPES)
+    if library != "plain":
+        torch.ops.load_library(library)
+    if command == "make":
+        module = Plain() if library == "plain" else Module()
+        exported = torch.export.export(module, given)
+        torch._inductor.aoti_compile_and_package(exported, package_path=file)
+        return
+    found = torch._inductor.aoti_load_package(file)(*given)
+    wanted = Plain()(*(each.double() for each in given))
+    torch.testing.assert_close(found.double(), wanted, rtol=2e-3, atol=2e-2)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
