@@ -82,6 +82,7 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
     if application is None:
         return functools.partial(jit, **options)
     application = application_of(application)
+    place = Location(application.__code__.co_filename, application.__code__.co_firstlineno)
     try:
         annotations = inspect.get_annotations(application, eval_str=True)
     except NameError as error:
@@ -89,7 +90,7 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
             f"the annotations of `{application.__name__}` are text, as `from __future__ import "
             f"annotations` makes them, and {error}: text knows no variables of functions around "
             "it. Leave the import out, or use `make`",
-            Location(application.__code__.co_filename, application.__code__.co_firstlineno),
+            place,
         ) from error
     parameters = inspect.signature(application).parameters
     missing = [name for name in parameters if name not in annotations]
@@ -97,7 +98,7 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
         raise ArrangementError(
             f"`{application.__name__}` has no annotation for {', '.join(missing)}; @jit needs an "
             "arranged tensor as the annotation of every parameter",
-            Location(application.__code__.co_filename, application.__code__.co_firstlineno),
+            place,
         )
     arranged = [annotations[name] for name in parameters]
     for name, annotation in zip(parameters, arranged, strict=True):
@@ -105,7 +106,7 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
             raise ArrangementError(
                 f"`{name}` of `{application.__name__}` is annotated with the type "
                 f"{annotation.__name__}; @jit needs an arranged tensor there: `Tensor(0)` for a number",
-                Location(application.__code__.co_filename, application.__code__.co_firstlineno),
+                place,
             )
     name = options.pop("kernel_name", None) or application.__name__
     caller, output_dir = options.pop("caller", None), options.pop("output_dir", None)
