@@ -55,6 +55,27 @@ def test_a_product_is_counted_once_a_round() -> None:
     assert counts.held == {} and counts.flops == 0
 
 
+def test_what_a_round_takes_twice_is_loaded_in_each_round_too() -> None:
+    """Then it has a name in the round, of which a view is a factor as well."""
+
+    def application(input, other, output):
+        accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
+        for k in range(input.shape[0]):
+            loaded = input[k]
+            accumulator += ntl.dot(loaded, other[k])
+            accumulator += ntl.dot(ntl.trans(ntl.trans(loaded)), other[k])
+        output = accumulator  # noqa: F841
+
+    kernel = ninetoothed.make(mm.arrangement, application, [Tensor(2) for _ in range(3)])
+    names = {s: kernel.names[s] for s in kernel.definition.meta_symbols}
+    known = {"M": mm.BLOCK_SIZE_M, "N": mm.BLOCK_SIZE_N, "K": mm.BLOCK_SIZE_K}
+    sizes = {"M": 128, "N": 64, "K": 32}
+    blocks = tuple((names[symbol], sizes[key]) for key, symbol in known.items())
+    counts = counted(kernel, product(512, 512, 512), Config(blocks, 4, 3))
+
+    assert counts.streamed == {"input": 128 * 32 * 2, "other": 32 * 64 * 2} and not counts.held
+
+
 def test_what_follows_a_product_is_counted() -> None:
     arguments = {name: tensor(512, 512) for name in ("input", "mat1", "mat2", "output")}
     counts = counted(addmm.kernel, call_of(**arguments), TILES)

@@ -101,6 +101,8 @@ class _Counter:
         self._numbers: dict[str, float] = {}
         #: The parameters that a local name's value was loaded from without being changed.
         self._origins: dict[str, str] = {}
+        #: Those of them that each round of a loop loads anew.
+        self._streaming: set[str] = set()
         self.counts = Counts(
             largest=max((math.prod(tile) for tile in self._tiles.values()), default=1)
         )
@@ -181,6 +183,8 @@ class _Counter:
         for target in getattr(statement, "targets", [getattr(statement, "target", None)]):
             if isinstance(target, ast.Name):
                 self._assign(target.id, value, isinstance(statement, ast.AugAssign))
+                if depth and self._is_loaded(value):
+                    self._streaming.add(target.id)
 
     def _assign(self, name: str, value: ast.expr, is_changed: bool) -> None:
         number = None if is_changed else self._number(value)
@@ -268,9 +272,17 @@ class _Counter:
         for argument, name in zip(arguments, origins):
             if name is None:
                 continue
-            is_loaded_here = any(isinstance(part, nodes.Load) for part in ast.walk(argument))
-            kept = self.counts.streamed if depth and is_loaded_here else self.counts.held
+            is_streamed = depth > 0 and self._is_loaded(argument)
+            kept = self.counts.streamed if is_streamed else self.counts.held
             kept[name] = self._tile_bytes(name)
+
+    def _is_loaded(self, node: ast.expr) -> bool:
+        """Whether an expression is made of what is loaded where it stands, or before it in the round."""
+        return any(
+            isinstance(part, nodes.Load)
+            or (isinstance(part, ast.Name) and part.id in self._streaming & self._origins.keys())
+            for part in ast.walk(node)
+        )
 
     def _origin(self, node: ast.expr) -> str | None:
         """The parameter whose tile an expression is, maybe transposed or cast."""
