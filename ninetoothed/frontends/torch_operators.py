@@ -211,10 +211,19 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
     places = {entry.name: place for place, entry in enumerate(definition.inputs)}
     made = {entry.name: place for place, entry in enumerate(definition.outputs)}
     is_single = len(definition.outputs) == 1
+    taken = [(n in places, places[n] if n in places else made[n]) for n in definition.saved]
+    # What is passed by value may be a tensor too.
+    may_be_other = {entry.name for entry in definition.inputs if entry.kind != "tensor"}
+    are_tensors = may_be_other.isdisjoint(definition.saved)
+    nothing = [None] * len(taken)
 
     def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> list[Any]:
         outputs = (output,) if is_single else output
-        kept = [inputs[places[n]] if n in places else outputs[made[n]] for n in definition.saved]
+        kept = [inputs[place] if is_input else outputs[place] for is_input, place in taken]
+        if are_tensors:
+            ctx.save_for_backward(*kept)
+            ctx.kept = nothing
+            return kept
         tensors = [value for value in kept if hasattr(value, "requires_grad")]
         ctx.save_for_backward(*tensors)
         ctx.kept = [None if hasattr(value, "requires_grad") else (value,) for value in kept]
@@ -227,15 +236,19 @@ def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) ->
     import torch
 
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
+    is_recorded, is_plain = torch.is_grad_enabled, len(tensors) == len(definition.inputs)
 
     def backward(ctx: Any, *gradients: Any) -> Any:
         saved = iter(ctx.saved_tensors)
         kept = [next(saved) if value is None else value[0] for value in ctx.kept]
         keywords: dict[str, Any] = {}
         if definition.is_selective:
-            keywords["needed"] = [ctx.needs_input_grad[place] for place in tensors]
-            keywords["is_last"] = not torch.is_grad_enabled()
+            needed = ctx.needs_input_grad
+            keywords["needed"] = needed if is_plain else [needed[place] for place in tensors]
+            keywords["is_last"] = not is_recorded()
         found = definition.checked_gradients(derivative(*gradients, *kept, **keywords))
+        if is_plain:
+            return found
         result: list[Any] = [None] * len(definition.inputs)
         for place, gradient in zip(tensors, found):
             result[place] = gradient

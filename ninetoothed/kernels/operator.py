@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
@@ -109,7 +110,7 @@ class OperatorDefinition:
     autocast: str | None = None
     batched: Callable[[frozenset[str]], Callable[..., Any] | None] | None = None
 
-    @property
+    @threads.cached_property
     def tensors(self) -> tuple[Input, ...]:
         """The tensors among the inputs."""
         return tuple(entry for entry in self.inputs if entry.kind == "tensor")

@@ -138,6 +138,7 @@ class _Backward:
         }
         self.saved = tuple(name for name in _names(operator) if name in needed)
         self._outputs = [entry.name for entry in operator.outputs]
+        self._tensors = [entry.name for entry in operator.tensors]
 
     def _joined(self, wrt: tuple[str, ...] | None) -> _Part | None:
         """What computes several parts' gradients at once."""
@@ -155,7 +156,7 @@ class _Backward:
             needed: which are asked for; None for all.
             is_last: whether they are not derived again.
         """
-        names = [entry.name for entry in self._operator.tensors]
+        names = self._tensors
         asked = set(names if needed is None else itertools.compress(names, needed))
         count = len(self._outputs)
         gradients = dict(zip(self._outputs, values[:count]))
