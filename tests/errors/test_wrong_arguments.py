@@ -130,6 +130,10 @@ ROWS = {
         "other=300, which uint8.*from 0 to 255",
     ),
     "sizes that differ": (lambda: KERNEL(vector(200), vector(8)), "outermost shapes"),
+    "a tile that no memory holds": (
+        lambda: SIZED(vector(), vector(), N=2**40),
+        "tile of `x` is.*1099511627776 elements.*on a CPU a tile has at most 268435456",
+    ),
     "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
     "a symbol as value": (lambda: SIZED(vector(), vector(), N=N), "integer constant|no value"),
     "a list as constant": (lambda: CONSTANT(vector(), vector(), [1]), "constant.*cannot be hashed"),

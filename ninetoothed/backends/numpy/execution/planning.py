@@ -20,7 +20,7 @@ from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
-from ninetoothed.errors import ArrangementError
+from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -39,6 +39,9 @@ _LARGEST_ALONE, _LARGEST_TOGETHER = 1024, 128
 
 #: No tile may have more elements, as in Triton.
 _LARGEST_TILE = 2**20
+
+#: The most elements of a tile that a CPU is to hold: their positions alone are 2 GB.
+_MOST_HELD = 2**28
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,7 @@ def _tensor_plan(
 ) -> TensorPlan:
     argument = call.arguments[parameter.name]
     sizes = tuple(int(size) for size in argument.shape)
+    _check_tile(kernel, parameter, environment)
     return TensorPlan(
         parameter.name,
         Addressing(parameter, kernel.arrangement.accesses[parameter.name], environment),
@@ -218,6 +222,20 @@ def _tensor_plan(
         parameter.source.other,
         parameter.source.jagged_dim,
     )
+
+
+def _check_tile(
+    kernel: Definition, parameter: Parameter, environment: Mapping[Symbol, int]
+) -> None:
+    """`ArgumentError` where no memory would hold a tile, before any is asked for."""
+    tile = tuple(concrete(size, environment) for size in parameter.tile_shape)
+    count = prod(map(next_power_of_2, tile))
+    if count > _MOST_HELD:
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: the tile of `{parameter.name}` is {tile}, {count} elements when padded "
+            f"to powers of two; on a CPU a tile has at most {_MOST_HELD}. Tile the dimension and go through "
+            "it in a loop, or use a smaller block size."
+        )
 
 
 def _sequences(plan: TensorPlan, values: Iterator[Any]) -> Sequences | None:
