@@ -80,10 +80,14 @@ class Carried(Values):
 
     def varies(self, mask: TileMask, assigned: set[str]) -> bool:
         """Whether which lanes a mask leaves out may differ from round to round."""
-        tile = mask.origin.tile
-        if not mask.origin.names & assigned or not isinstance(tile, TileRef):
-            return bool(mask.origin.names & assigned)
-        access = self.tensors[tile.parameter].access
+        is_assigned = bool(mask.origin.names & assigned)
+        return is_assigned and (
+            not isinstance(mask.origin.tile, TileRef) or self.depends_on_tile(mask)
+        )
+
+    def depends_on_tile(self, mask: TileMask) -> bool:
+        """Whether which lanes a tile's mask leaves out may differ from one tile of its level to another."""
+        access = self.tensors[mask.origin.tile.parameter].access
         unfollowed = {lane for dim, lane in enumerate(access.coordinates) if dim not in mask.layout}
         return any(
             not leaves.isdisjoint(access.selections) and leaves.isdisjoint(unfollowed)
@@ -210,7 +214,8 @@ class Carried(Values):
     def is_stored_over(self, mask: TileMask, statement: Store) -> bool:
         """Whether lanes that a mask leaves out in each round may exist where a value is stored.
 
-        Of another tensor's tile the call's checks say that they do not, where the store is certain.
+        Of another tensor's tile the call's checks say that they do not, where the store is certain and the
+        tile is the one that is stored to, or has the elements that any other of its level has.
         """
         indices = statement.tile.indices
 
@@ -218,10 +223,10 @@ class Carried(Values):
             tile = own.origin.tile
             if not isinstance(tile, TileRef):
                 return not self.is_certain
+            is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
             sources = [self.tensors[each.parameter].source for each in (tile, statement.tile)]
             if sources[0] is not sources[1]:
-                return not self.is_certain
-            is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
+                return not self.is_certain or (not is_same and self.depends_on_tile(own))
             return not (is_same and own.is_in_place and mask.is_in_place)
 
         return any(map(is_elsewhere, mask.stands_for))

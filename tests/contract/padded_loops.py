@@ -85,6 +85,19 @@ def sum_of_what_a_loop_in_a_round_raised(x, y):
     y = ntl.sum(total)
 
 
+def both_in_pairs_of_blocks(x, y):
+    return x.tile((4,)).tile((2,)), y.tile((4,)).tile((2,))
+
+
+@case(both_in_pairs_of_blocks, FIVE, expected=[1 - 12, 1, 1, 1, 1 - 12])
+def rounds_add_one_block_and_others_are_stored(x, y):
+    total = ntl.full((4,), 1.0, ntl.float32)
+    for _ in range(3):
+        total += x[1] + 1
+    for k in range(y.shape[0]):
+        y[k] = total
+
+
 @case(blocks_of(7), np.full(14, -5, np.float32), expected=[-5])
 def maximum_of_blocks_of_seven(x, y):
     best = ntl.full((7,), float("-inf"), ntl.float32)
