@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _OWN_NAMES = (
     "plans_",
     "slow_path_",
+    "of_family_",
     "last_",
     "guard_",
     "plain_",
@@ -37,6 +38,7 @@ _OWN_NAMES = (
     "state_",
     "int",
     "Exception",
+    "KeyError",
     *("extra", "unknown", "key", "plan", "run", "stream", "index", "stored"),
     *("last", "alike", "others"),
 )
@@ -61,6 +63,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         **_globals(kernel),
         own["plans_"]: slow.plans,
         own["slow_path_"]: slow,
+        own["of_family_"]: slow.of_family,
         own["last_"]: [[None] * 4 + unguarded],
         own["guard_"]: _guard(kernel, frontend),
         own["plain_"]: PLAIN,
@@ -69,10 +72,11 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["state_"]: slow.state,
         own["int"]: int,
         own["Exception"]: Exception,
+        own["KeyError"]: KeyError,
     }
     _compiled(text, kernel, frontend, namespace)
     launch = namespace["launch"]
-    slow.key_and_values, slow.launch = namespace["key_and_values"], launch  # type: ignore[assignment]
+    slow.key_of, slow.launch = namespace["key_of"], launch  # type: ignore[assignment]
     slow.number_places, slow.key_length = reading.number_places, len(reading.key)
     launch.__source__ = text  # type: ignore[attr-defined]
     if frontend.opaque is not None:
@@ -182,7 +186,7 @@ class _Reading:
 
 
 def source_of(kernel: Kernel, frontend: Frontend) -> str:
-    """The text of the launch function, and of ``key_and_values``, which makes the same key."""
+    """The text of the launch function, and of ``key_of``, which makes the same key."""
     return _text(kernel, frontend, _reading_of(kernel, _apart_from_variables(frontend, kernel)))
 
 
@@ -225,21 +229,18 @@ def _text(kernel: Kernel, frontend: Frontend, reading: _Reading) -> str:
         f"            return {own['run']}({own['stream']}({own['index']}){arguments})\n"
         f"    return {slow}(({listed}), {own['extra']}, {own['unknown']})\n"
         "\n\n"
-        f"def key_and_values({listed}):\n"
+        f"def key_of({listed}):\n"
         "    if True:\n"
         f"{lines}"
-        f"        return {_tuple(reading.key, 8)}, ({''.join(f'{value}, ' for value in reading.values)})\n"
+        f"        return {_tuple(reading.key, 8)}\n"
     )
 
 
 def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping[str, str]) -> str:
     """Finds the plan: under its key, or that of the last call if all is as it was then."""
     plan = f"{own['run']}, {own['stream']}, {own['index']}, {own['stored']}"
-    key = own["key"]
     if not _is_guarded(kernel, frontend):
-        return (
-            f"        {key} = {_tuple(reading.key, 8)}\n        {plan} = {own['plans_']}[{key}]\n"
-        )
+        return f"{_looking_up(kernel, reading, own, 8)}        {plan} = {own['plan']}\n"
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.declaration.call_parameters if p.kind == "tensor"]
     unguarded = ""
@@ -259,12 +260,23 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         f"        {own['last']} = {own['last_']}[0]\n"
         f"        {plan} = {own['last']}\n"
         f"        if {differs}{unguarded}not {own['alike']}({tensors}):\n"
-        f"            {key} = {_tuple(reading.key, 12)}\n"
-        f"            {own['plan']} = {own['plans_']}[{key}]\n"
+        f"{_looking_up(kernel, reading, own, 12)}"
         f"            if {own['plan']} is {own['last']}:\n"
         f"                {own['plan']}[4:] = {own['guard_']}({tensors}), ({others})\n"
         f"            {own['last_']}[0] = {own['plan']}\n"
         f"            {plan} = {own['plan']}\n"
+    )
+
+
+def _looking_up(kernel: Kernel, reading: _Reading, own: Mapping[str, str], indent: int) -> str:
+    """The plan that is known under the key, or is made of one that differs in sizes and strides alone."""
+    space, listed = " " * indent, "".join(f"{name}, " for name in kernel.declaration.call_names)
+    return (
+        f"{space}{own['key']} = {_tuple(reading.key, indent)}\n"
+        f"{space}try:\n"
+        f"{space}    {own['plan']} = {own['plans_']}[{own['key']}]\n"
+        f"{space}except {own['KeyError']}:\n"
+        f"{space}    {own['plan']} = {own['of_family_']}({own['key']}, ({listed}))\n"
     )
 
 

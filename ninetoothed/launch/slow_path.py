@@ -46,13 +46,13 @@ class SlowPath:
         plans: by key, the run of each plan, the stream's function, the device's index and what is told
             of stores, and where the frontend guards plans, what guards this one.
         state: the frontend's `state` for this kernel.
-        key_and_values: the key that the launch function makes, and what it calls a plan with.
+        key_of: makes the key that the launch function makes.
         number_places: where in a key each tensor's shape is; its strides come next.
         key_length: how many parts a key has.
         launch: the launch function.
     """
 
-    key_and_values: Callable[..., Any]
+    key_of: Callable[..., Any]
     launch: Callable[..., Any]
 
     def __init__(self, kernel: Kernel, frontend: Frontend, unguarded: list[Any]) -> None:
@@ -77,13 +77,6 @@ class SlowPath:
     def __call__(
         self, arguments: tuple[Any, ...], extra: tuple[Any, ...], unknown: Mapping[str, Any]
     ) -> Any:
-        if self._families and not extra and not unknown:
-            found = self._of_a_family(arguments)
-            if found is not None:
-                (run, stream, index, stored, *_), values = found
-                if stored is not None:
-                    stored([arguments[place] for place in self._places_of_stored])
-                return run(stream(index), *values)
         kernel = self._kernel
         if not (extra or unknown) and (filled := self._absent.filled(arguments)) is not None:
             return self.launch(*filled)
@@ -98,7 +91,7 @@ class SlowPath:
         as_called = bound
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
-            key, _ = self.key_and_values(*bound.values())
+            key = self.key_of(*bound.values())
         except Exception:
             if not definition.untouched:
                 raise
@@ -120,27 +113,24 @@ class SlowPath:
             stored([bound[name] for name in self._may_be_stored])
         return run(stream(index), *values)
 
-    def _of_a_family(self, arguments: tuple[Any, ...]) -> Any:
-        """The plan of a call that differs in sizes and strides alone from one that is planned, made of that
-        one's, and what it is called with; None for another."""
-        try:
-            key, values = self.key_and_values(*arguments)
-            family, entry, definition = self._families[self._apart(key)]
-        except Exception:
-            return None
+    def of_family(self, key: Any, arguments: tuple[Any, ...]) -> Any:
+        """The entry of a call that differs in sizes and strides alone from one that is planned, made of that
+        one's; `LookupError` for another.
+
+        What else is raised the slow path, which is taken then, raises again.
+        """
+        family, entry, definition = self._families[self._apart(key)]
         if definition.untouched:
-            return None
+            raise LookupError
         numbers = tuple([(key[place], key[place + 1]) for place in self.number_places])
         check_tensors(definition, self._frontend, dict(zip(self._names, arguments)), numbers)
         with self._planning:
             if key in self.plans:
-                # Something else was not as the launch function expects.
-                return None
+                return self.plans[key]
             run = family(numbers)
             if run is None:
-                return None
-            found = [run, *entry[1:4], *self._unguarded]
-            return keep(self.plans, key, found, MOST_PLANS), values
+                raise LookupError
+            return keep(self.plans, key, [run, *entry[1:4], *self._unguarded], MOST_PLANS)
 
     @threads.cached_property
     def _apart(self) -> Callable[[tuple[Any, ...]], Any]:
@@ -153,10 +143,6 @@ class SlowPath:
         """The tensors that are stored to with some constants: those that the launch function names."""
         tensors = self._kernel.declaration.tensor_parameters
         return [tensors[place].name for place in may_be_stored(self._kernel)]
-
-    @threads.cached_property
-    def _places_of_stored(self) -> list[int]:
-        return [self._names.index(name) for name in self._may_be_stored]
 
     def _telling(self, definition: Definition, bound: Mapping[str, Any]) -> Any:
         """What is told of `_may_be_stored` at each call with these constants: those that are stored to."""
