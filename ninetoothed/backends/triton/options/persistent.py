@@ -83,8 +83,10 @@ class Persistent(Option):
     def cost(
         self, features: CostFeatures, value: int, config: Config, counts: Counts
     ) -> CostFeatures:
-        """Half of the result waits to be stored where the next tiles are being loaded to."""
+        """Half of the result waits to be stored where the next tiles are being loaded to; tiles that stay
+        while a loop runs are loaded in stages too."""
         waiting = int(sum(counts.stored.values())) // 2
+        waiting += (config.num_stages - 1) * sum(counts.held.values())
         return replace(
             features,
             is_persistent=True,
