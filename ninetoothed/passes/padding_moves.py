@@ -160,6 +160,8 @@ def captured(
         mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
         known = Known(validity=(mask,))
         return known if items is None else Known(items=(known,) * len(items))
+    # First, since an index may be given a name for them, which is then read where the tile is loaded.
+    masks = {index: analysis.masks(with_rank(arguments.known(index)), node) for index in moved}
     for index in range(len(node.args) + arguments.first):
         operand = arguments.get(index)
         if operand is not None and not isinstance(operand, ast.Constant | ast.Tuple | ast.Name):
@@ -174,8 +176,7 @@ def captured(
     for index in moved:
         operand = arguments.get(index)
         assert operand is not None
-        masks = analysis.masks(with_rank(arguments.known(index)), node)
-        twin.put(index, at(Exists(value=clone(operand), masks=masks), node))
+        twin.put(index, at(Exists(value=clone(operand), masks=masks[index]), node))
     also: ast.expr = alike
     if in_order is not None:
         also = in_order(alike)

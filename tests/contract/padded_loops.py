@@ -75,6 +75,16 @@ def sum_of_what_a_branch_of_a_round_doubled(x, y):
     y = ntl.sum(total)
 
 
+@case(blocks_of(4), FIVE, expected=[-5 - 1 - 4 - 1.5])
+def sum_of_what_moved_by_an_index_that_a_round_raises(x, y):
+    last = ntl.zeros((4,), ntl.float32)
+    k = 0
+    while k < x.shape[0]:
+        last = ntl.ravel(x[k][:, None])
+        k += 1
+    y = ntl.sum(last)
+
+
 @case(blocks_of(4), FIVE, expected=[-3 + 2 - 1 + 1.5])
 def sum_of_what_a_loop_in_a_round_raised(x, y):
     total = ntl.full((4,), 1.0, ntl.float32)
