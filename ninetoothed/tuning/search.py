@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
 from ninetoothed import threads
-from ninetoothed.errors import CompilationError, DeviceError
+from ninetoothed.errors import CompilationError, DeviceError, NineToothedError
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.space import Config, Effort, Space
 
@@ -90,7 +90,7 @@ class Search(Generic[Compiled]):
         self._compiled: dict[Config, Compiled] = {}
         self._pending: dict[Config, Future[Compiled]] = {}
         # Not kept on disk: a device that was out of memory once need not be the next time.
-        self._failures: dict[Config, str] = {}
+        self._failures: dict[Config, NineToothedError] = {}
         self._progress = _Progress(name)
 
     def run(self) -> Config:
@@ -211,7 +211,7 @@ class Search(Generic[Compiled]):
             compiled = compilation.result()
             found = self._time(compiled)
         except (CompilationError, DeviceError) as error:
-            self._failures[config] = error.message
+            self._failures[config] = error.with_traceback(None)
             return
         self._times[config], self._compiled[config] = found, compiled
         self._results.record(config, found)
@@ -262,7 +262,7 @@ class Search(Generic[Compiled]):
             try:
                 self._compiled[config] = self._compile(config)
             except (CompilationError, DeviceError) as error:
-                self._failures[config] = error.message
+                self._failures[config] = error.with_traceback(None)
                 return False
         return True
 
@@ -275,26 +275,30 @@ def first_working(
     Raises:
         CompilationError: every configuration failed; the reasons are listed.
     """
-    failures: dict[Config, str] = {}
+    failures: dict[Config, NineToothedError] = {}
     first = space.first
     others = (config for config in space.ranked if config != first)
     for config in itertools.chain([first], others, space.instead(failures)):
         try:
             return config, compile_config(config)
         except (CompilationError, DeviceError) as error:
-            failures[config] = error.message
+            failures[config] = error.with_traceback(None)
     raise all_failed(name, failures)
 
 
-def all_failed(name: str, failures: Mapping[Config, str]) -> CompilationError:
-    """The error that says why no configuration can be used."""
+def all_failed(name: str, failures: Mapping[Config, NineToothedError]) -> CompilationError:
+    """The error that says why no configuration can be used, at their place if they have the same one."""
     told = list(failures.items())
-    listed = "\n".join(f"  {config}: {why.splitlines()[0]}" for config, why in told[:_MOST_TOLD])
+    listed = "\n".join(
+        f"  {config}: {error.message.splitlines()[0]}" for config, error in told[:_MOST_TOLD]
+    )
     if len(told) > _MOST_TOLD:
         listed += f"\n  and {len(told) - _MOST_TOLD} more"
+    places = {error.location for error in failures.values()}
     return CompilationError(
         f"None of the {len(failures)} configurations of {name!r} can be used. "
-        f"Narrow the bounds of its block sizes.\n{listed}"
+        f"Narrow the bounds of its block sizes.\n{listed}",
+        places.pop() if len(places) == 1 else None,
     )
 
 
@@ -329,7 +333,9 @@ class _Progress:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
         self._name = name
 
-    def update(self, times: Mapping[Config, float], failures: Mapping[Config, str]) -> None:
+    def update(
+        self, times: Mapping[Config, float], failures: Mapping[Config, NineToothedError]
+    ) -> None:
         if not self._shown:
             return
         line = f"tuning {self._name}: {len(times)} measured"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ninetoothed.cache import Cache
-from ninetoothed.errors import CompilationError, DeviceError
+from ninetoothed.errors import CompilationError, DeviceError, Location
 from ninetoothed.tuning import search as search_module
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.search import Budget, Search, first_working
@@ -120,6 +120,19 @@ def test_when_all_fail_the_reasons_are_listed(store: Cache) -> None:
         search(sized(times), store).run()
     assert "SIZE=32, num_warps=4, num_stages=3: no such\n" in str(caught.value)
     assert "SIZE=64, num_warps=4, num_stages=3: too large" in str(caught.value)
+
+
+def test_where_all_fail_at_one_place_the_error_says_where(store: Cache) -> None:
+    place = Location("kernels.py", 7)
+    times = {32: CompilationError("no", place), 64: CompilationError("nor this", place)}
+    with pytest.raises(CompilationError, match="None of the 2 configurations") as caught:
+        search(sized(times), store).run()
+    assert caught.value.location == place
+
+    times[64] = CompilationError("nor this", Location("kernels.py", 8))
+    with pytest.raises(CompilationError, match="None of the 2 configurations") as caught:
+        search(sized(times), store).run()
+    assert caught.value.location is None
 
 
 def test_other_errors_are_not_hidden(store: Cache) -> None:
