@@ -52,7 +52,7 @@ def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _frozen_programs(request: pytest.FixtureRequest) -> Iterator[None]:
     """What works on a Program changes none that it is given."""
-    if request.path.relative_to(Path(__file__).parent).parts[0] not in _ON_PROGRAMS:
+    if not any(_TESTS / folder in request.path.parents for folder in _ON_PROGRAMS):
         yield
         return
 
@@ -61,6 +61,8 @@ def _frozen_programs(request: pytest.FixtureRequest) -> Iterator[None]:
     with frozen_programs():
         yield
 
+
+_TESTS = Path(__file__).parent
 
 #: The folders of tests of what works on Programs.
 _ON_PROGRAMS = {"derivatives", "kernels", "parsing", "passes", "program"}
