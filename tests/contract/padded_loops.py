@@ -248,3 +248,17 @@ def replaced_in_a_while_in_a_loop(x, z, n, y):
             v = z
             k += 1
     y = ntl.max(v)
+
+
+def both_in_blocks(x, y):
+    return tuple(tensor.tile((4,)).tile((-1,)) for tensor in (x, y))
+
+
+@case(both_in_blocks, FIVE, expected=[-27, 1, 1, 1, -27])
+def stored_to_every_block_what_one_has_not(x, y):
+    v = ntl.full((4,), 1.0, ntl.float32)
+    for _ in range(3):
+        v = v * 2
+        v += x[1]
+    for k in range(y.shape[0]):
+        y[k] = v
