@@ -93,6 +93,8 @@ class Frontend:
             are given too, as ``stored``.
         unguarded: whether `guard`, and what it makes, may not be asked of the tensor; None where they may
             be of every one.
+        unguarded_now: whether a call is to be taken for none before it at the moment, since tensors may have
+            what `guard` does not see; None where they never have.
         guard_addresses: whether `guard`, and what it makes, are given the tensors' addresses too,
             one each, after the tensors.
         event: makes an event with ``record()`` and ``elapsed_time(end)`` (milliseconds), or None.
@@ -136,6 +138,7 @@ class Frontend:
     jagged: JaggedExpressions | None = None
     guard: Callable[..., Callable[..., bool]] | None = None
     unguarded: str | None = None
+    unguarded_now: str | None = None
     guard_addresses: bool = False
     event: Callable[[], Any] | None = None
     launch: Callable[[Any], Callable[[Mapping[str, Any]], Any]] | None = None
@@ -176,7 +179,7 @@ class Frontend:
             threads.parse(template.format(**{placeholder: placeholder}), mode="eval")
         except (SyntaxError, LookupError, ValueError) as error:
             raise PluginError(self._wrong(field, template, needed)) from error
-        if placeholder == "x" and "{x" not in template:
+        if placeholder == "x" and "{x" not in template and field != "unguarded_now":
             raise PluginError(self._wrong(field, template, needed))
 
     def dtype_of(self, dtype: Any) -> DType:

@@ -152,6 +152,7 @@ def _namespace() -> Mapping[str, object]:
     return {
         "current_stream": raw_stream or _current_stream,
         "data_ptr": torch.Tensor.data_ptr,
+        "forward_ad": torch.autograd.forward_ad,
         "jagged_offsets": _jagged_offsets,
         "jagged_shape": _jagged_shape,
     }
@@ -211,6 +212,8 @@ FRONTEND = Frontend(
     guard=_guard,
     # Of a nested tensor with the strided layout the comparison asks strides, and ends the process.
     unguarded="{x}.is_nested",
+    # A tangent of forward-mode differentiation is none of a tensor's dispatch keys.
+    unguarded_now="forward_ad._current_level >= 0",
     event=_event,
     operator=_operator,
     vmap=_vmap,

@@ -36,13 +36,13 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
     """
     import torch
 
-    modes = torch._C._len_torch_dispatch_stack
+    modes, forward_ad = torch._C._len_torch_dispatch_stack, _forward_ad()
     is_usual, usual, tests = never, 0, 0
     numbers: dict[Any, int] = {}
 
     def state(*tensors: Any) -> int:
         nonlocal is_usual, usual, tests
-        if is_usual(*tensors) and not modes():
+        if is_usual(*tensors) and not modes() and forward_ad._current_level < 0:
             return usual
         found = _state(tensors)
         types = [(each.__class__, each.dtype, each.device) for each in tensors]
@@ -58,14 +58,14 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
 
 
 def _state(tensors: Sequence[Any]) -> Any:
-    """None where no gradient, no negation and no tracer is near, else all that there is of them."""
+    """None where no gradient, tangent, negation or tracer is near, else all that there is of them."""
     import torch
 
-    is_traced = _tracer() is not None
-    if not is_traced and not any(each.requires_grad or each.is_neg() for each in tensors):
+    is_special = _tracer() is not None, any(map(_is_dual, tensors))
+    if not any(is_special) and not any(each.requires_grad or each.is_neg() for each in tensors):
         return None
     parts = [(each.requires_grad, _is_of_a_leaf(each), each.is_neg()) for each in tensors]
-    return is_traced, torch.is_grad_enabled(), *parts
+    return *is_special, torch.is_grad_enabled(), *parts
 
 
 def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:

@@ -243,9 +243,9 @@ def _finding(kernel: Kernel, frontend: Frontend, reading: _Reading, own: Mapping
         return f"{_looking_up(kernel, reading, own, 8)}        {plan} = {own['plan']}\n"
     plan = f"{plan}, {own['alike']}, {own['others']}"
     compared = [p.name for p in kernel.declaration.call_parameters if p.kind == "tensor"]
-    unguarded = ""
+    unguarded = "" if frontend.unguarded_now is None else f"{frontend.unguarded_now} or "
     if frontend.unguarded is not None:
-        unguarded = "".join(f"{frontend.unguarded.format(x=name)} or " for name in compared)
+        unguarded += "".join(f"{frontend.unguarded.format(x=name)} or " for name in compared)
     if frontend.guard_addresses:
         compared += [_pointer_of(name, kernel.declaration.call_names) for name in compared]
     tensors = ", ".join(compared)

@@ -94,14 +94,21 @@ def test_a_call_that_make_fx_traces_is_refused(mode):
             make_fx(function, tracing_mode=mode)(ones())
 
 
-def test_a_tangent_is_refused():
+@pytest.mark.parametrize("calls_before", [0, 1, 2])
+def test_a_tangent_is_refused(calls_before):
     from torch.autograd import forward_ad
 
-    kernel = make()
+    kernel, y = make(), torch.zeros(6)
+    for _ in range(calls_before):
+        kernel(ones(), y)
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(ones(), ones())
-        with pytest.raises(ArgumentError, match="`x` has a tangent.*unpack_dual"):
-            kernel(dual, torch.zeros(6))
+        for _ in range(2):
+            kernel(ones(), y)
+            with pytest.raises(ArgumentError, match="`x` has a tangent.*unpack_dual"):
+                kernel(dual, y)
+    kernel(ones(), y)
+    assert y.tolist() == [2.0] * 6
 
 
 def test_other_modes_do_not_hinder():
