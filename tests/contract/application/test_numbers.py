@@ -288,11 +288,38 @@ def test_a_constant_size_beside_elements_takes_their_type():
     assert y.tolist() == [-125] * 4
 
 
-@pytest.mark.parametrize("arrangement", [whole, in_blocks])
-def test_what_is_made_of_a_size_and_a_float_is_a_float32(arrangement):
-    def application(x, y):
-        y = x * (1 / x.source.shape[0])  # noqa: F841
+def by_a_quotient(x, y):
+    y = x * (1 / x.source.shape[0])  # noqa: F841
 
+
+def by_a_floats_quotient(x, y):
+    y = x * (1.0 / x.source.shape[0])  # noqa: F841
+
+
+def by_a_floats_product(x, y):
+    y = x / (-1.0 * -x.source.shape[0])  # noqa: F841
+
+
+def by_what_is_written_after_a_size(x, y):
+    y = x / (x.source.shape[0] * 1.0)  # noqa: F841
+
+
+def by_a_logarithm(x, y):
+    y = x / ntl.exp(ntl.log(1.0 * x.source.shape[0]))  # noqa: F841
+
+
+@pytest.mark.parametrize("arrangement", [whole, in_blocks])
+@pytest.mark.parametrize(
+    "application",
+    [
+        by_a_quotient,
+        by_a_floats_quotient,
+        by_a_floats_product,
+        by_what_is_written_after_a_size,
+        by_a_logarithm,
+    ],
+)
+def test_what_is_made_of_a_size_and_a_float_is_a_float32(application, arrangement):
     x, y = torch.full((3,), 2.5, dtype=torch.float16), empty(3)
     ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))(x, y)
     # In float16 it would be 0.8330078.

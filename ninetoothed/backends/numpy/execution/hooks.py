@@ -19,6 +19,7 @@ from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.operators import truncating_divide, truncating_remainder
+from ninetoothed.backends.numpy.values.size import left_operand
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -251,6 +252,7 @@ _HOOKS: dict[str, Any] = {
     "__is__": _is,
     "__builtin__": _builtin,
     "__quotient__": truncating_divide,
+    "__left__": left_operand,
     "__remainder__": truncating_remainder,
 }
 

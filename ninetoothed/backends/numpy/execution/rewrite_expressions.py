@@ -142,11 +142,24 @@ class ExpressionRewriter(ast.NodeTransformer):
     # Operators.
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        is_float = self._may_be_float(node.left)
         node.left, node.right = self.number(node.left), self.number(node.right)
         if self.truncates and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
             hook = "__quotient__" if isinstance(node.op, ast.FloorDiv) else "__remainder__"
             return ast.copy_location(trees.hook_call(hook, node.left, node.right), node)
+        if is_float:
+            node.left = ast.copy_location(trees.hook_call("__left__", node.left), node.left)
         return node
+
+    def _may_be_float(self, node: ast.expr) -> bool:
+        """Whether this may be a Python float, which would not leave it to a size what both together are."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, float)
+        if isinstance(node, ast.Name | ast.Attribute):
+            return isinstance(self.resolved(node), float)
+        if isinstance(node, ast.BinOp):
+            return any(map(self._may_be_float, (node.left, node.right)))
+        return isinstance(node, ast.UnaryOp) and self._may_be_float(node.operand)
 
     def number(self, node: ast.expr) -> ast.expr:
         """An operand; a member of an enumeration counts as its value."""

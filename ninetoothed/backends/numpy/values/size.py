@@ -39,9 +39,35 @@ class Size(int):
         return Size(~int(self))
 
 
+class _Float(float):
+    """A float that leaves it to a size on its right what both together are."""
+
+    __slots__ = ()
+
+
+def _left(name: str) -> Callable[[_Float, Any], Any]:
+    function: Callable[[float, Any], Any] = getattr(float, name)
+
+    def operate(left: _Float, right: Any) -> Any:
+        return NotImplemented if type(right) is Size else function(left, right)
+
+    return operate
+
+
+for _name in ("__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__"):
+    setattr(_Float, _name, _left(_name))
+
+
+def left_operand(value: Any) -> Any:
+    """What stands on the left of an operator: a float yields to a size, as it does on its right."""
+    return _Float(value) if type(value) is float else value
+
+
 def typed(value: Any) -> Any:
     """A size as a 0-d tile; anything else as it is."""
-    return value.tile() if type(value) is Size else value
+    if type(value) is Size:
+        return value.tile()
+    return float(value) if type(value) is _Float else value
 
 
 def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
