@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-import linecache
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ninetoothed.language as ntl
 from ninetoothed.derivatives.tape import AtomicSum
+from ninetoothed.parsing.source import keep
 from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.views import Chosen, Fixed
@@ -42,8 +42,7 @@ def function_of(
     lines += [f"    {line}" for line in text.splitlines()]
     source = "\n".join(lines) + "\n"
     file = f"<{name} {next(_numbers)}>"
-    # Where tracebacks, debuggers and the parser find it; without a time it is never thrown away.
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    keep(file, source)
     namespace: dict[str, Any] = {symbols[symbol]: symbol for symbol in lowering.used}
     namespace |= {lowering.language: ntl, "__name__": module}
     exec(compile(source, file, "exec"), namespace)

@@ -28,6 +28,9 @@ _PYTHON = str(Path(functools.__file__).parent)
 #: How many files' trees are kept. Each is read again when its text has changed.
 _FILES_KEPT = 64
 
+#: By file: PyTorch's compiler empties `linecache`, and what kernels are compiled from must stay.
+_generated: dict[str, str] = {}
+
 
 @dataclass(frozen=True)
 class FunctionSource:
@@ -95,6 +98,13 @@ class FunctionSource:
         yield self.function.__builtins__  # type: ignore[attr-defined]
 
 
+def keep(file: str, text: str) -> None:
+    """Keeps the text of functions that were generated, under a name for their file."""
+    _generated[file] = text
+    # Where tracebacks and debuggers look.
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+
+
 def read(function: Callable[..., Any]) -> FunctionSource:
     """Read the source of ``function``.
 
@@ -117,7 +127,8 @@ def read(function: Callable[..., Any]) -> FunctionSource:
             f"{plain.__qualname__!r} is an `async def`: a program waits for nothing. Write `def`.",
             Location(code.co_filename, code.co_firstlineno),
         )
-    text = "".join(linecache.getlines(code.co_filename, plain.__globals__))
+    lines = linecache.getlines(code.co_filename, plain.__globals__)
+    text = _generated.get(code.co_filename) or "".join(lines)
     tree = _find(code, text) if text else None
     if tree is None:
         raise ApplicationError(

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract import test_padding, test_programs  # noqa: E402
+from tests.contract import test_made_sizes, test_padding, test_programs  # noqa: E402
 from tests.contract.application import test_numbers  # noqa: E402
 
 _CHOSEN = {
@@ -23,6 +23,8 @@ _CHOSEN = {
         "test_arange_exists_within_the_size_that_is_asked_for",
         "test_rows_are_found_by_as_many_positions_as_a_tile_has",
         "test_positions_that_pad_adds_exist_where_other_is_set",
+    ),
+    test_made_sizes: (
         "test_of_what_is_made_in_a_size_a_wider_tile_is_stored_no_more",
         "test_rows_of_what_is_made_in_a_size_are_stored_to_a_wider_tile",
         "test_of_what_is_made_in_a_size_truth_values_are_stored",

@@ -176,6 +176,10 @@ def _coarsened(kernel: Definition, dim: int, count: int) -> Definition:
     }
     body = [clone(statement) for statement in program.body]
     coarsened = replace(program, parameters=parameters, body=body)
+    for node in coarsened.nodes():
+        if (known := node.__dict__.get("type")) is not None:
+            # It tells which elements of one program's tile exist, not of several's: the masks say that.
+            node.__dict__["type"] = replace(known, validity=())
     infer(coarsened)
     return replace(
         kernel,
