@@ -26,6 +26,10 @@ def _no_names() -> Mapping[str, object]:
     return {}
 
 
+#: What an expression is of; the tensor where nothing else is said.
+_PLACEHOLDERS = {"stream": "index", "unguarded_now": ""}
+
+
 @dataclass(frozen=True)
 class JaggedExpressions:
     """How a jagged tensor, packed values with offsets, is read. ``{x}`` stands for the tensor.
@@ -171,15 +175,18 @@ class Frontend:
         return f"Frontend {self.name!r}: `{field}` must be {needed}, got {value!r}."
 
     def _check_expression(self, field: str, template: object) -> None:
-        placeholder = "index" if field == "stream" else "x"
-        needed = f"a Python expression of {{{placeholder}}} as a string"
+        placeholder = _PLACEHOLDERS.get(field, "x")
+        of = f" of {{{placeholder}}}" if placeholder else ""
+        needed = f"a Python expression{of} as a string"
         if not isinstance(template, str):
             raise PluginError(self._wrong(field, template, needed))
         try:
-            threads.parse(template.format(**{placeholder: placeholder}), mode="eval")
+            threads.parse(
+                template.format(**dict.fromkeys(filter(None, [placeholder]), "x")), mode="eval"
+            )
         except (SyntaxError, LookupError, ValueError) as error:
             raise PluginError(self._wrong(field, template, needed)) from error
-        if placeholder == "x" and "{x" not in template and field != "unguarded_now":
+        if placeholder == "x" and "{x" not in template:
             raise PluginError(self._wrong(field, template, needed))
 
     def dtype_of(self, dtype: Any) -> DType:

@@ -34,9 +34,7 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
         guards: PyTorch's `TensorGuards`, which compare the classes, element types, devices, dispatch keys
             and gradients of tensors of whatever sizes with others' in one C call.
     """
-    import torch
-
-    modes, forward_ad = torch._C._len_torch_dispatch_stack, _forward_ad()
+    (_, modes), forward_ad = _tracing_functions(), _forward_ad()
     is_usual, usual, tests = never, 0, 0
     numbers: dict[Any, int] = {}
 

@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import sys
 import time
-from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -106,27 +106,25 @@ def _run(
             _kept(total, given, started)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.jobs, mp_context=context, max_tasks_per_child=tasks) as pool:
-        ends = (
-            time.time() + given.seconds - (time.monotonic() - started)
-            if given.seconds
-            else math.inf
-        )
-        futures = {
-            pool.submit(worker.hunted, c, backends, families, False, ends): c for c in chunks
-        }
-        for future in as_completed(futures):
-            try:
-                _add(total, future.result())
-                _kept(total, given, started)
-            except CancelledError:
-                continue
-            except BrokenProcessPool:
-                detail = f"a process ended on one of the seeds {futures[future]}"
-                _add(total, {"findings": [{"kind": "crash", "detail": detail}]})
-            if time.time() > ends:
-                for each in futures:
-                    each.cancel()
+    ends = math.inf
+    if given.seconds:
+        ends = time.time() + given.seconds - (time.monotonic() - started)
+    # New processes after so many: `max_tasks_per_child` waits for ever on Python 3.11.
+    for at in range(0, len(chunks), given.jobs * tasks):
+        with ProcessPoolExecutor(given.jobs, mp_context=context) as pool:
+            futures = {
+                pool.submit(worker.hunted, chunk, backends, families, False, ends): chunk
+                for chunk in chunks[at : at + given.jobs * tasks]
+            }
+            for future in as_completed(futures):
+                try:
+                    _add(total, future.result())
+                    _kept(total, given, started)
+                except BrokenProcessPool:
+                    detail = f"a process ended on one of the seeds {futures[future]}"
+                    _add(total, {"findings": [{"kind": "crash", "detail": detail}]})
+        if time.time() > ends:
+            break
 
 
 def _add(total: dict[str, Any], found: dict[str, Any]) -> None:

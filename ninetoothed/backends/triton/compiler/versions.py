@@ -337,7 +337,8 @@ def build_library(source: Path) -> bytes:
     from triton.runtime.build import _build
 
     headers = Path(str(driver_module("cuda").__file__)).parent / "include"
-    with tempfile.TemporaryDirectory(dir=private_directory("launchers")) as folder:
+    # What an interrupted build leaves is found again by its name: see `cache.tidy`.
+    with tempfile.TemporaryDirectory("", ".pid_", private_directory("launchers")) as folder:
         try:
             built = _build(source.stem, str(source), folder, [], [str(headers)], [], [])
         except BUILD_FAILURES as error:
