@@ -1,6 +1,7 @@
 """Values by the tiles that they are made of: for the walk that finds where tiles meet.
 
-The key of a mask is a `Use`, and its layout says which of the tile's dimensions the value's follow.
+The key of a mask is a `Use`, and its layout says which of the tile's dimensions the value's follow. Where two
+values were joined, it says in the new dimension which of them the tile is in (`HALVES`).
 """
 
 from __future__ import annotations
@@ -12,15 +13,24 @@ from typing import Any
 from ninetoothed.kernels.limits import Loop, Use
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding_arguments import Arguments
+from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.expr import Symbol
 
+#: In a layout, in the place of a tile's dimension: the first and the second of what was joined.
+HALVES = (-1, -2)
+
 
 def _joined(arguments: Arguments, operation: Operation) -> Known:
-    """Side by side: each dimension there was has the elements of both."""
-    validity = [mask for place in (0, 1) for mask in with_rank(arguments.known(place)).validity]
-    return _moved(validity, lambda layout: (*layout, None))
+    """Side by side: each dimension there was has the elements of both, each in its half of the new one."""
+    validity = [
+        replace(mask, layout=(*mask.layout, half))
+        for place, half in enumerate(HALVES)
+        for mask in with_rank(arguments.known(place)).validity
+        if mask.layout
+    ]
+    return Known(validity=tuple(validity))
 
 
 def _interleaved(arguments: Arguments, operation: Operation) -> Known:
@@ -30,8 +40,25 @@ def _interleaved(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _split(arguments: Arguments, operation: Operation) -> Known:
-    half = _moved(with_rank(arguments.known(0)).validity, lambda layout: layout[:-1])
-    return Known(items=(half,) * 2)
+    validity = with_rank(arguments.known(0)).validity
+    halves = (
+        [mask for mask in validity if mask.layout[-1:] != (other,)] for other in reversed(HALVES)
+    )
+    return Known(items=tuple(_moved(half, lambda layout: layout[:-1]) for half in halves))
+
+
+def _mixed(arguments: Arguments, operation: Operation) -> Known:
+    """By the rule for padding; which half an element was in is no longer told."""
+    return in_either_half(RULES[operation.shape](arguments, operation))
+
+
+def in_either_half(value: Known) -> Known:
+    """A value whose elements may have come from the other one of what was joined."""
+    validity = _moved(
+        value.validity, lambda layout: tuple(None if dim in HALVES else dim for dim in layout)
+    ).validity
+    items = None if value.items is None else tuple(map(in_either_half, value.items))
+    return replace(value, validity=validity, items=items)
 
 
 def _gathered(arguments: Arguments, operation: Operation) -> Known:
@@ -62,6 +89,9 @@ MOVES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "interleaved": _interleaved,
     "halved": _split,
     "gathered": _gathered,
+    "scanned": _mixed,
+    "sorted": _mixed,
+    "flipped": _mixed,
 }
 
 

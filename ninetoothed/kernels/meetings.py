@@ -134,8 +134,11 @@ class _Walk(Values):
             return
         if self.left is not None and self.left.isdisjoint(uses):
             return
+        if any({*pair} == {*loaded_values.HALVES} for pair in dims):
+            # They are beside each other.
+            return
         for place, pair in enumerate(dims):
-            if place and None in pair:
+            if place and (None in pair or {*pair} & {*loaded_values.HALVES}):
                 # A dimension of size 1 meets all of another.
                 continue
             a, b = (self.side(use, dim) for use, dim in zip(uses, pair))
@@ -411,6 +414,8 @@ class _Walk(Values):
         values = (value,) if value.items is None else value.items
         self.meet(arguments.node, values)
         results = custom_reductions.results(arguments, operation, values)
+        if operation.kind == "scan":
+            results = tuple(map(loaded_values.in_either_half, results))
         return loaded_values.of_loads(results[0] if value.items is None else Known(items=results))
 
     def integer(self, node: ast.expr | None) -> Symbol | None:

@@ -234,6 +234,31 @@ def one_half(x, w, y):
     y = left + ntl.sum(w, 1, keep_dims=True) + right  # noqa: F841
 
 
+def half_of_a_join(x, w, y):
+    _, second = ntl.split(ntl.join(w, ntl.full(x.shape, 1.0, ntl.float32)))
+    y = second  # noqa: F841
+
+
+def half_of_a_sum(x, w, y):
+    first, _ = ntl.split(ntl.join(x, w) + ntl.join(x, w))
+    y = first  # noqa: F841
+
+
+def half_of_a_flip(x, w, y):
+    first, _ = ntl.split(ntl.flip(ntl.join(x, w), 1))
+    y = first  # noqa: F841
+
+
+def half_of_a_scan(x, w, y):
+    _, second = ntl.split(ntl.cumsum(ntl.join(w, x), 1))
+    y = second  # noqa: F841
+
+
+def first_half_of_a_join(x, w, y):
+    first, _ = ntl.split(ntl.join(w, x))
+    y = first  # noqa: F841
+
+
 def combined(x, w, y):
     y, _ = ntl.reduce((x, w), 0, both)
 
@@ -265,6 +290,9 @@ def compared_together(x, w, y):
         (joined_and_added, [(9,), (8,), (9, 2)], "9 in dimension 0 of `x` and 8 in dimension 0 of"),
         (interleaved, [(9, 4), (8, 4), (9, 8)], "9 in dimension 0 of `x` and 8 in dimension 0 of"),
         (gathered, [(9, 4), (8, 4), (9, 4)], "8 in dimension 0 of `w`"),
+        (first_half_of_a_join, [(9,), (8,), (9,)], "`w` of shape (8,) is stored to `y`"),
+        (half_of_a_flip, [(9,), (8,), (9,)], "`w` of shape (8,) is stored to `y`"),
+        (half_of_a_scan, [(9,), (8,), (9,)], "`w` of shape (8,) is stored to `y`"),
         (combined, [(9,), (8,), (1,)], "9 in dimension 0 of `x` and 8 in dimension 0 of `w`"),
         (scanned, [(9,), (8,), (9,)], "9 in dimension 0 of `x` and 8 in dimension 0 of `w`"),
         (scanned, [(8,), (8,), (9,)], "is stored to `y`"),
@@ -279,3 +307,9 @@ def test_what_was_moved_or_combined_is_compared(application, shapes, words):
     # With sizes that agree it runs.
     size = max(shapes[0][0], shapes[1][0])
     called(application, whole, *((size, *s[1:]) if s != (1,) else s for s in shapes))
+
+
+@pytest.mark.parametrize("application", (half_of_a_join, half_of_a_sum))
+def test_half_of_what_was_joined_is_made_of_its_own_tiles(application):
+    _, _, y = called(application, blocks, (16,), (4,), (16,))
+    assert set(y.tolist()) == {1.0 if application is half_of_a_join else 4.0}
