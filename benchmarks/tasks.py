@@ -1,7 +1,8 @@
 """The ten tasks of the paper: ours, two sets of hand-written Triton and PyTorch, in turns.
 
     python -m benchmarks.tasks [--tasks mm,sdpa] [--rounds 7] [--dtype float16]
-        [--flush none] [--results kept] [--effort none] [--configs RESULTS.json] [--output FOLDER]
+        [--flush none] [--results kept] [--effort none] [--configs RESULTS.json] [--unmarked]
+        [--output FOLDER]
 
 Every contender's result is compared with float64 before anything is timed. A ratio is taken round
 by round, for the clocks move; its median is printed, and its least and greatest beside it.
@@ -11,7 +12,8 @@ A function's result is dropped, and the next call is given the same memory for i
 `triton.testing.do_bench`; with `--results kept` as many are alive as there are sets of arguments,
 and with `--results chained` each call's first argument is what the last one gave: for tasks whose
 result is as that argument is.
-`--configs` takes the hand-written kernels' configurations from an earlier run's results.
+`--configs` takes the hand-written kernels' configurations from an earlier run's results; with
+`--unmarked` best Triton leaves out those that mark results to stay in the second-level cache.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from benchmarks.common import search
 from benchmarks.common.measure import DoBench, Timer, environment, first_call, num_turns
 from benchmarks.common.report import RESULTS, describe, figure, table, write
 from benchmarks.common.spread import Spread, ratios
+from benchmarks.peers import best
 from benchmarks.peers.contenders import BY_NAME, NAMES, OURS, PUBLISHED, TASKS, TORCH, Task
 from tests.examples.compare import assert_matches
 from tests.examples.maker import Maker
@@ -226,6 +229,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
     made.add_argument(
+        "--unmarked", action="store_true", help="best Triton marks no results to stay in the cache"
+    )
+    made.add_argument(
         "--output", type=Path, default=RESULTS / "tasks", help="the folder of the results"
     )
     return made
@@ -264,6 +270,8 @@ def main(arguments: list[str] | None = None) -> int:
         commands.error("--flush do_bench has one set of arguments, so that no results take turns")
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["tasks"]["configurations"])
+    if options.unmarked:
+        best.keep_no_results()
     search.start_compilers(options.processes)
     # Hand-written Triton is searched for before it is timed, and so is ours.
     os.environ["NINETOOTHED_TUNE"] = options.effort
@@ -344,6 +352,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         (options.flush != "write", options.flush),
         (options.results != "reused", f"results-{options.results}"),
         (options.effort == "none", "untuned"),
+        (options.unmarked, "unmarked"),
     )
     label = "-".join(("tasks", *(name for is_unusual, name in unusual if is_unusual)))
     written = write("tasks", here, text, data, options.output, label=label)

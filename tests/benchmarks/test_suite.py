@@ -19,6 +19,7 @@ from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
 from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.common.report import figure  # noqa: E402
 from benchmarks.host import compile_growth  # noqa: E402
+from benchmarks.peers import best  # noqa: E402
 from benchmarks.peers.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.peers.idiomatic.configs import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
 from benchmarks.tuner import first_call  # noqa: E402
@@ -52,6 +53,18 @@ def test_there_are_ten_tasks_and_rope_in_place_beside_them() -> None:
 def test_the_idiomatic_kernels_have_as_much_to_choose_from_as_the_papers() -> None:
     assert len(PRODUCT_CONFIGS) >= 200
     assert len(ATTENTION_CONFIGS) >= 90
+
+
+def test_best_triton_may_leave_out_what_marks_results_to_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernels = [best.add_kernel, best.silu_kernel, best.rope_kernel]
+    kernels += [best.softmax_kernel, best.rms_norm_kernel]
+    for kernel in kernels:
+        monkeypatch.setattr(kernel, "configs", kernel.configs)
+    best.keep_no_results()
+    for kernel in kernels:
+        assert {c.kwargs["KEEP"] for c in kernel.configs} == {"", "evict_first", "evict_last"}
 
 
 def test_the_geometric_mean_is_over_the_ten_tasks() -> None:

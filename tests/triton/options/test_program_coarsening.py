@@ -79,6 +79,12 @@ def test_a_program_that_moves_enough_is_left():
     assert choices(softmax.kernel, softmax.kernel.call_of(matrix, matrix)) == ()
 
 
+def test_what_takes_longer_than_a_programs_start_is_left():
+    matrix = half(4096, 1024)  # 2048 bytes are loaded and as many stored.
+
+    assert choices(softmax.kernel, softmax.kernel.call_of(matrix, matrix)) == ()
+
+
 def test_few_programs_are_left():
     assert choices(ROPE[True], rope_call(batch=1, length=16)) == ()
 
