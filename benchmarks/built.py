@@ -1,11 +1,12 @@
 """The size and the seconds of builds ahead of time: ours beside the published package's.
 
-    python -m benchmarks.built [--site FOLDER] [--kernels add,mm] [--targets sm_90] [--seconds 60] [--output FOLDER]
+    python -m benchmarks.built [--site FOLDER] [--kernels add,mm] [--targets sm_90] [--seconds 60] [--at-once 1]
 
 Both build the same kernels with the same tiles (`benchmarks.peers.built_ahead`), each in a process of its
 own, with empty caches; the published package for this device, which it needs, and nvcc. Ours is compiled and
 linked by ``cc`` besides, as it is by theirs. Without ``--site``, what ``pip install --target`` was given,
-ours stands alone, and needs no device.
+ours stands alone, and needs no device. All of ours come first, one after the other; then theirs, ``--at-once``
+beside each other. What is there is written whenever one ends.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import importlib.metadata
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,10 @@ from benchmarks.common.report import RESULTS, describe, table, write
 ROOT = Path(__file__).parent.parent
 PROGRAM = Path(__file__).parent / "peers" / "built_ahead.py"
 
-KERNELS = ("add", "softmax", "rms_norm", "mm", "mm_of_four")
+KERNELS = (
+    *("add", "silu", "softmax", "rms_norm", "rope", "mm", "addmm", "bmm", "sdpa", "conv2d"),
+    "mm_of_four",
+)
 
 #: A binary of ours is <source>.c.<target>.<variant> and one of these.
 _BINARIES = (".cubin", ".ptx", ".hsaco")
@@ -59,21 +65,27 @@ def built(name: str, site: Path | None, seconds: float, targets: str) -> dict[st
             "PATH": os.pathsep.join(programs),
             "PYTHONPATH": os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")]),
         }
+        command = [sys.executable, str(PROGRAM), name, str(folder)]
+        done = subprocess.Popen(
+            command,
+            env=variables,
+            cwd=made,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
-            done = subprocess.run(
-                [sys.executable, str(PROGRAM), name, str(folder)],
-                env=variables,
-                cwd=made,
-                capture_output=True,
-                text=True,
-                timeout=seconds,
-                check=True,
-            )
+            said, errors = done.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            return {"failed": f"more than {seconds:.0f} s"}
-        except subprocess.CalledProcessError as error:
-            return {"failed": error.stderr.strip().splitlines()[-1][:200]}
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+            # The compilers that it started too.
+            os.killpg(done.pid, signal.SIGKILL)
+            done.communicate()
+            sources = len(list(Path(made).rglob("*.cpp")))
+            return {"failed": f"more than {seconds:.0f} s, {sources} sources by then"}
+        if done.returncode:
+            return {"failed": (errors.strip() or "nothing said").splitlines()[-1][:200]}
+        found: dict[str, Any] = json.loads(said.splitlines()[-1])
         package = ROOT if site is None else site
         if Path(found["package"]).parent != package.resolve():
             raise RuntimeError(f"wanted the package in {package}, got {found['package']}")
@@ -153,27 +165,36 @@ def main() -> None:
     parser.add_argument("--kernels", default=",".join(KERNELS))
     parser.add_argument("--seconds", type=float, default=60, help="that one build may take")
     parser.add_argument("--targets", default="sm_90", help="of ours")
+    parser.add_argument("--at-once", type=int, default=1, help="builds of the published package")
     parser.add_argument("--output", type=Path, default=RESULTS / "ahead")
     options = parser.parse_args()
-    results = []
-    for name in options.kernels.split(","):
-        sites = {"ours": None, "published": options.site}
-        results.append(
-            {
-                "kernel": name,
-                **{
-                    who: None
-                    if who == "published" and site is None
-                    else built(name, site, options.seconds, options.targets)
-                    for who, site in sites.items()
-                },
-            }
-        )
-        print(as_table(results[-1:]), flush=True)
-    text = f"{as_table(results)}\n\n{each_binary(results)}"
     here = environment() if torch.cuda.is_available() else without_device()
+    here["at once"] = f"{options.at_once} of theirs on {os.cpu_count()} cores"
+    names = options.kernels.split(",")
+    results: list[dict[str, Any]] = []
+    for name in names:
+        ours = built(name, None, options.seconds, options.targets)
+        results.append({"kernel": name, "ours": ours, "published": None})
+    _report(results, here, options.output)
+    if options.site is None:
+        return
+    with ThreadPoolExecutor(options.at_once) as pool:
+        theirs = {
+            pool.submit(built, r["kernel"], options.site, options.seconds, options.targets): r
+            for r in results
+        }
+        for done in as_completed(theirs):
+            theirs[done]["published"] = done.result()
+            _report(results, here, options.output)
+
+
+def _report(results: list[dict[str, Any]], here: dict[str, str], folder: Path) -> None:
+    """Prints and writes what has been built so far."""
+    summary = as_table(results)
+    print(summary, flush=True)
     heading = "Builds ahead of time, ours and the published package's, of the same kernels"
-    write("built", here, f"# {heading}\n\n{describe(here)}\n\n{text}", results, options.output)
+    text = f"# {heading}\n\n{describe(here)}\n\n{summary}\n\n{each_binary(results)}"
+    write("built", here, text, results, folder)
 
 
 if __name__ == "__main__":
