@@ -2,7 +2,9 @@
 
     python -m benchmarks.tuner.rankings [--match REGEX] [--count 24] [--output FILE]
 
-The most promising are compiled, then measured one by one. A transposed argument is one of the shape that is given, by columns.
+The most promising of each kind, that is of each tile with the same options, are compiled, then measured
+one by one; then those that differ by a step from the fastest. A transposed argument is one of the shape
+that is given, by columns.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from tests.golden.kernels import TEN
 
 #: So many milliseconds of launches make one time.
 _MILLISECONDS = 8.0
+
+#: So many of the fastest have so many neighbours measured.
+_FASTEST, _NEIGHBOURS = 3, 8
 
 _WHAT = "microseconds of one launch, second-level cache cold, float16"
 
@@ -83,6 +88,14 @@ def planned(kernel: Kernel, given: dict[str, Any]) -> tuple[Planner, Space, tupl
     return planner, space, (frontend.current_stream(0), *values)
 
 
+def of_each_kind(space: Space, count: int) -> list[Config]:
+    """The most promising, one of each tile and options."""
+    kinds: dict[Any, Config] = {}
+    for config in space.ranked:
+        kinds.setdefault((config.values, tuple(name for name, _ in config.options)), config)
+    return list(kinds.values())[:count]
+
+
 def measured(task: dict[str, Any], count: int) -> list[list[Any]]:
     """Such as are most promising, with their microseconds; notes the symbols' names."""
     kernel = TEN[task["kernel"]]
@@ -94,7 +107,6 @@ def measured(task: dict[str, Any], count: int) -> list[list[Any]]:
         made = torch.randn(shape[::-1] if is_transposed else shape, device="cuda").half()
         given[name] = made.T if is_transposed else made
     planner, space, values = planned(kernel, given)
-    configs = space.starts(count)
 
     def compiled(config: Config) -> Any:
         try:
@@ -102,15 +114,22 @@ def measured(task: dict[str, Any], count: int) -> list[list[Any]]:
         except NineToothedError:
             return None
 
-    with ThreadPoolExecutor() as compilers:
-        runs = list(compilers.map(compiled, configs))
-    times = {}
-    # Nothing compiles by now: a launch that waits for Python's lock is slow.
-    with planner._benchmark(values).begun() as benchmark:
-        for config, run in zip(configs, runs, strict=True):
-            if run is not None:
-                times[config] = benchmark.measure(run, _MILLISECONDS)
-    names = task["symbols"] = [name for name, _ in configs[0].values]
+    times: dict[Config, float] = {}
+
+    def measure(configs: list[Config]) -> None:
+        with ThreadPoolExecutor() as compilers:
+            runs = list(compilers.map(compiled, configs))
+        # Nothing compiles by now: a launch that waits for Python's lock is slow.
+        with planner._benchmark(values).begun() as benchmark:
+            for config, run in zip(configs, runs, strict=True):
+                if run is not None:
+                    times[config] = benchmark.measure(run, _MILLISECONDS)
+
+    measure(of_each_kind(space, count))
+    fastest = sorted(times, key=times.__getitem__)[:_FASTEST]
+    near = [other for config in fastest for other in space.neighbours(config)[:_NEIGHBOURS]]
+    measure([config for config in dict.fromkeys(near) if config not in times])
+    names = task["symbols"] = [name for name, _ in fastest[0].values]
     return [
         [
             [config[name] for name in names],

@@ -18,7 +18,6 @@ for _framework in ("torch", "paddle", "cupy", "jax"):
 from examples import mm  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa: E402
-from ninetoothed.backends.triton.planning import binding  # noqa: E402
 from ninetoothed.backends.triton.planning.binding import value_names  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import Planner  # noqa: E402
 from ninetoothed.backends.triton.runtime import driver, launcher, ready  # noqa: E402
@@ -242,31 +241,45 @@ def a_descriptor_is_made_of_an_address_once() -> None:
         assert made.count == before + 3
         candidate.run(99, 1 << 20, 2 << 20, 3 << 20)
         assert made.count == before + 3
-        candidate.run(99, 1 << 20, 2 << 20, 4 << 20)
-    assert made.count == before + 4
-    assert (made.rank, made.address) == (2, 4 << 20)
+    assert (made.rank, made.address) == (2, 3 << 20)
     # The driver counts from the contiguous dimension on, and in bytes.
     assert list(made.sizes)[:2] == [512, 1024] and made.strides[0] == 1024
     assert list(made.boxes)[:2] == [32, 64]
     found = [int.from_bytes(value, "little") for value in values(*[8, 4, 4, 8, 8] * 3)]
-    assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 4 << 20, 1024, 512, 512, 1]
+    assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 3 << 20, 1024, 512, 512, 1]
 
 
-def few_descriptors_are_remembered() -> None:
+def a_descriptor_of_another_address_has_that_put_in() -> None:
     made = Map.in_dll(FAKE, "fake_map")
-    most, binding._MOST_DESCRIPTORS = binding._MOST_DESCRIPTORS, 2
-    try:
-        call, config = matrices()
-        run = Planner(mm.kernel.definition, call)._candidate(config).run
-    finally:
-        binding._MOST_DESCRIPTORS = most
-    counts = []
+    call, config = matrices()
+    run = Planner(mm.kernel.definition, call)._candidate(config).run
+    expect_sizes(8, 4, 4, 8, 8, 8, 4, 4, 8, 8, 8)
+    counts, outputs = [], []
     with runtime("cuda").device(0):
-        for address in (3, 4, 5, 5, 4, 3):
+        for address in (3, 4, 4, 5, 3):
             run(99, 1 << 20, 2 << 20, address << 20)
-            counts.append(made.count)
-    # Of three outputs the first is forgotten, and made again.
-    assert [count - counts[0] for count in counts] == [0, 1, 2, 2, 2, 3]
+            counts.append((made.count, made.replaced))
+            outputs.append(int.from_bytes(values(*[8] * 11)[10], "little") >> 20)
+    first_made, first_replaced = counts[0]
+    assert outputs == [3, 4, 4, 5, 3]
+    assert [count - first_made for count, _ in counts] == [0] * 5
+    assert [replaced - first_replaced for _, replaced in counts] == [0, 1, 1, 2, 3]
+
+
+def an_address_that_the_driver_refuses_is_an_error_and_the_next_is_not() -> None:
+    made = Map.in_dll(FAKE, "fake_map")
+    call, config = matrices()
+    run = Planner(mm.kernel.definition, call)._candidate(config).run
+    with runtime("cuda").device(0):
+        run(99, 1 << 20, 2 << 20, 3 << 20)
+        before = made.count
+        set_fake("fake_failure", 1)
+        message = refusal(lambda: run(99, 1 << 20, 2 << 20, 4 << 20))
+        set_fake("fake_failure", 0)
+        run(99, 1 << 20, 2 << 20, 4 << 20)
+    assert "failed to launch" in message and mm.kernel.name in message, message
+    # What the driver left of the map is not used.
+    assert (made.count, made.address) == (before + 1, 4 << 20)
 
 
 def what_is_needed_once_is_made_once_ahead() -> None:
@@ -412,7 +425,8 @@ CLAIMS = [
     too_many_threads_is_an_error,
     a_refused_binary_is_an_error,
     a_descriptor_is_made_of_an_address_once,
-    few_descriptors_are_remembered,
+    a_descriptor_of_another_address_has_that_put_in,
+    an_address_that_the_driver_refuses_is_an_error_and_the_next_is_not,
     descriptors_are_apart_from_those_of_tritons_own_driver,
     a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,

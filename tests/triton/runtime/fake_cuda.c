@@ -32,7 +32,7 @@ int fake_failure = 0;
 int fake_launch_failure = 0;
 int fake_retained = 0;
 struct {
-  unsigned count, rank, boxes[5];
+  unsigned count, replaced, rank, boxes[5];
   uint64_t address, sizes[5], strides[4];
 } fake_map;
 int fake_live = 0;
@@ -142,6 +142,12 @@ status cuTensorMapEncodeTiled(
   memcpy(fake_map.sizes, sizes, rank * 8);
   memcpy(fake_map.strides, strides, (rank - 1) * 8);
   memcpy(fake_map.boxes, boxes, rank * 4);
+  *map = (uint64_t)address;
+  return fake_failure;
+}
+
+status cuTensorMapReplaceAddress(uint64_t *map, void *address) {
+  fake_map.replaced++;
   *map = (uint64_t)address;
   return fake_failure;
 }

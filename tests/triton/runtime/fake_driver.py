@@ -67,6 +67,7 @@ class Launch(ctypes.Structure):
 class Map(ctypes.Structure):
     _fields_ = (
         ("count", ctypes.c_uint),
+        ("replaced", ctypes.c_uint),
         ("rank", ctypes.c_uint),
         ("boxes", ctypes.c_uint * 5),
         ("address", ctypes.c_uint64),

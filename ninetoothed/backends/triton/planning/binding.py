@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.backends.triton.analysis.boxes import GRANULE
 from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspaces
 from ninetoothed.backends.triton.specialization.size_classes import Classes, Numbers
-from ninetoothed.bounded import forget_oldest, keep
+from ninetoothed.bounded import keep
 from ninetoothed.errors import NineToothedError
 from ninetoothed.kernels.agreement import check_meetings, equal_sizes
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -28,9 +28,6 @@ Run = Callable[..., None]
 
 #: So many classes a family remembers.
 _MOST_PLANNED = 1024
-
-#: So many addresses' descriptors a plan remembers for one parameter.
-_MOST_DESCRIPTORS = 1024
 
 #: What tells a jagged tensor's offsets from its values.
 OFFSETS = " offsets"
@@ -84,9 +81,10 @@ def binder_of(
     expressions = _Expressions(known)
     arguments: list[str] = []
     first: list[str] = []
+    described: dict[str, tuple[str, ...]] = {}
     lines: list[str] = []
     after: list[str] = []
-    names: dict[str, object] = {"forget_oldest": forget_oldest}
+    names: dict[str, object] = {}
     for place, parameter in enumerate(specialized.run_time_parameters):
         if parameter.kind == "symbol":
             assert parameter.symbol is not None
@@ -112,17 +110,9 @@ def binder_of(
             first += [f"{name} = {text}" for name, text in zip(steps, strides)]
             first.append(f"sizes_{place} = ({', '.join(shape)},)")
             first.append(f"strides_{place} = ({', '.join(steps)},)")
-            first.append(f"known_{place} = {{}}")
-            known_ones, found = f"known_{place}", f"descriptor_{place}"
-            described = f"describe_{place}({address}, sizes_{place}, strides_{place})"
-            lines += [
-                f"{found} = {known_ones}.get({address})",
-                f"if {found} is None:",
-                f"    {found} = {known_ones}[{address}] = {described}",
-                f"    if len({known_ones}) > {_MOST_DESCRIPTORS}:",
-                f"        forget_oldest({known_ones})",
-            ]
-            arguments += [found, *shape, *steps]
+            made_by = f"describe_{place}", f"sizes_{place}", f"strides_{place}"
+            described[f"descriptor_{place}"] = address, *made_by
+            arguments += [f"descriptor_{place}", *shape, *steps]
         elif parameter.kind in ("arrivals", "partials"):
             skipped = COUNTER_BYTES if parameter.kind == "partials" else 0
             arguments.append(f"workspace + {skipped}")
@@ -140,12 +130,23 @@ def binder_of(
     given = list(values.values())
     launches_alone = launchable.bind is not None and not (lines or launchable.scratch_size)
     if launches_alone:
-        # Each argument is a value of the call or a number by now: nothing is left to do in Python.
+        # Each argument is a value of the call, a descriptor of one or a number: nothing is left for Python.
         names["bound"] = launchable.bind
-        names["places"] = tuple(given.index(a) if a in given else -1 for a in arguments)
-        constants = "".join(f"{argument}, " for argument in arguments if argument not in given)
+        places, constants = [], ""
+        for argument in arguments:
+            value, *making = described.get(argument, (argument,))
+            places.append(given.index(value) if value in given else -1)
+            if making:
+                constants += f"({', '.join(making)}), "
+            elif value not in given:
+                constants += f"{value}, "
+        names["places"] = tuple(places)
         made = [f"return bound(programs, {len(given)}, places, ({constants}))"]
     else:
+        lines[:0] = [
+            f"{found} = {describe}({address}, {sizes}, {strides})"
+            for found, (address, describe, sizes, strides) in described.items()
+        ]
         if launchable.scratch_size:
             names["launch_with_scratch"] = launchable.run
             lines.append(f"launch_with_scratch(programs, stream, {', '.join(arguments)})")

@@ -115,8 +115,9 @@ class Runtime:
         return f", {text.value.decode()}" if text.value else ""
 
     def address_of(self, function: str) -> int:
-        """Where one of the library's functions is, for code that is not Python's."""
-        return ctypes.cast(getattr(self._library, function), ctypes.c_void_p).value or 0
+        """Where one of the library's functions is, for code that is not Python's; 0 where it is not."""
+        found = getattr(self._library, function, None)
+        return 0 if found is None else ctypes.cast(found, ctypes.c_void_p).value or 0
 
     def device_count(self) -> int:
         """The number of devices that can be seen."""

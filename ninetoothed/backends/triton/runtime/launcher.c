@@ -3,7 +3,8 @@
    One file serves every signature: a `Launcher` is told the types of its kernel's parameters, and
    takes the grid, the stream and an argument for each. A `Launch` is one with the grid and some
    arguments put in already: it takes the stream and the rest, so that between the function that finds
-   a call's plan and the driver there is no step in Python.
+   a call's plan and the driver there is no step in Python. It keeps a tensor descriptor for each tensor
+   that is loaded or stored by one; for another address that is put into it.
 
    Both are called by CPython's vectorcall protocol (PEP 590), without a tuple of the arguments. The
    interpreter's lock is given up while the driver works, which waits where its queue is full. */
@@ -12,6 +13,7 @@
 #include <Python.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda.h"
@@ -33,6 +35,7 @@ static struct {
   CUresult (*current_device)(CUdevice *);
   CUresult (*current_context)(CUcontext *);
   CUresult (*set_context)(CUcontext);
+  CUresult (*replace_address)(CUtensorMap *, void *); /* NULL in a driver that knows no descriptors */
 } driver;
 
 static PyObject *error_class;
@@ -51,8 +54,17 @@ typedef struct {
 } Launcher;
 
 typedef struct {
+  PyObject *describe, *sizes, *strides; /* `describe(address, sizes, strides)` makes the first one */
+  uint64_t address;                     /* that the map is of; 0: there is none yet */
+  CUtensorMap map;
+} Described;
+
+typedef struct {
   int place; /* among the values of a call; -1: the parameter is the same in all */
-  uint64_t value;
+  union {
+    uint64_t value;
+    Described *described; /* where it is a descriptor: the value is the address that it is of */
+  };
 } Parameter;
 
 typedef struct {
@@ -60,7 +72,7 @@ typedef struct {
   vectorcallfunc call;
   Launcher *launcher;
   unsigned grid;
-  int value_count;
+  int value_count, described_count;
   Parameter parameters[];
 } Launch;
 
@@ -125,6 +137,37 @@ static CUresult launched_there(const Launcher *kernel, const CUlaunchConfig *con
   return status;
 }
 
+static void *refused(const Launcher *kernel, CUresult status) {
+  const char *text = NULL;
+  driver.error_text(status, &text);
+  return PyErr_Format(error_class, "The cuda driver failed to launch %R: error %d, %s.", kernel->name,
+                      (int)status, text == NULL ? "which it does not know" : text);
+}
+
+/* The descriptor of an address, at `to`: other threads may ask for another one's meanwhile. */
+static void *described(const Launcher *kernel, Described *last, PyObject *argument, CUtensorMap *to) {
+  uint64_t address = PyLong_AsUnsignedLongLong(argument);
+  if (address == UINT64_MAX && PyErr_Occurred())
+    return NULL;
+  if (last->address == 0) {
+    PyObject *made = PyObject_CallFunctionObjArgs(last->describe, argument, last->sizes, last->strides, NULL);
+    void *map = made == NULL ? NULL : packed('T', made, NULL);
+    if (map != NULL)
+      memcpy(&last->map, map, sizeof last->map);
+    Py_XDECREF(made);
+    if (map == NULL)
+      return NULL;
+  } else if (address != last->address) {
+    CUresult status = driver.replace_address(&last->map, (void *)(uintptr_t)address);
+    if (status != CUDA_SUCCESS) {
+      last->address = 0;
+      return refused(kernel, status);
+    }
+  }
+  last->address = address;
+  return memcpy(to, &last->map, sizeof *to);
+}
+
 static PyObject *launched(const Launcher *kernel, unsigned grid, PyObject *stream_number,
                           void **parameters) {
   CUstream stream = (CUstream)PyLong_AsVoidPtr(stream_number);
@@ -144,10 +187,7 @@ static PyObject *launched(const Launcher *kernel, unsigned grid, PyObject *strea
   Py_END_ALLOW_THREADS
   if (status == CUDA_SUCCESS)
     Py_RETURN_NONE;
-  const char *text = NULL;
-  driver.error_text(status, &text);
-  return PyErr_Format(error_class, "The cuda driver failed to launch %R: error %d, %s.", kernel->name,
-                      (int)status, text == NULL ? "which it does not know" : text);
+  return refused(kernel, status);
 }
 
 static int is_grid(PyObject *number, unsigned *grid) {
@@ -200,12 +240,16 @@ static PyObject *call_launch(PyObject *self, PyObject *const *arguments, size_t 
     return NULL;
   uint64_t values[count];
   void *parameters[count];
+  CUtensorMap maps[launch->described_count + 1], *map = maps;
   for (Py_ssize_t place = 0; place < count; place++) {
     Parameter *parameter = &launch->parameters[place];
-    parameters[place] =
-        parameter->place < 0
-            ? &parameter->value
-            : packed(kernel->types[place], arguments[1 + parameter->place], &values[place]);
+    PyObject *argument = arguments[1 + parameter->place];
+    if (parameter->place < 0)
+      parameters[place] = &parameter->value;
+    else if (kernel->types[place] == 'T')
+      parameters[place] = described(kernel, parameter->described, argument, map++);
+    else
+      parameters[place] = packed(kernel->types[place], argument, &values[place]);
     if (parameters[place] == NULL)
       return NULL;
   }
@@ -213,7 +257,17 @@ static PyObject *call_launch(PyObject *self, PyObject *const *arguments, size_t 
 }
 
 static void free_launch(PyObject *self) {
-  Py_DECREF(((Launch *)self)->launcher);
+  Launch *launch = (Launch *)self;
+  for (Py_ssize_t place = 0; place < Py_SIZE(launch); place++) {
+    Described *described = launch->parameters[place].described;
+    if (launch->launcher->types[place] != 'T' || described == NULL)
+      continue;
+    Py_DECREF(described->describe);
+    Py_DECREF(described->sizes);
+    Py_DECREF(described->strides);
+    free(described);
+  }
+  Py_DECREF(launch->launcher);
   Py_TYPE(self)->tp_free(self);
 }
 
@@ -227,6 +281,21 @@ static PyTypeObject launch_type = {
   .tp_call = PyVectorcall_Call,
   .tp_vectorcall_offset = offsetof(Launch, call),
 };
+
+/* NULL and an error set where it is not `(describe, sizes, strides)`. */
+static Described *new_described(PyObject *parts) {
+  PyObject *describe, *sizes, *strides;
+  if (!PyArg_Parse(parts, "(OOO)", &describe, &sizes, &strides))
+    return NULL;
+  Described *made = aligned_alloc(_Alignof(Described), sizeof *made);
+  if (made == NULL)
+    return (Described *)PyErr_NoMemory();
+  made->describe = Py_NewRef(describe);
+  made->sizes = Py_NewRef(sizes);
+  made->strides = Py_NewRef(strides);
+  made->address = 0;
+  return made;
+}
 
 static PyObject *bind(PyObject *self, PyObject *arguments) {
   Launcher *kernel = (Launcher *)self;
@@ -246,6 +315,8 @@ static PyObject *bind(PyObject *self, PyObject *arguments) {
   made->launcher = kernel;
   made->call = call_launch;
   made->value_count = value_count;
+  made->described_count = 0;
+  memset(made->parameters, 0, count * sizeof(Parameter));
   if (!is_grid(grid, &made->grid))
     goto failed;
   for (Py_ssize_t number = 0; number < count; number++) {
@@ -254,18 +325,23 @@ static PyObject *bind(PyObject *self, PyObject *arguments) {
     if (place == -1 && PyErr_Occurred())
       goto failed;
     parameter->place = (int)place;
-    parameter->value = 0;
-    if (place < -1 || place >= value_count || (place >= 0 && kernel->types[number] == 'T')) {
+    int is_described = kernel->types[number] == 'T';
+    if (place < -1 || place >= value_count || (place < 0 && is_described)) {
       PyErr_Format(PyExc_ValueError, "no value of a call is at %ld", place);
       goto failed;
     }
-    if (place >= 0 || number >= count - ADDED)
+    if ((place >= 0 && !is_described) || number >= count - ADDED)
       continue;
-    if (next == PyTuple_GET_SIZE(constants) || kernel->types[number] == 'T') {
-      PyErr_Format(PyExc_ValueError, "parameter %zd of %R has no number", number, kernel->name);
+    if (next == PyTuple_GET_SIZE(constants)) {
+      PyErr_Format(PyExc_ValueError, "parameter %zd of %R has no constant", number, kernel->name);
       goto failed;
     }
-    if (packed(kernel->types[number], PyTuple_GET_ITEM(constants, next++), &parameter->value) == NULL)
+    PyObject *constant = PyTuple_GET_ITEM(constants, next++);
+    if (is_described) {
+      made->described_count++;
+      if ((parameter->described = new_described(constant)) == NULL)
+        goto failed;
+    } else if (packed(kernel->types[number], constant, &parameter->value) == NULL)
       goto failed;
   }
   return (PyObject *)made;
@@ -316,7 +392,9 @@ static void free_launcher(PyObject *self) {
 static PyMethodDef launcher_methods[] = {
   {"bind", bind, METH_VARARGS,
    "bind(grid, value_count, places, constants): the `Launch` of so many values. `places` says for each "
-   "parameter which of them it is; -1: the next of the constants."},
+   "parameter which of them it is; -1: the next of the constants. That of a tensor descriptor is the address\n"
+   "that it is of, and the next constant ``(describe, sizes, strides)``: ``describe(address, sizes, strides)``\n"
+   "makes it."},
   {NULL},
 };
 
@@ -337,8 +415,8 @@ static PyTypeObject launcher_type = {
 static PyObject *start(PyObject *module, PyObject *arguments) {
   unsigned long long found[sizeof driver / sizeof(void *)];
   PyObject *error;
-  if (!PyArg_ParseTuple(arguments, "(KKKKK)O", &found[0], &found[1], &found[2], &found[3], &found[4],
-                        &error))
+  if (!PyArg_ParseTuple(arguments, "(KKKKKK)O", &found[0], &found[1], &found[2], &found[3], &found[4],
+                        &found[5], &error))
     return NULL;
   memcpy(&driver, found, sizeof driver);
   Py_INCREF(error);

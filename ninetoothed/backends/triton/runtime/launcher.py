@@ -28,9 +28,10 @@ _LETTERS = {
     versions.DESCRIPTOR: "T",
 }  # fmt: skip
 
-#: What ``launcher.c`` calls of the driver, in its order.
+#: What ``launcher.c`` calls of the driver, in its order; the last where there are descriptors.
 _FUNCTIONS = (
     "cuLaunchKernelEx", "cuGetErrorString", "cuCtxGetDevice", "cuCtxGetCurrent", "cuCtxSetCurrent",
+    "cuTensorMapReplaceAddress",
 )  # fmt: skip
 
 
@@ -71,8 +72,12 @@ def module() -> Any:
         DeviceError: there is no C compiler, or no driver.
     """
     found = extension(Path(__file__).with_suffix(".c"), "ninetoothed_launcher")
-    driver = runtime("cuda")
-    found.start(tuple(map(driver.address_of, _FUNCTIONS)), DeviceError)
+    addresses = tuple(map(runtime("cuda").address_of, _FUNCTIONS))
+    if 0 in addresses[:-1]:
+        raise DeviceError(
+            "The cuda driver is too old: it has no cuLaunchKernelEx. Install 11.8 or newer."
+        )
+    found.start(addresses, DeviceError)
     return found
 
 
