@@ -298,3 +298,24 @@ def test_products_have_eight_classes_between_two_powers_of_two(rows, standing) -
 def test_elements_have_one_class_between_two_powers_of_two() -> None:
     general = general_call(silu.kernel.definition, elements(3072))
     assert general.arguments["output"].shape == (4096 - 256,)
+
+
+@pytest.mark.parametrize("padding", (1, 9))
+def test_no_end_of_a_tile_stands_for_the_end_of_a_tensor_that_others_of_a_class_have_earlier(
+    padding,
+):
+    def arrangement(output):
+        arranged = output.tile((7,)).squeeze(0)
+        arranged.dtype = arranged.dtype.pad(((0, padding),))
+        return arranged
+
+    def application(output):
+        output = 1.0  # noqa: F841
+
+    definition = ninetoothed.make(arrangement, application, (ninetoothed.Tensor(1),)).definition
+    call = Call({"output": tensor(5)}, device=Device("cuda"))
+    general = general_call(definition, call)
+    assert general is not None and general.arguments["output"].shape == (7,)
+    text = specialize(definition, call, Config((), 4, 3), general).emitted.text
+
+    assert "< output_size_0" in text

@@ -10,8 +10,8 @@ from ninetoothed import threads
 from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.specialization.boxes import Box
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
-from ninetoothed.backends.triton.specialization.size_classes import of_class
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts
+from ninetoothed.backends.triton.specialization.size_classes import facts_for
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
@@ -110,9 +110,8 @@ class Lowered:
             ArgumentError: a tile is too large for any device.
         """
         check_tiles(kernel, environment)
-        facts = facts_of(kernel, environment, kernel.verified_grid(environment))
-        if call.is_general:
-            facts = of_class(kernel, facts, environment)
+        grid = kernel.verified_grid(environment)
+        facts = facts_for(kernel, environment, grid, call.is_general)
         types = {name: argument.dtype for name, argument in call.arguments.items()}
         float8 = {name for name, dtype in types.items() if dtype.is_floating() and dtype.bits == 8}
         booleans = {name for name, dtype in types.items() if dtype is dtypes.bool}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from ninetoothed import threads
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
-from ninetoothed.backends.triton.specialization.size_classes import of_class
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts
+from ninetoothed.backends.triton.specialization.size_classes import facts_for
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -93,10 +93,7 @@ class Case:
 
     @threads.cached_property
     def facts(self) -> CallFacts:
-        facts = facts_of(self.kernel, self.environment, self.grid)
-        if self.call.is_general:
-            return of_class(self.kernel, facts, self.environment)
-        return facts
+        return facts_for(self.kernel, self.environment, self.grid, self.call.is_general)
 
     @property
     def multiprocessors(self) -> int:

@@ -6,7 +6,7 @@ selections and lanes. Calls that agree in it share their source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from ninetoothed.backends.triton.specialization import (
@@ -74,9 +74,16 @@ class CallFacts:
 
 
 def facts_of(
-    kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+    kernel: Definition,
+    environment: Mapping[Symbol, int],
+    grid: tuple[int, ...],
+    varying: Set[Symbol] = frozenset(),
 ) -> CallFacts:
-    """The facts for known values of all sizes, strides, constants and meta symbols."""
+    """The facts for known values of all sizes, strides, constants and meta symbols.
+
+    Args:
+        varying: sizes that are less in other calls: no condition implies one of these by the numbers.
+    """
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
     bounds: set[tuple[Symbol, int]] = set()
@@ -100,7 +107,7 @@ def facts_of(
         reached = {**ranges, **{access.selections[place]: known for place, known in own.items()}}
         middle = [size for level in parameter.middle_levels for size in level]
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
-        holding |= {(parameter.name, p) for p in _holding(access, environment, reached)}
+        holding |= {(parameter.name, p) for p in _holding(access, environment, reached, varying)}
         bounds |= set(magic_division.bounded(access, environment, reached))
         divisors |= set(size_ratios.known(access, environment))
         for size in parameter.tile_shape:
@@ -191,11 +198,17 @@ def positions(
 
 
 def _holding(
-    access: Access, environment: Mapping[Symbol, int], ranges: Mapping[Symbol, Interval]
+    access: Access,
+    environment: Mapping[Symbol, int],
+    ranges: Mapping[Symbol, Interval],
+    varying: Set[Symbol] = frozenset(),
 ) -> set[int]:
-    """The conditions that hold for every lane, or that others imply in this call."""
+    """The conditions that hold for every lane, or that others imply, whatever the varying sizes are."""
     known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
     result = {position for position, c in enumerate(known) if _holds(c, ranges)}
+    if varying:
+        environment = {leaf: value for leaf, value in environment.items() if leaf not in varying}
+        known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
     rest = {position: c for position, c in enumerate(known) if position not in result}
     kept = set(needed(rest.values()))
     for position, condition in rest.items():

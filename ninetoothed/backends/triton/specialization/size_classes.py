@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic, facts_of
 from ninetoothed.backends.triton.specialization.constant_sizes import (
     multiplies_tiles,
     width_symbols,
@@ -243,16 +243,24 @@ def _strided(
     return tuple(reversed(found))
 
 
-def of_class(kernel: Definition, facts: CallFacts, environment: Mapping[Symbol, int]) -> CallFacts:
-    """Of the facts of the call that stands for a class those that hold for all of it.
+def facts_for(
+    kernel: Definition, environment: Mapping[Symbol, int], grid: tuple[int, ...], is_general: bool
+) -> CallFacts:
+    """The facts of a call; of one that stands for a class, those that hold for all of it.
 
     Args:
-        environment: the values of that call.
+        environment: the values of the call.
+        grid: its number of programs along each dimension.
+        is_general: whether it stands for a class.
     """
+    if not is_general:
+        return facts_of(kernel, environment, grid)
     alone = {symbol for symbol, value in environment.items() if _is_alone(value)}
     roles = roles_of(kernel)
     if roles is not None:
         alone |= roles.exact
+    known = {symbol for symbol in environment if symbol.leaf.role == "size"}
+    facts = facts_of(kernel, environment, grid, known - alone)
     extents = dict(zip(kernel.arrangement.programs, kernel.grid))
     holding = set()
     for slack in facts.comparisons:
@@ -260,8 +268,7 @@ def of_class(kernel: Definition, facts: CallFacts, environment: Mapping[Symbol, 
         for leaf in slack.leaves():
             extent = extents.get(leaf, leaf.leaf.extent)
             leaves |= set() if extent is None else set(as_symbol(extent).leaves())
-        sizes = {leaf for leaf in leaves if leaf in environment and leaf.leaf.role == "size"}
-        if sizes <= alone:
+        if leaves & known <= alone:
             holding.add(slack)
     widths = {size for size in width_symbols(kernel) if not _is_alone(environment[size])}
     longest = max((environment[size] for size in widths), default=0)
