@@ -20,6 +20,8 @@ from ninetoothed.backends.triton.backend import TritonBackend
 from ninetoothed.backends.triton.planning.planner import Planner
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.launch.kernel import Kernel
+from ninetoothed.launch.recorded import definition_of
 from ninetoothed.tuning.space import Config
 
 # Contenders.
@@ -32,6 +34,10 @@ class Planned:
     kernel: Definition
     call: base.Call
     config: Config
+
+    def is_of(self, kernel: Kernel) -> bool:
+        """Whether it is this kernel's, with whatever constants."""
+        return self.kernel.frozen is kernel.declaration.frozen
 
 
 class Watch:
@@ -146,7 +152,7 @@ class Workshop:
         torch.cuda.synchronize()
         plans = self._watch.plans[before:]
         served = [
-            next(plan for plan in plans if plan.kernel is kernels.of(operation).definition)
+            next(plan for plan in plans if plan.is_of(kernels.of(operation)))
             for operation in self._task.operations
         ]
         if len(plans) != len(served):
@@ -156,7 +162,7 @@ class Workshop:
     def _foretold(self, kernels: Kernels, trial: Trial, like: Sequence[Planned]) -> bool:
         """Has a search's result be the same configuration but for the trial; whether it can be."""
         for operation, plan in zip(self._task.operations, like, strict=True):
-            planner = Planner(kernels.of(operation).definition, plan.call)
+            planner = Planner(definition_of(kernels.of(operation), plan.call), plan.call)
             config = trial.without(plan.config)
             if not planner._applies(config):
                 return False
@@ -172,11 +178,11 @@ def _is_taken(trial: Trial, operation: Operation, plan: Planned) -> bool:
     """Whether one kernel has what is tried."""
     if trial.option and trial.option != "eviction_policy":
         return trial.option in dict(plan.config.options)
-    fresh, config = Kernels().of(operation), plan.config
+    fresh, config = definition_of(Kernels().of(operation), plan.call), plan.config
     if trial.option:
         config = replace(config, options=(*config.options, (trial.option, trial.value)))
     with trial.switched_off():
-        changed = specialize(fresh.definition, plan.call, config).key
+        changed = specialize(fresh, plan.call, config).key
     return bool(changed != specialize(plan.kernel, plan.call, plan.config).key)
 
 

@@ -196,10 +196,10 @@ class Data:
         arguments = list(self.sets(step)[0])
         chained = arguments[operation.chained]
         if operation.in_place:
-            # What it was is known to nobody by now; that it is the same for all, is what counts.
-            arguments[operation.chained] = torch.linspace(
-                -1, 1, chained.numel(), dtype=chained.dtype, device=chained.device
-            ).reshape(chained.shape)
+            # What it was is known to nobody by now; that it is the same for all, is what counts. In
+            # float16 the steps would not be finite.
+            same = torch.linspace(-1, 1, chained.numel(), device=chained.device)
+            arguments[operation.chained] = same.to(chained.dtype).reshape(chained.shape)
         result = operation.new_result(arguments)
         if not operation.in_place:
             result.fill_(math.nan)

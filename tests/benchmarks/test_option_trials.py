@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from benchmarks.common.inputs import normal  # noqa: E402
+from benchmarks.common.inputs import normal, rotations  # noqa: E402
 from benchmarks.common.measure import Timer  # noqa: E402
 from benchmarks.option_trials import __main__ as option_trials  # noqa: E402
 from benchmarks.option_trials import tasks as trial_tasks  # noqa: E402
@@ -194,6 +194,16 @@ def test_a_chain_is_of_several_kernels_and_has_one_setting(
     assert all(list(each["ratios"]) == ["chain"] for each in result["trials"])
 
 
+def test_a_kernel_is_tried_whose_constants_decide_what_it_does(
+    machine: Machine, tmp_path: Path
+) -> None:
+    (result,) = tried(tmp_path, "--tasks", "sdpa", "--options", "size_ratios,dependent_launch")[
+        "results"
+    ]
+    assert not result["wrong"]
+    assert "dependent_launch" in {each["trial"] for each in result["trials"]}
+
+
 def test_what_was_tuned_is_found_again(machine: Machine, tmp_path: Path) -> None:
     arguments = (
         "--tasks",
@@ -307,6 +317,12 @@ def test_a_chain_that_grows_beyond_its_type_is_found(monkeypatch: pytest.MonkeyP
     for call in data.calls(kernels)["chain"]:
         call()
     assert not data.is_finite()
+
+
+def test_what_a_kernel_in_place_is_compared_on_are_numbers() -> None:
+    step = Step(trial_tasks.ROPE_IN_PLACE, rotations(1, 1024, 2, 64))
+    data = Data(Task("rope_", "", (step,), step), Maker(torch.float16))
+    assert all(value.isfinite().all() for value in data.values(Kernels()))
 
 
 def test_tasks_have_names_of_their_own() -> None:
