@@ -20,6 +20,7 @@ import torch
 
 from benchmarks.common.inputs import BUILDERS, ELEMENTS, Builder, normal
 from benchmarks.common.measure import num_turns
+from ninetoothed.derivatives.derive import derive
 from ninetoothed.launch.kernel import Kernel
 from tests.examples.maker import Maker
 
@@ -263,12 +264,31 @@ def _pooling(example: str, kernel: str = "kernel", size: int = 2) -> Operation:
     )
 
 
+@functools.cache
+def _backward(kernel: Kernel) -> Kernel:
+    """Of a normalisation: the gradients of its rows, and those of its weight in 256 parts."""
+    return Kernel(derive(kernel.definition, ("input", "weight"), parts=256).specializations)
+
+
+def _rows_and_gradients(make: Maker) -> tuple[Any, ...]:
+    rows, columns = 8192, 4096
+    parts = torch.empty(256, 1, columns, device=make.device)
+    # Weights of 1 and -1: gradients keep their size from link to link.
+    return make(rows, columns), make(columns).sign(), make(rows, columns), parts
+
+
 ADD, SILU = _flat("add"), _flat("silu")
 SOFTMAX, ROPE, MM, BMM = (
     Operation(example, lambda a, result: (*a, result))
     for example in ("softmax", "rope", "mm", "bmm")
 )
 RMS_NORM = Operation("rms_norm", lambda a, result: (*a, 1e-6, result))
+RMS_NORM_BACKWARD = Operation(
+    "fused_rms_norm",
+    lambda a, result: (*a[:2], 1e-6, a[2], result, a[3]),
+    kernel=lambda module: _backward(module.kernel),
+    chained=2,
+)
 ROPE_IN_PLACE = Operation("rope_in_place", lambda a, result: tuple(a), in_place=True)
 MAX_POOL2D, AVG_POOL2D = _pooling("max_pool2d"), _pooling("more.pool2d", "avg_kernel")
 ADDMM = Operation("addmm", lambda a, result: (*a, 1.0, 1.0, result), chained=1)
@@ -307,6 +327,7 @@ TASKS = (
     _task("silu", f"{ELEMENTS}", SILU, BUILDERS["silu"]),
     _task("softmax", "(4096, 4096)", SOFTMAX, BUILDERS["softmax"]),
     _task("rms_norm", "(4096, 4096)", RMS_NORM, BUILDERS["rms_norm"]),
+    _task("rms_norm_backward", "(8192, 4096)", RMS_NORM_BACKWARD, _rows_and_gradients, 1),
     _task("rope", "(4, 1024, 48, 64)", ROPE, BUILDERS["rope"]),
     _task("rope_", "(4, 1024, 48, 64), in place", ROPE_IN_PLACE, BUILDERS["rope_"]),
     Task(

@@ -204,6 +204,19 @@ def test_a_kernel_is_tried_whose_constants_decide_what_it_does(
     assert "dependent_launch" in {each["trial"] for each in result["trials"]}
 
 
+def test_a_backward_is_tried_whose_rows_a_loop_reduces(machine: Machine, tmp_path: Path) -> None:
+    (result,) = tried(
+        tmp_path,
+        "--tasks",
+        "rms_norm_backward",
+        "--options",
+        "loop_pipelining",
+        "--without",
+        "same",
+    )["results"]
+    assert [each["trial"] for each in result["trials"]] == ["loop_pipelining"]
+
+
 def test_what_was_tuned_is_found_again(machine: Machine, tmp_path: Path) -> None:
     arguments = (
         "--tasks",
