@@ -69,7 +69,10 @@ _HOME = {
 }
 _MODULES = ("debugging", "language", "visualization")
 
-__all__ = sorted([*_HOME, *_MODULES])
+_NAMES = sorted([*_HOME, *_MODULES])
+
+#: Without `bool`: a star import leaves Python's alone, which would be called where it is hidden.
+__all__ = [name for name in _NAMES if name != "bool"]
 
 
 def __getattr__(name: str) -> Any:
@@ -78,16 +81,14 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         from ninetoothed.errors import near
 
-        raise AttributeError(
-            f"module 'ninetoothed' has no attribute {name!r}.{near(name, __all__)}"
-        )
+        raise AttributeError(f"module 'ninetoothed' has no attribute {name!r}.{near(name, _NAMES)}")
     value = getattr(importlib.import_module(f"ninetoothed.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _NAMES
 
 
 _EVALUATOR.give(lambda: importlib.import_module("ninetoothed.plugins").evaluator())

@@ -348,20 +348,45 @@ class ExpressionFrame(ElementFrame):
         return self.read(cell, node.target.id, node)
 
     def _evaluate_JoinedStr(self, node: ast.JoinedStr) -> Value:
-        texts = []
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue):
-                value = self.evaluate(part.value)
-                if not isinstance(value, Known) or part.format_spec or part.conversion != -1:
-                    raise self.error(
-                        node,
-                        "An f-string is only supported over compile-time constants, without "
-                        "formats; `ntl.device_print` shows values of a running kernel.",
-                    )
-                texts.append(str(value.object))
-            else:
-                texts.append(str(cast(ast.Constant, part).value))
-        return Known("".join(texts))
+        return Known("".join(self._shown(part) for part in node.values))
+
+    def _shown(self, part: ast.expr) -> str:
+        """A part of an f-string: of what is known, and of sizes, which are shown as expressions."""
+        if isinstance(part, ast.Constant):
+            return str(part.value)
+        assert isinstance(part, ast.FormattedValue)
+        shown = _object_of(self.evaluate(part.value))
+        if shown is None:
+            raise self.error(
+                part.value,
+                "An f-string shows what is known at compile time; `ntl.device_print` shows values of a "
+                "running kernel.",
+            )
+        convert = _CONVERSIONS[part.conversion]
+        form = "" if part.format_spec is None else self.evaluate(part.format_spec)
+        given = form.object if isinstance(form, Known) else ""
+        formatted = self.computed(lambda: format(convert(shown.object), given), part.value)
+        assert isinstance(formatted, Known)
+        return str(formatted.object)
+
+
+#: What an f-string does to a value by the letter after its exclamation mark.
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {
+    -1: lambda item: item,
+    ord("s"): str,
+    ord("r"): repr,
+    ord("a"): ascii,
+}
+
+
+def _object_of(value: Value) -> Known | None:
+    """What an f-string shows for a value; None where only the running kernel knows."""
+    if isinstance(value, Symbolic):
+        return Known(value.symbol)
+    if isinstance(value, Group):
+        items = [_object_of(item) for item in value.items]
+        return None if None in items else Known(tuple(item.object for item in items if item))
+    return value if isinstance(value, Known) else None
 
 
 def _has_bounds(index: Value) -> bool:

@@ -99,9 +99,12 @@ class StatementFrame(ComprehensionFrame):
 
     def _run_Assert(self, node: ast.Assert) -> None:
         values = [self._loaded(node.test)]
+        truth = self.truth(values[0])
+        if truth:
+            return
         if node.msg is not None:
             values.append(self.evaluate(node.msg))
-        if self.truth(values[0]) is not None:
+        if truth is False:
             self.asserted(values, node)
             return
         arguments = [self.expression(value, node) for value in values]

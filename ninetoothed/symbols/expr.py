@@ -252,7 +252,8 @@ class Symbol:
     def __pos__(self) -> Symbol:
         return self
 
-    __getitem__ = _operators("[]")[0]
+    def __getitem__(self, index: Any) -> Symbol:
+        return make("[]", self, as_symbol(index))
 
     def __iter__(self) -> Iterator[Symbol]:
         raise ArgumentError(f"`{self}` is an integer expression and cannot be iterated over")

@@ -30,6 +30,15 @@ def test_the_element_types(name):
     assert Tensor(1, dtype=dtype).dtype is dtype
 
 
+def test_a_star_import_leaves_pythons_bool_alone():
+    names = {}
+    exec("from ninetoothed import *", names)
+
+    assert "bool" not in names
+    assert names["Tensor"] is Tensor
+    assert names["float16"] is ninetoothed.float16
+
+
 def test_a_misspelt_name_is_an_error_with_the_near_one():
     with pytest.raises(AttributeError, match="Tenser.*Did you mean 'Tensor'"):
         ninetoothed.Tenser

@@ -100,6 +100,38 @@ def test_a_static_assertion():
     assert "three dimensions" in failure(application)
 
 
+def test_an_assertions_message_shows_sizes_and_what_is_known():
+    def application(x, y):
+        assert x.ndim == 3, f"{x.ndim:>3} not {3!r}: {x.shape}, {x.source.shape[0]}"  # HERE
+        y = x
+
+    assert "  2 not 3: (M, N), x_size_0" in failure(application)
+
+
+def test_an_assertions_message_is_made_where_it_fails():
+    def application(x, y):
+        assert x.ndim == 2, f"{x} is a tile"
+        y = x + scale_facto  # HERE
+
+    assert "'scale_facto'" in failure(application, UnresolvedNameError)
+
+
+def test_an_f_string_of_a_tile():
+    def application(x, y):
+        print(f"x is {x}")  # HERE
+        y = x
+
+    assert "An f-string shows what is known at compile time" in failure(application)
+
+
+def test_an_f_string_whose_format_is_wrong():
+    def application(x, y):
+        print(f"{x.ndim:nothing}")  # HERE
+        y = x
+
+    assert "ValueError: Invalid format specifier" in failure(application)
+
+
 def test_what_raises_at_compile_time():
     def application(x, y):
         y = x * (1 // 0)  # HERE

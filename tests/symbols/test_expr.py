@@ -328,3 +328,10 @@ def test_a_quotient_that_may_be_no_integer_says_what_to_write():
         TypeError, match=r"`\(a \+ 1\) / 2` may be no integer.*`a // b` rounds down"
     ):
         (Symbol("a") + 1) / 2
+
+
+def test_a_subscript_is_one_expression():
+    assert str(Symbol("x")[Symbol("i") + 1]) == "x[i + 1]"
+
+    with pytest.raises(TypeError, match="not \\(0, 1\\)"):
+        Symbol("x")[0, 1]
