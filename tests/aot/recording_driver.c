@@ -1,10 +1,12 @@
 /* A driver with no device behind it, CUDA's or (with -DHIP) HIP's: it keeps what a launch gave it.
 
-   Its functions have the names that the runtime looks for. A test says how many bytes each argument has
-   (recorded_sizes) and finds the last launch in `recorded`, of this thread. */
+   Its functions have the names that the runtime looks for. A binary is a label in angle brackets, and how many
+   bytes each argument has. A test finds the last launch of this thread in `recorded`, and all of them, a line
+   each, in the file that NT_RECORDING names. */
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,6 @@ typedef struct {
 } recording;
 
 _Thread_local recording recorded;
-_Thread_local unsigned recorded_sizes[MOST_ARGUMENTS];
 _Thread_local void *recorded_context;
 
 atomic_int modules_loaded, launches, contexts_retained;
@@ -32,7 +33,6 @@ atomic_int descriptors_made, allocations, fills, given_back, fake_capturing;
 char fake_image[64] = "";
 
 recording *last_recording(void) { return &recorded; }
-unsigned *argument_sizes(void) { return recorded_sizes; }
 void set_context(void *context) { recorded_context = context; }
 
 int NAME(cuInit, hipInit)(unsigned flags) { (void)flags; return 0; }
@@ -105,6 +105,28 @@ int NAME(cuTensorMapEncodeTiled, unused_8)(
   memcpy(at, box, 4 * rank);
   return 0;
 }
+/* Keeps each argument's bytes, and writes them down where a file is asked for. */
+static void record_arguments(const char *image, void **arguments) {
+  static _Thread_local FILE *file;
+  const char *const path = getenv("NT_RECORDING");
+  if (path && !file) file = fopen(path, "w");
+  const char *end = image[0] == '<' ? strchr(image, '>') + 1 : NULL;
+  if (file && end) {
+    fprintf(file, "%.*s %llu %llu %llu %llu", (int)(end - image), image, (unsigned long long)recorded.grid,
+            (unsigned long long)recorded.block, (unsigned long long)recorded.shared, (unsigned long long)recorded.stream);
+  }
+  for (int i = 0; end && *end && i < MOST_ARGUMENTS; i++) {
+    char *after;
+    const unsigned long size = strtoul(end, &after, 10);
+    end = after;
+    memset(recorded.arguments[i], 0, sizeof recorded.arguments[i]);
+    memcpy(recorded.arguments[i], arguments[i], size);
+    if (file) fputc(' ', file);
+    for (unsigned long k = 0; file && k < size; k++) fprintf(file, "%02x", recorded.arguments[i][k]);
+  }
+  if (file) fputc('\n', file), fflush(file);
+}
+
 int NAME(cuLaunchKernel, hipModuleLaunchKernel)(
     void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
     unsigned shared, void *stream, void **arguments, void **extra) {
@@ -118,10 +140,7 @@ int NAME(cuLaunchKernel, hipModuleLaunchKernel)(
   recorded.image = (uint64_t)(uintptr_t)function;
   recorded.context = (uint64_t)(uintptr_t)recorded_context;
   recorded.early = 0;
-  for (int i = 0; i < MOST_ARGUMENTS && recorded_sizes[i]; i++) {
-    memset(recorded.arguments[i], 0, sizeof recorded.arguments[i]);
-    memcpy(recorded.arguments[i], arguments[i], recorded_sizes[i]);
-  }
+  record_arguments(function, arguments);
   return 0;
 }
 

@@ -186,7 +186,3 @@ def descriptor(
     start = struct.pack("<3BQ", wanted.dtype, wanted.swizzle, len(extents), address)
     packed = start + struct.pack(f"<{len(numbers)}Q{len(extents)}I", *numbers, *extents)
     return packed.ljust(128, b"\0")
-
-
-def sizes(values: Sequence[bytes]) -> list[int]:
-    return [len(value) for value in values]

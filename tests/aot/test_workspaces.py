@@ -11,7 +11,7 @@ pytest.importorskip("triton", reason="needs Triton")
 
 from tests.aot.kernels import DECLARED  # noqa: E402
 from tests.aot.making import Loaded, built_of, driver, library, needs_cc  # noqa: E402
-from tests.aot.reference import View, launch_of, sizes  # noqa: E402
+from tests.aot.reference import View, launch_of  # noqa: E402
 
 pytestmark = needs_cc
 
@@ -62,7 +62,6 @@ def test_contiguous_tensors_of_declared_sizes_are_launched_as_python_does(made, 
     edition = unit.editions[next(b.edition for b in unit.binaries if b.target == "sm_90")]
     expected = launch_of(unit, edition, views())
     assert expected.variant == "exact"
-    c.sizes(sizes(expected.arguments))
     before = counter(c, "allocations").value
     assert call(c, 5, views()) == 0, c.message()
     last = c.last()
@@ -102,7 +101,6 @@ def test_the_callers_workspace_is_taken(c) -> None:
     assert c.library.convolution_0_workspace_size(ctypes.byref(bytes_), *given) == 0
     assert bytes_.value > COUNTERS
     before = counter(c, "allocations").value
-    c.sizes([8] * 5)
     c.library.nt_set_workspace(ctypes.c_void_p(0x5000_0000), bytes_)
     assert call(c, 31, views()) == 0
     found = [int.from_bytes(bytes(c.last().arguments[k])[:8], "little") for k in (3, 4)]
