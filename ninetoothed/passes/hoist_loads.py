@@ -9,23 +9,18 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.passes import rewriting
-from ninetoothed.program.effects import names_assigned, reads_memory, writes_memory
+from ninetoothed.program.effects import names_assigned, reads_memory, statements_of, writes_memory
 from ninetoothed.program.program import Program
 
 
 def run(program: Program) -> Program:
     """The program with invariant loads moved out of its loops."""
     draft = rewriting.Draft(program)
-    _block(draft.body, draft)
+    for outer in draft.body:
+        for statement in statements_of(outer):
+            if isinstance(statement, ast.For | ast.While) and not writes_memory(statement):
+                _hoist(statement, draft)
     return draft.finished()
-
-
-def _block(body: list[ast.stmt], draft: rewriting.Draft) -> None:
-    for statement in body:
-        if isinstance(statement, ast.For | ast.While) and not writes_memory(statement):
-            _hoist(statement, draft)
-        for inner in rewriting.blocks_of(statement):
-            _block(inner, draft)
 
 
 def _hoist(loop: ast.For | ast.While, draft: rewriting.Draft) -> None:

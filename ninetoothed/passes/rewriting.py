@@ -131,6 +131,28 @@ def size_node(size: Any, origin: ast.AST) -> ast.expr:
     return nodes.at(nodes.Padded(value=nodes.at(nodes.SymbolValue(symbol=size), origin)), origin)
 
 
+def with_loops(program: Program, change: Callable[[ast.For], ast.stmt | None]) -> Program:
+    """The program with some loops changed.
+
+    Args:
+        change: gives what takes the place of a loop, which is a copy to keep; None for loops that stay,
+            within which it is asked again.
+    """
+
+    def changed(body: list[ast.stmt]) -> None:
+        for place, statement in enumerate(body):
+            new = change(statement) if isinstance(statement, ast.For) else None
+            if new is not None:
+                body[place] = new
+                continue
+            for block in blocks_of(statement):
+                changed(block)
+
+    draft = Draft(program)
+    changed(draft.body)
+    return draft.finished()
+
+
 def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
     """The blocks within a statement."""
     if isinstance(statement, ast.If | ast.For | ast.While):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract.application import test_atomics, test_constants, test_selecting, test_sources  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("on_device")
 
 #: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there.
 _ELSEWHERE = {"test_a_value_is_no_place"}
@@ -19,12 +21,3 @@ for module in (test_atomics, test_constants, test_selecting, test_sources):
             if name.startswith("test_") and name not in _ELSEWHERE
         }
     )
-
-
-@pytest.fixture(autouse=True)
-def on_device(monkeypatch: pytest.MonkeyPatch):
-    """Tensors are made on the device, and nothing is searched for."""
-    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    torch.set_default_device("cuda")
-    yield
-    torch.set_default_device(None)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract import test_made_sizes, test_padding, test_programs  # noqa: E402
 from tests.contract.application import test_numbers  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("on_device")
 
 _CHOSEN = {
     test_programs: ("test_a_program",),
@@ -33,13 +35,3 @@ _CHOSEN = {
 
 for module, names in _CHOSEN.items():
     globals().update({name: getattr(module, name) for name in names})
-
-
-@pytest.fixture(autouse=True)
-def on_device(monkeypatch: pytest.MonkeyPatch):
-    """Tensors are made on the device, products are exact, and nothing is searched for."""
-    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    torch.set_default_device("cuda")
-    yield
-    torch.set_default_device(None)

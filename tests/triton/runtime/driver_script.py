@@ -24,6 +24,7 @@ from ninetoothed.backends.triton.runtime import driver, launcher, ready  # noqa:
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
 from ninetoothed.backends.triton.runtime.launch_record import Described, launch_record_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
+from tests.triton.runtime.claims import tell  # noqa: E402
 from tests.triton.runtime.fake_driver import (  # noqa: E402
     DESCRIPTOR,
     FAKE,
@@ -439,12 +440,5 @@ CLAIMS = [
 
 
 if __name__ == "__main__":
-    import traceback
-
-    for claim in CLAIMS:
-        try:
-            claim()
-            print(f"{claim.__name__}: holds", flush=True)
-        except BaseException:
-            print(f"{claim.__name__}: {traceback.format_exc()}".replace("\n", "\n    "), flush=True)
+    tell(CLAIMS)
     assert not any(sys.modules.get(name) for name in ("torch", "paddle", "cupy", "jax"))

@@ -10,6 +10,7 @@ from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.errors import DeviceError
 from ninetoothed.language import dtypes
 from ninetoothed.tuning.space import Config
+from tests.triton.runtime.claims import Launch
 
 FAKE = ctypes.CDLL("libcuda.so.1")
 
@@ -50,18 +51,6 @@ def copy_kernel(x, y, SIZE: tl.constexpr):
     target = tl.make_tensor_descriptor(y, [SIZE, SIZE], [SIZE, 1], [64, 64])
     target.store([0, 0], source.load([0, 0]))
 """
-
-
-class Launch(ctypes.Structure):
-    _fields_ = (
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared", ctypes.c_uint),
-        ("count", ctypes.c_uint),
-        ("stream", ctypes.c_uint64),
-        ("function", ctypes.c_uint64),
-        ("context", ctypes.c_uint64),
-    )
 
 
 class Map(ctypes.Structure):

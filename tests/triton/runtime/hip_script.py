@@ -13,6 +13,7 @@ from ninetoothed.backends.triton.compiler.compile import compile_source  # noqa:
 from ninetoothed.backends.triton.runtime import driver  # noqa: E402
 from ninetoothed.backends.triton.runtime.device_api import runtime  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
+from tests.triton.runtime.claims import Launch, tell  # noqa: E402
 
 FAKE = ctypes.CDLL(os.environ["TRITON_LIBHIP_PATH"])
 
@@ -26,18 +27,6 @@ def shift_kernel(x, BLOCK: tl.constexpr, n, amount):
     value = tl.load(x + offsets, mask=offsets < n)
     tl.store(x + offsets, value + amount, mask=offsets < n)
 """
-
-
-class Launch(ctypes.Structure):
-    _fields_ = (
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared", ctypes.c_uint),
-        ("count", ctypes.c_uint),
-        ("stream", ctypes.c_uint64),
-        ("function", ctypes.c_uint64),
-        ("context", ctypes.c_uint64),
-    )
 
 
 def launchable(index: int) -> driver.Launchable:
@@ -99,11 +88,4 @@ CLAIMS = [
 
 
 if __name__ == "__main__":
-    import traceback
-
-    for claim in CLAIMS:
-        try:
-            claim()
-            print(f"{claim.__name__}: holds", flush=True)
-        except BaseException:
-            print(f"{claim.__name__}: {traceback.format_exc()}".replace("\n", "\n    "), flush=True)
+    tell(CLAIMS)

@@ -21,9 +21,9 @@ from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
 from ninetoothed.backends.triton.specialization import divisors, offsets
-from ninetoothed.passes.rewriting import blocks_of
+from ninetoothed.passes.rewriting import with_loops
 from ninetoothed.program.effects import names_read, operation_of, writes_memory
-from ninetoothed.program.nodes import Load, SourceLoad, Store, clone, walk
+from ninetoothed.program.nodes import Load, SourceLoad, Store, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -118,22 +118,15 @@ class Pipelining:
     stages: int
 
     def __call__(self, program: Program, lowered: Lowered) -> Program:
-        suited = {id(loop) for loop in loops(lowered.kernel, program)}
-        return replace(program, body=self._told(program.body, suited))
+        def told(loop: ast.For) -> ast.stmt | None:
+            if not _is_suited(loop, lowered.kernel.stores_apart):
+                return None
+            assert isinstance(loop.iter, ast.Call)
+            stages = ast.Constant(self.stages)
+            loop.iter = trees.language("range", *loop.iter.args, num_stages=stages)
+            return loop
 
-    def _told(self, body: list[ast.stmt], suited: set[int]) -> list[ast.stmt]:
-        result = []
-        for statement in body:
-            copy = clone(statement)
-            if id(statement) in suited:
-                assert isinstance(copy, ast.For) and isinstance(copy.iter, ast.Call)
-                stages = ast.Constant(self.stages)
-                copy.iter = trees.language("range", *copy.iter.args, num_stages=stages)
-            else:
-                for block, inner in zip(blocks_of(copy), blocks_of(statement)):
-                    block[:] = self._told(inner, suited)
-            result.append(copy)
-        return result
+        return with_loops(program, told)
 
 
 class LoopPipelining(Option):

@@ -21,8 +21,8 @@ from ninetoothed.backends.triton.analysis.full_iterations import (
 )
 from ninetoothed.backends.triton.ir.nodes import SplitLoop
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
-from ninetoothed.passes.rewriting import blocks_of
-from ninetoothed.program.nodes import at, clone
+from ninetoothed.passes.rewriting import with_loops
+from ninetoothed.program.nodes import at
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
@@ -40,23 +40,15 @@ class Marking:
     """Marks the loops whose first rounds need less than the others."""
 
     def __call__(self, program: Program, lowered: Lowered) -> Program:
-        return replace(program, body=self._marked(program.body, lowered))
+        def marked(loop: ast.For) -> ast.stmt | None:
+            full = full_iterations(lowered.kernel, lowered.facts, loop)
+            if full is None:
+                return None
+            split = SplitLoop(loop.target, loop.iter, loop.body, loop.orelse)
+            split.full = full
+            return at(split, loop)
 
-    def _marked(self, body: list[ast.stmt], lowered: Lowered) -> list[ast.stmt]:
-        result = []
-        for statement in body:
-            full = full_iterations(lowered.kernel, lowered.facts, statement)
-            copy = clone(statement)
-            if full is not None:
-                assert isinstance(copy, ast.For)
-                marked = SplitLoop(copy.target, copy.iter, copy.body, copy.orelse)
-                marked.full = full
-                copy = at(marked, statement)
-            else:
-                for block in blocks_of(copy):
-                    block[:] = self._marked(block, lowered)
-            result.append(copy)
-        return result
+        return with_loops(program, marked)
 
 
 class LoopSplitting(Option):
