@@ -95,7 +95,7 @@ def _run(
     families = families or USUAL
     stop = given.seed + given.programs
     # What ends a process on a device ends no other programs than the rest of its own.
-    size, tasks = (2 * CHUNK, 1) if "cuda" in backends else (CHUNK, 25)
+    size, tasks = (2 * CHUNK, 1) if "cuda" in backends else (CHUNK, 100)
     chunks = [range(at, min(at + size, stop)) for at in range(given.seed, stop, size)]
     if given.jobs == 1:
         for chunk in chunks:
