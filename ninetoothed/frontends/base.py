@@ -107,7 +107,8 @@ class Frontend:
             result the call returns. None: kernels write in place and calls return None.
         operator: registers an operator (`kernels.operator.OperatorDefinition`) with the framework;
             gives the function to call it by, and the usual types of tensors to call it with. Its second
-            argument is a function that takes an ``empty(beside, shape, dtype)`` of the framework's and
+            argument is a function that takes an ``empty(beside, shape, dtype)`` of the framework's and,
+            where that is quicker for what has a tensor's shape and element type, a ``like(tensor)``; it
             gives two functions of the inputs: one makes the outputs, one makes them and runs the
             kernel. None: operators are plain functions, without gradients.
         vmap: makes, of a function of tensors that gives a tuple of tensors, and of the dimension of each

@@ -34,14 +34,18 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
         guards: PyTorch's `TensorGuards`, which compare the classes, element types, devices, dispatch keys
             and gradients of tensors of whatever sizes with others' in one C call.
     """
+    import torch
+
     (_, modes), forward_ad = _tracing_functions(), _forward_ad()
-    is_usual, usual, tests = never, 0, 0
+    is_recorded, is_usual, usual, tests = torch.is_grad_enabled, never, 0, 0
+    requires_grad = False
     numbers: dict[Any, int] = {}
 
     def state(*tensors: Any) -> int:
-        nonlocal is_usual, usual, tests
+        nonlocal is_usual, usual, requires_grad, tests
         if is_usual(*tensors) and not modes() and forward_ad._current_level < 0:
-            return usual
+            if not (requires_grad and is_recorded()):
+                return usual
         found = _state(tensors)
         types = [(each.__class__, each.dtype, each.device) for each in tensors]
         has_versions = [not tensors[place].is_inference() for place in stored]
@@ -50,20 +54,23 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
             any_sizes = [[None] * tensor.dim() for tensor in tensors]
             made = guards(*tensors, dynamic_dims_sizes=any_sizes, dynamic_dims_strides=any_sizes)
             is_usual, usual, tests = made.check, number, tests + 1
+            requires_grad = any(tensor.requires_grad for tensor in tensors)
         return number
 
     return state
 
 
 def _state(tensors: Sequence[Any]) -> Any:
-    """None where no gradient, tangent, negation or tracer is near, else all that there is of them."""
+    """None where no recorded gradient, tangent, negation or tracer is near, else all that there is of them."""
     import torch
 
+    is_recorded = torch.is_grad_enabled()
     is_special = _tracer() is not None, any(map(_is_dual, tensors))
-    if not any(is_special) and not any(each.requires_grad or each.is_neg() for each in tensors):
-        return None
-    parts = [(each.requires_grad, _is_of_a_leaf(each), each.is_neg()) for each in tensors]
-    return *is_special, torch.is_grad_enabled(), *parts
+    parts = [
+        (is_recorded and each.requires_grad and (True, _is_of_a_leaf(each)), each.is_neg())
+        for each in tensors
+    ]
+    return (*is_special, *parts) if any(is_special) or any(map(any, parts)) else None
 
 
 def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:

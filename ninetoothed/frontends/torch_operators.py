@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,25 +45,27 @@ def registered(
     is_changing = any(entry.is_changed for entry in definition.inputs)
     if definition.backward is None and not is_changing:
         definition = replace(definition, backward=_missing(definition.name), saved=())
-    allocate, forward = functions(_empty)
+    contiguous = torch.contiguous_format
+    like = functools.partial(torch.empty_like, memory_format=contiguous)
+    allocate, forward = functions(_empty, like)
     library = torch.library.Library(namespace, "FRAGMENT")
     _LIBRARIES.append(library)
     library.define(f"{name}{_schema(definition)}", tags=(torch.Tag.pt2_compliant_tag,))
     library.impl(name, forward, "CompositeExplicitAutograd")
     torch.library.register_fake(definition.name, allocate, lib=library)
     operator = getattr(getattr(torch.ops, namespace), name).default
-    apply = None
+    plain = apply = None
     if definition.backward is not None:
         setup_context = _setup_context(definition)
         backward = _backward(definition, definition.backward)
         torch.library.register_autograd(
             definition.name, backward, setup_context=setup_context, lib=library
         )
-        apply = _recorded(definition, forward, setup_context, backward)
+        plain, apply = _recorded(definition, forward, setup_context, backward)
     if definition.autocast is not None:
         for key in ("AutocastCPU", "AutocastCUDA"):
             library.impl(name, _lowered(definition, operator, key), key)
-    function = _short_way(definition, operator, forward, apply)
+    function = _short_way(definition, operator, forward, plain, apply)
     if not is_changing:
         over_batch = _over_batch(definition, function)
         torch.library.register_vmap(definition.name, over_batch, lib=library)
@@ -86,8 +89,11 @@ def _recorded(
     forward: Callable[..., Any],
     setup_context: Callable[..., list[Any]],
     backward: Callable[..., Any],
-) -> Callable[..., Any]:
-    """The operator as a function of autograd's, which `torch.func` transforms too."""
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The operator as a function of autograd's: where nothing is transformed, and for `torch.func`.
+
+    Both take all arguments in order.
+    """
     import torch
 
     def setup_transformable(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
@@ -99,7 +105,7 @@ def _recorded(
         "forward": forward,
         "setup_context": setup_transformable,
         "backward": backward,
-        "vmap": _over_batch(definition, lambda *arguments: apply(*arguments)),
+        "vmap": _over_batch(definition, lambda *arguments: transformable.apply(*arguments)),
         "jvp": _jvp(definition),
     }
 
@@ -108,25 +114,29 @@ def _recorded(
         setup_context(ctx, arguments, output)
         return output
 
-    # Where nothing is transformed: with `setup_context` PyTorch binds the arguments anew at each call.
+    # With `setup_context` PyTorch binds the arguments anew at each call, and `Function.apply` asks once
+    # more what the short way knows: that no transformation is near.
     plain = _function(definition, {"forward": forward_with_context, "backward": backward})
-    transformable = _function(definition, parts)
-    is_transformed, has_duals = torch._C._are_functorch_transforms_active, _duals()
+    transformable: Any = _function(definition, parts)
+    return super(torch.autograd.Function, plain).apply, transformable.apply
+
+
+def _completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]:
+    """What gives all arguments of a call in order."""
     parameters = [
         inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
         for e in definition.inputs
     ]
     signature = inspect.Signature(parameters)
 
-    def apply(*arguments: Any, **keywords: Any) -> Any:
-        if keywords or len(arguments) < len(parameters):
-            bound = signature.bind(*arguments, **keywords)
-            bound.apply_defaults()
-            arguments = tuple(bound.arguments.values())
-        is_plain = not is_transformed() and not has_duals()
-        return (plain if is_plain else transformable).apply(*arguments)
+    def complete(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        if not keywords and len(arguments) == len(parameters):
+            return arguments
+        bound = signature.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
 
-    return apply
+    return complete
 
 
 def _function(definition: OperatorDefinition, parts: dict[str, Callable[..., Any]]) -> Any:
@@ -140,6 +150,7 @@ def _short_way(
     definition: OperatorDefinition,
     operator: Any,
     forward: Callable[..., Any],
+    plain: Callable[..., Any] | None,
     apply: Callable[..., Any] | None,
 ) -> Callable[..., Any]:
     """The operator as it is called: past PyTorch's dispatcher where that would only come back here.
@@ -153,7 +164,8 @@ def _short_way(
     is_transformed = torch._C._are_functorch_transforms_active
     modes, is_traced = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
     is_cast = torch._C._is_any_autocast_enabled if definition.autocast is not None else bool
-    has_duals = _duals()
+    has_duals, complete = _duals(), _completing(definition)
+    unwrap = torch._C._functorch.unwrap_if_dead
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():
@@ -170,10 +182,15 @@ def _short_way(
             return operator(*arguments, **keywords)
         if is_cast():
             arguments, keywords = _cast(definition, arguments, keywords)
+        if plain is None or apply is None:
+            is_special = is_transformed() or has_duals()
+            return (operator if is_special else forward)(*arguments, **keywords)
         if is_transformed() or has_duals():
-            return (apply or operator)(*arguments, **keywords)
-        if requires_grad and apply is not None and is_recorded():
-            return apply(*arguments, **keywords)
+            return apply(*complete(arguments, keywords))
+        if requires_grad and is_recorded():
+            # A tensor of a transformation that has ended has one in it, as `Function.apply` knows.
+            given = complete(arguments, keywords)
+            return plain(*[unwrap(each) if each.__class__ in usual else each for each in given])
         return forward(*arguments, **keywords)
 
     return call
@@ -209,20 +226,15 @@ def _shown(default: Any) -> str:
 def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
     """Keeps what backward needs; gives the tensors among it."""
     places = {entry.name: place for place, entry in enumerate(definition.inputs)}
-    made = {entry.name: place for place, entry in enumerate(definition.outputs)}
-    is_single = len(definition.outputs) == 1
-    taken = [(n in places, places[n] if n in places else made[n]) for n in definition.saved]
-    # What is passed by value may be a tensor too.
-    may_be_other = {entry.name for entry in definition.inputs if entry.kind != "tensor"}
-    are_tensors = may_be_other.isdisjoint(definition.saved)
-    nothing = [None] * len(taken)
+    made = {entry.name: -1 - place for place, entry in enumerate(reversed(definition.outputs))}
+    taken = [(made | places)[name] for name in definition.saved]
+    are_tensors = _saves_tensors(definition)
 
     def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> list[Any]:
-        outputs = (output,) if is_single else output
-        kept = [inputs[place] if is_input else outputs[place] for is_input, place in taken]
+        known = (*inputs, *output) if isinstance(output, tuple) else (*inputs, output)
+        kept = [known[place] for place in taken]
         if are_tensors:
             ctx.save_for_backward(*kept)
-            ctx.kept = nothing
             return kept
         tensors = [value for value in kept if hasattr(value, "requires_grad")]
         ctx.save_for_backward(*tensors)
@@ -232,21 +244,40 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
     return setup_context
 
 
+def _saves_tensors(definition: OperatorDefinition) -> bool:
+    """Whether all that backward needs are tensors; what is passed by value may be one too, or not."""
+    may_be_other = {entry.name for entry in definition.inputs if entry.kind != "tensor"}
+    return may_be_other.isdisjoint(definition.saved)
+
+
+def _kept(definition: OperatorDefinition) -> Callable[..., Sequence[Any]]:
+    """What gives the values that were kept for backward, of a context and its tensors."""
+    if _saves_tensors(definition):
+        return lambda ctx, tensors: tensors  # type: ignore[no-any-return]
+
+    def kept(ctx: Any, tensors: Iterable[Any]) -> list[Any]:
+        saved = iter(tensors)
+        return [next(saved) if value is None else value[0] for value in ctx.kept]
+
+    return kept
+
+
 def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) -> Callable[..., Any]:
     import torch
 
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
     is_recorded, is_plain = torch.is_grad_enabled, len(tensors) == len(definition.inputs)
+    kept = _kept(definition)
 
     def backward(ctx: Any, *gradients: Any) -> Any:
-        saved = iter(ctx.saved_tensors)
-        kept = [next(saved) if value is None else value[0] for value in ctx.kept]
-        keywords: dict[str, Any] = {}
+        saved = kept(ctx, ctx.saved_tensors)
         if definition.is_selective:
             needed = ctx.needs_input_grad
-            keywords["needed"] = needed if is_plain else [needed[place] for place in tensors]
-            keywords["is_last"] = not is_recorded()
-        found = definition.checked_gradients(derivative(*gradients, *kept, **keywords))
+            asked = needed if is_plain else tuple([needed[place] for place in tensors])
+            found = derivative(*gradients, *saved, needed=asked, is_last=not is_recorded())
+        else:
+            found = derivative(*gradients, *saved)
+        found = definition.checked_gradients(found)
         if is_plain:
             return found
         result: list[Any] = [None] * len(definition.inputs)
@@ -315,11 +346,12 @@ def _jvp(definition: OperatorDefinition) -> Callable[..., Any]:
     derivative = definition.backward
     assert derivative is not None
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
+    keep = _kept(definition)
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         # Without the tangents that they have: what is computed here is linear in those.
-        saved = (torch.autograd.forward_ad.unpack_dual(each).primal for each in ctx.saved_tensors)
-        kept = [next(saved) if value is None else value[0] for value in ctx.kept]
+        unpack = torch.autograd.forward_ad.unpack_dual
+        kept = keep(ctx, [unpack(each).primal for each in ctx.saved_tensors])
         moved = [tangents[place] for place in tensors]
         keywords = {}
         if definition.is_selective:

@@ -121,6 +121,8 @@ class OperatorDefinition:
         Raises:
             ArgumentError: there are more or fewer.
         """
+        if found.__class__ is tuple and len(found) == len(self.tensors):
+            return found
         gradients = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         if len(gradients) != len(self.tensors):
             raise ArgumentError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -97,16 +98,12 @@ class _Part:
     made: tuple[str, ...]
     adding: Mapping[str, Callable[..., Any]]
 
-    def run(self, gradients: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
-        found = self.operator(
-            *(
-                gradients[name] if is_gradient else saved[name]
-                for name, is_gradient in self.arguments
-            )
-        )
+    def run(self, known: Mapping[tuple[str, bool], Any]) -> dict[str, Any]:
+        """The gradients by name, of what there is: by name, and whether its gradient is meant."""
+        found = self.operator(*[known[argument] for argument in self.arguments])
         by_name = dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
         for name, add in self.adding.items():
-            by_name[name] = add(by_name[name], saved[name])
+            by_name[name] = add(by_name[name], known[name, False])
         return by_name
 
 
@@ -137,8 +134,11 @@ class _Backward:
             name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
         }
         self.saved = tuple(name for name in _names(operator) if name in needed)
-        self._outputs = [entry.name for entry in operator.outputs]
+        #: What `run` is given, in order.
+        self._given = [(entry.name, True) for entry in operator.outputs]
+        self._given += [(name, False) for name in self.saved]
         self._tensors = [entry.name for entry in operator.tensors]
+        self._parts_of = functools.lru_cache(maxsize=None)(self._chosen)
 
     def _joined(self, wrt: tuple[str, ...] | None) -> _Part | None:
         """What computes several parts' gradients at once."""
@@ -156,19 +156,19 @@ class _Backward:
             needed: which are asked for; None for all.
             is_last: whether they are not derived again.
         """
+        known = dict(zip(self._given, values))
+        found: dict[str, Any] = {}
+        for part in self._parts_of(None if needed is None else tuple(needed), is_last):
+            found |= part.run(known)
+        return tuple([found.get(name) for name in self._tensors])
+
+    def _chosen(self, needed: tuple[bool, ...] | None, is_last: bool) -> list[_Part]:
+        """The parts that give the gradients that are asked for."""
         names = self._tensors
         asked = set(names if needed is None else itertools.compress(names, needed))
-        count = len(self._outputs)
-        gradients = dict(zip(self._outputs, values[:count]))
-        saved = dict(zip(self.saved, values[count:]))
-        found: dict[str, Any] = {}
-        parts = self._parts
         if self._joint is not None and is_last and asked.issuperset(self._joint.made):
-            parts = [self._joint]
-        for part in parts:
-            if not asked.isdisjoint(part.made):
-                found |= part.run(gradients, saved)
-        return tuple(map(found.get, names))
+            return [self._joint]
+        return [part for part in self._parts if not asked.isdisjoint(part.made)]
 
     def _part(self, wrt: tuple[str, ...]) -> _Part:
         operator = self._operator

@@ -17,7 +17,9 @@ from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tensors.arrange import NO_VALUE
 
 #: The names of a generated text that are not inputs or outputs of the operator.
-_OWN_NAMES = ("kernel_", "empty_", "native_", "default_", "constant_", "found_", "wide_", "zero_")
+_OWN_NAMES = (
+    *("kernel_", "empty_", "like_", "native_", "default_", "constant_", "found_", "wide_", "zero_"),
+)
 
 
 def op(
@@ -108,7 +110,7 @@ class Operator:
         return f"<operator {self.definition.name} of {self.kernel!r}>"
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        for argument in (*arguments, *keywords.values()):
+        for argument in arguments:
             function = self._by_type.get(type(argument))
             if function is not None:
                 return function(*arguments, **keywords)
@@ -132,8 +134,10 @@ class Operator:
             return self._functions[frontend]
 
     def _made(self, frontend: Any) -> Callable[..., Any]:
-        def functions(empty: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-            return _generated(self.definition, self.kernel, frontend, empty)
+        def functions(
+            empty: Callable[..., Any], like: Callable[..., Any] | None = None
+        ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+            return _generated(self.definition, self.kernel, frontend, empty, like)
 
         if frontend.operator is not None:
             function, types = frontend.operator(self.definition, functions)
@@ -153,12 +157,17 @@ class Operator:
 
 
 def _generated(
-    definition: OperatorDefinition, kernel: Kernel, frontend: Any, empty: Callable[..., Any]
+    definition: OperatorDefinition,
+    kernel: Kernel,
+    frontend: Any,
+    empty: Callable[..., Any],
+    like: Callable[..., Any] | None,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Two functions of the inputs: one that makes the outputs, one that has the kernel write them too.
 
     Args:
         empty: makes an uninitialised tensor beside another, of a shape and a framework's dtype.
+        like: makes one of another's shape and dtype; None where `empty` does.
     """
     taken = {*definition.kernel.call_names}
     own = {
@@ -166,6 +175,7 @@ def _generated(
     }
     apart = frontend.apart_from(taken)
     namespace = {**apart.names, own["kernel_"]: kernel, own["empty_"]: empty}
+    namespace[own["like_"]] = like
     parameters = []
     for place, entry in enumerate(definition.inputs):
         has_default = entry.default is not NO_VALUE
@@ -187,7 +197,10 @@ def _generated(
             namespace[narrow] = frontend.native_dtype(dtypes.float32)
             dtype = f"({wide} if {dtype} == {wide} else {narrow})"
         shape = definition.shape_text(output, apart.shape)
-        made.append(f"{output.name} = {own['empty_']}({beside}, {shape}, {dtype})")
+        making = f"{own['empty_']}({beside}, {shape}, {dtype})"
+        if like is not None and output.shape == output.dtype and not output.is_wide:
+            making = f"{own['like_']}({output.shape})"
+        made.append(f"{output.name} = {making}")
         if output.is_added_to:
             zero = f"{own['zero_']}{place}"
             source = definition.kernel.program.parameter(output.name).source

@@ -9,6 +9,7 @@ import pytest
 import ninetoothed
 from ninetoothed import Tensor
 from ninetoothed.errors import ArgumentError
+from ninetoothed.frontends import torch_kinds
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -274,3 +275,30 @@ def test_recording_of_gradients_decides_although_the_last_call_was_alike():
         with pytest.raises(ArgumentError, match="`y` is stored to, and is a leaf"):
             kernel(x, weight)
         kernel(x, out)
+
+
+def test_tensors_of_two_lengths_in_turn_are_asked_once_what_they_are_where_nothing_is_recorded(
+    monkeypatch,
+):
+    kernel, asked, whole = make(), [], torch_kinds._state
+    calls = [(torch.ones(size).requires_grad_(), torch.empty(size)) for size in (6, 7)]
+    monkeypatch.setattr(
+        torch_kinds, "_state", lambda tensors: asked.append(tensors) or whole(tensors)
+    )
+    with torch.no_grad():
+        for _ in range(3):
+            for x, out in calls:
+                kernel(x, out)
+                torch.testing.assert_close(out, x * 2)
+    assert len(asked) == 1
+
+
+def test_recording_decides_although_calls_of_two_lengths_were_alike():
+    kernel = make()
+    calls = [(torch.ones(size), torch.ones(size).requires_grad_()) for size in (6, 7)]
+    with torch.no_grad():
+        for x, weight in [*calls, *calls]:
+            kernel(x, weight)
+    for x, weight in calls:
+        with pytest.raises(ArgumentError, match="`y` is stored to, and is a leaf"):
+            kernel(x, weight)
