@@ -82,10 +82,14 @@ def _by(backend: SDPBackend) -> Callable[[Any], Any]:
 
 
 def _attention(length: int, size: int, is_causal: bool) -> Task:
-    shape = (max(1, _QUERIES // length), _HEADS, length, size)
+    def reference(*inputs: Any) -> Any:
+        by_head = (tensor.transpose(1, 2) for tensor in inputs)
+        return F.scaled_dot_product_attention(*by_head, is_causal=is_causal).transpose(1, 2)
+
+    shape = (max(1, _QUERIES // length), length, _HEADS, size)
     return Task(
         lambda: lambda *inputs: training.attention(*inputs, is_causal=is_causal),
-        lambda *inputs: F.scaled_dot_product_attention(*inputs, is_causal=is_causal),
+        reference,
         (shape,) * 3,
         peers={name: _by(backend) for name, backend in _BACKENDS.items()},
     )

@@ -20,7 +20,7 @@ BLOCK_SIZE_N = block_size(lower_bound=32, upper_bound=128)
 
 def held(tensor, size):
     """A block of rows of one head a program: (b, h, blocks, 1) tiles (size, d)."""
-    arranged = tensor.tile((1, 1, size, -1))
+    arranged = tensor.permute((0, 2, 1, 3)).tile((1, 1, size, -1))
     arranged.dtype = arranged.dtype.squeeze((0, 1))
 
     return arranged
@@ -28,7 +28,7 @@ def held(tensor, size):
 
 def walked(tensor, size, beside):
     """All blocks of rows of a head for every program of it."""
-    arranged = tensor.tile((1, 1, size, -1)).tile((1, 1, -1, -1))
+    arranged = tensor.permute((0, 2, 1, 3)).tile((1, 1, size, -1)).tile((1, 1, -1, -1))
     arranged = arranged.expand((-1, -1, beside.shape[2], -1))
     arranged.dtype = arranged.dtype.squeeze((0, 1, 3))
     arranged.dtype.dtype = arranged.dtype.dtype.squeeze((0, 1))
@@ -57,7 +57,7 @@ def blocks_seen(query, key, is_causal):
     count = key.shape[0]
 
     if is_causal:
-        count = ntl.minimum(count, ntl.max(query.offsets(-2)) // key.dtype.shape[0] + 1)
+        count = ntl.minimum(count, ntl.max(query.offsets(1)) // key.dtype.shape[0] + 1)
 
     return count
 
@@ -84,11 +84,11 @@ def forward(query, key, value, scale, is_causal, output, log_sum):
 
     for i in range(blocks_seen(query, key, is_causal)):
         scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
-        position = key[i].offsets(-2)[None, :]
-        is_seen = position < key.source.shape[-2]
+        position = key[i].offsets(1)[None, :]
+        is_seen = position < key.source.shape[1]
 
         if is_causal:
-            is_seen = is_seen & (position <= query.offsets(-2)[:, None])
+            is_seen = is_seen & (position <= query.offsets(1)[:, None])
 
         scores = ntl.where(is_seen, scores, float("-inf"))
         new_maximum = ntl.maximum(maximum, ntl.max(scores, axis=1))
@@ -128,11 +128,11 @@ def query_backward(gradient, query, key, value, scale, is_causal, log_sum, delta
 
     for i in range(blocks_seen(query, key, is_causal)):
         scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
-        position = key[i].offsets(-2)[None, :]
-        is_seen = position < key.source.shape[-2]
+        position = key[i].offsets(1)[None, :]
+        is_seen = position < key.source.shape[1]
 
         if is_causal:
-            is_seen = is_seen & (position <= query.offsets(-2)[:, None])
+            is_seen = is_seen & (position <= query.offsets(1)[:, None])
 
         weights = ntl.where(is_seen, ntl.exp2(scores - log_sum[:, None]), 0)
         change = ntl.dot(gradient, ntl.trans(value[i])) - delta[:, None]
@@ -171,20 +171,21 @@ def key_backward(
 
     if is_causal:
         # No query before sees a key of this block.
-        first = ntl.min(key.offsets(-2)) // query.dtype.shape[0]
+        first = ntl.min(key.offsets(1)) // query.dtype.shape[0]
 
-    # Queries past the end add nothing: their gradients and scores are zeros.
+    # Keys by queries, so that no weights are transposed between products. Queries past the end add
+    # nothing: their gradients and scores are zeros.
     for i in range(first, query.shape[0]):
-        scores = ntl.dot(query[i], ntl.trans(key)) * exponent_scale
-        weights = ntl.exp2(scores - log_sum[i][:, None])
+        scores = ntl.dot(key, ntl.trans(query[i])) * exponent_scale
+        weights = ntl.exp2(scores - log_sum[i][None, :])
 
         if is_causal:
-            is_seen = key.offsets(-2)[None, :] <= query[i].offsets(-2)[:, None]
+            is_seen = key.offsets(1)[:, None] <= query[i].offsets(1)[None, :]
             weights = ntl.where(is_seen, weights, 0)
 
-        of_values += ntl.dot(ntl.cast(ntl.trans(weights), gradient.dtype.dtype), gradient[i])
-        change = ntl.dot(gradient[i], ntl.trans(value)) - delta[i][:, None]
-        of_keys += ntl.dot(ntl.cast(ntl.trans(weights * change), query.dtype.dtype), query[i])
+        of_values += ntl.dot(ntl.cast(weights, gradient.dtype.dtype), gradient[i])
+        change = ntl.dot(value, ntl.trans(gradient[i])) - delta[i][None, :]
+        of_keys += ntl.dot(ntl.cast(weights * change, query.dtype.dtype), query[i])
 
     key_gradient = of_keys * scale
     value_gradient = of_values
@@ -203,7 +204,7 @@ def delta_of_rows(gradient, output, delta):
 
 
 def heads():
-    """Symbolic (batch, heads, length, size)."""
+    """Symbolic (batch, length, heads, size), as a projection gives them."""
     return Tensor(4, shape_options=(None, None, None, {"constexpr": True}))
 
 
@@ -216,13 +217,20 @@ scale, _ = scalars()
 causal = Tensor(0, constexpr=True)
 
 
+def statistic_of(tensor):
+    """An output of (batch, heads, length)."""
+    batch, length, heads, _ = tensor.shape
+
+    return (batch, heads, length), ninetoothed.float32
+
+
 gradient = heads()
 delta_operator = operator(
     "attention_delta",
     delta_arrangement,
     delta_of_rows,
     (gradient, heads(), Tensor(3)),
-    {"delta": (gradient.shape[:3], ninetoothed.float32)},
+    {"delta": statistic_of(gradient)},
 )
 
 
@@ -260,7 +268,7 @@ def _operators(is_causal):
         forward_arrangement,
         forward,
         (query, heads(), heads(), scale, causal, heads(), Tensor(3)),
-        {"output": like("query"), "log_sum": (query.shape[:3], ninetoothed.float32)},
+        {"output": like("query"), "log_sum": statistic_of(query)},
         backward=gradients,
         saved=("query", "key", "value", "scale", "output", "log_sum"),
         constants=constants,
@@ -271,7 +279,7 @@ plain, causal_one = _operators(False), _operators(True)
 
 
 def attention(query, key, value, is_causal=False, scale=None):
-    """The attention of queries (b, h, m, d) over keys and values (b, h, n, d).
+    """The attention of queries (b, m, h, d) over keys and values (b, n, h, d).
 
     With `is_causal`, query i sees keys 0 to i. The scale is 1 / sqrt(d) unless given.
     """

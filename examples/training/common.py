@@ -42,6 +42,14 @@ def matrix():
     return Tensor(2, shape_options=(None, {"constexpr": True}))
 
 
+def by_rows(function, input, *others):
+    """A function of a matrix and others, of the rows of a tensor (..., n)."""
+    if input.ndim == 2:
+        return function(input, *others)
+
+    return function(input.flatten(end_dim=-2), *others).view_as(input)
+
+
 def operator(name, arrangement, application, tensors, outputs, **options):
     """An operator of these examples; ``outputs`` may say nothing of sizes: (shape, dtype) or `like`."""
     kernel = ninetoothed.make(arrangement, application, tensors, kernel_name=name)

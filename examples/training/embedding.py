@@ -58,4 +58,7 @@ gather = operator(
 
 def embedding(index, table):
     """The rows (..., n) of a table (m, n) at indices (...)."""
+    if index.ndim == 1:
+        return gather(index, table)
+
     return gather(index.flatten(), table).view(*index.shape, table.shape[1])

@@ -2,7 +2,7 @@
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples.training.common import matrix, operator, precise, row, vector, weight
+from examples.training.common import by_rows, matrix, operator, precise, row, vector, weight
 from ninetoothed import Tensor, like
 
 
@@ -32,4 +32,4 @@ normalized = operator(
 
 def layer_norm(input, scale, shift, eps=1e-5):
     """Rows of a tensor (..., n) of mean 0 and variance 1, times a vector (n,) plus another."""
-    return normalized(input.flatten(end_dim=-2), scale, shift, eps).view(input.shape)
+    return by_rows(normalized, input, scale, shift, eps)

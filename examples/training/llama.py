@@ -36,11 +36,14 @@ class PyTorch:
     rms_norm = staticmethod(lambda x, weight: F.rms_norm(x, weight.shape, weight, 1e-6))
     linear = staticmethod(F.linear)
     embedding = staticmethod(F.embedding)
-    attention = staticmethod(
-        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    )
     swiglu = staticmethod(lambda gate, value: F.silu(gate) * value)
     cross_entropy = staticmethod(lambda logits, target: F.cross_entropy(logits.float(), target))
+
+    @staticmethod
+    def attention(*tensors):
+        """Of (batch, sequence, heads, size)."""
+        by_head = (tensor.transpose(1, 2) for tensor in tensors)
+        return F.scaled_dot_product_attention(*by_head, is_causal=True).transpose(1, 2)
 
     @staticmethod
     def rope(x, sin, cos):
@@ -64,22 +67,21 @@ class Layer(nn.Module):
         self.gate, self.up = weight(inner, width), weight(inner, width)
         self.down = weight(width, inner)
 
-    def forward(self, x, sin, cos):
-        """(batch, sequence, width), as it comes in."""
+    def forward(self, x, length, sin, cos):
+        """(tokens, width), as it comes in; sequences of a length lie one after another."""
         do, dtype = self.operators, x.dtype
 
         def project(x, weight):
             return do.linear(x, weight.to(dtype))
 
         def by_head(x):
-            return x.unflatten(-1, (self.heads, -1))
+            return x.view(-1, length, self.heads, x.shape[-1] // self.heads)
 
         normal = do.rms_norm(x, self.before_attention.to(dtype))
-        query = do.rope(by_head(project(normal, self.query)), sin, cos).transpose(1, 2)
-        key = do.rope(by_head(project(normal, self.key)), sin, cos).transpose(1, 2)
-        value = by_head(project(normal, self.value)).transpose(1, 2)
-        attended = do.attention(query, key, value).transpose(1, 2).flatten(-2)
-        x = x + project(attended, self.out)
+        query = do.rope(by_head(project(normal, self.query)), sin, cos)
+        key = do.rope(by_head(project(normal, self.key)), sin, cos)
+        value = by_head(project(normal, self.value))
+        x = x + project(do.attention(query, key, value).reshape_as(x), self.out)
         normal = do.rms_norm(x, self.before_product.to(dtype))
         gated = do.swiglu(project(normal, self.gate), project(normal, self.up))
 
@@ -102,13 +104,13 @@ class Llama(nn.Module):
 
     def forward(self, tokens, targets):
         """The loss of tokens (batch, sequence) and those that follow them."""
-        x = self.operators.embedding(tokens, self.table.to(self.dtype))
+        x = self.operators.embedding(tokens.flatten(), self.table.to(self.dtype))
         for layer in self.layers:
-            x = layer(x, self.sin, self.cos)
+            x = layer(x, tokens.shape[1], self.sin, self.cos)
         x = self.operators.rms_norm(x, self.last.to(self.dtype))
         logits = self.operators.linear(x, self.table.to(self.dtype))
 
-        return self.operators.cross_entropy(logits.flatten(end_dim=-2), targets.flatten())
+        return self.operators.cross_entropy(logits, targets.flatten())
 
 
 def weight(*shape):

@@ -2,7 +2,7 @@
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples.training.common import matrix, operator, precise, row, vector, weight
+from examples.training.common import by_rows, matrix, operator, precise, row, vector, weight
 from ninetoothed import Tensor, like
 
 
@@ -30,4 +30,4 @@ normalized = operator(
 
 def rms_norm(input, scale, eps=1e-6):
     """Rows of a tensor (..., n) over their root mean square, times a vector (n,)."""
-    return normalized(input.flatten(end_dim=-2), scale, eps).view(input.shape)
+    return by_rows(normalized, input, scale, eps)

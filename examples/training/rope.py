@@ -1,4 +1,4 @@
-"""Rotary position embedding, whose backward turns the other way. Su et al., 2021."""
+"""Rotary position embedding. Su et al., 2021."""
 
 import functools
 
@@ -8,19 +8,15 @@ from ninetoothed import like
 
 
 def _operator(name, interleaved):
-    def gradients(gradient, sin_table, cos_table):
-        return turned(gradient, -sin_table, cos_table), None, None
-
-    turned = operator(
+    return operator(
         name,
         functools.partial(arrangement, interleaved=interleaved),
         application,
         tensors,
         {"output": like("input")},
-        backward=gradients,
-        saved=("sin_table", "cos_table"),
+        backward="derive",
+        wrt=("input",),
     )
-    return turned
 
 
 neighbours, halves = _operator("rope", True), _operator("rope_halves", False)

@@ -1,7 +1,7 @@
 """Softmax along the last dimension."""
 
 import ninetoothed.language as ntl
-from examples.training.common import matrix, operator, precise, row
+from examples.training.common import by_rows, matrix, operator, precise, row
 from ninetoothed import like
 
 
@@ -43,4 +43,4 @@ forward_operator = operator(
 
 def softmax(input):
     """Softmax of a tensor (..., n) along its last dimension."""
-    return forward_operator(input.flatten(end_dim=-2)).view(input.shape)
+    return by_rows(forward_operator, input)

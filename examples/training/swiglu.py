@@ -1,8 +1,12 @@
 """A gate times a value: silu(gate) * value. Shazeer, "GLU Variants Improve Transformer", 2020."""
 
 import ninetoothed.language as ntl
-from examples.training.common import blocks, operator, precise, vector
-from ninetoothed import like
+from examples.training.common import BLOCK_SIZE, by_rows, operator, precise
+from ninetoothed import Tensor, like
+
+
+def arrangement(*tensors):
+    return tuple(tensor.tile((1, BLOCK_SIZE)) for tensor in tensors)
 
 
 def forward(gate, value, output):
@@ -21,17 +25,17 @@ def backward(gradient, gate, value, gate_gradient, value_gradient):
 
 backward_operator = operator(
     "swiglu_backward",
-    blocks,
+    arrangement,
     backward,
-    tuple(vector() for _ in range(5)),
+    tuple(Tensor(2) for _ in range(5)),
     {"gate_gradient": like("gate"), "value_gradient": like("value")},
 )
 
 forward_operator = operator(
     "swiglu",
-    blocks,
+    arrangement,
     forward,
-    tuple(vector() for _ in range(3)),
+    tuple(Tensor(2) for _ in range(3)),
     {"output": like("gate")},
     backward=lambda gradient, gate, value: backward_operator(gradient, gate, value),
     saved=("gate", "value"),
@@ -40,4 +44,4 @@ forward_operator = operator(
 
 def swiglu(gate, value):
     """silu(gate) * value, element by element."""
-    return forward_operator(gate.flatten(), value.flatten()).view(gate.shape)
+    return by_rows(forward_operator, gate, value.flatten(end_dim=-2))

@@ -19,6 +19,12 @@ def rope_reference(input, sin_table, cos_table, interleaved=True):
     return torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
 
 
+def attention_reference(*inputs, is_causal=False):
+    """Of (batch, sequence, heads, size)."""
+    by_head = (tensor.transpose(1, 2) for tensor in inputs)
+    return F.scaled_dot_product_attention(*by_head, is_causal=is_causal).transpose(1, 2)
+
+
 #: name -> ours, PyTorch's, the shapes of what has a gradient, what else there is: a function of a device.
 CASES = {
     "rms_norm": (
@@ -71,14 +77,14 @@ CASES = {
     "linear": (training.linear, F.linear, [(3, 5, 77), (33, 77)], lambda device: ()),
     "attention": (
         training.attention,
-        F.scaled_dot_product_attention,
-        [(2, 3, 37, 16), (2, 3, 53, 16), (2, 3, 53, 16)],
+        attention_reference,
+        [(2, 37, 3, 16), (2, 53, 3, 16), (2, 53, 3, 16)],
         lambda device: (),
     ),
     "causal attention": (
         lambda *arguments: training.attention(*arguments, is_causal=True),
-        lambda *arguments: F.scaled_dot_product_attention(*arguments, is_causal=True),
-        [(2, 3, 70, 16), (2, 3, 70, 16), (2, 3, 70, 16)],
+        lambda *arguments: attention_reference(*arguments, is_causal=True),
+        [(2, 70, 3, 16)] * 3,
         lambda device: (),
     ),
 }
