@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 import types
 from collections.abc import Callable
 from typing import Any
@@ -173,14 +174,19 @@ def _abs(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Va
     return frame.language_call("abs", arguments, {}, node)
 
 
-def _sum(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
-    if not arguments or to_python(Group(tuple(arguments))) is not None:
-        return None
-    total: Value = arguments[1] if len(arguments) > 1 else Known(0)
-    for item in frame.elements(arguments[0], node):
-        zero = isinstance(total, Known) and total.object == 0
-        total = item if zero else frame.binary(total, ast.Add(), item, node)
-    return total
+def _folded(op: ast.operator, start: int) -> Meaning:
+    """Python's ``sum`` or ``math.prod``, of items that only the running kernel or a call knows too."""
+
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+        if not arguments or to_python(Group(tuple(arguments))) is not None:
+            return None
+        total: Value = arguments[1] if len(arguments) > 1 else Known(start)
+        for item in frame.elements(arguments[0], node):
+            is_start = isinstance(total, Known) and total.object == start
+            total = item if is_start else frame.binary(total, op, item, node)
+        return total
+
+    return call
 
 
 def _print(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
@@ -231,7 +237,8 @@ _SPECIAL: dict[Any, Meaning] = {
     int: _cast(dtypes.int64),
     bool: _cast(dtypes.bool),
     abs: _abs,
-    sum: _sum,
+    sum: _folded(ast.Add(), 0),
+    math.prod: _folded(ast.Mult(), 1),
     print: _print,
     getattr: _getattr,
     isinstance: _isinstance,

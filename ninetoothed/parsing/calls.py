@@ -16,6 +16,9 @@ from ninetoothed.parsing.values import Cell, Function, Known, Method, Runtime, V
 from ninetoothed.program.effects import is_atomic
 from ninetoothed.program.nodes import ExternRef
 
+#: How often a helper may be inlined within itself.
+DEEPEST_RECURSION = 16
+
 
 class CallFrame(LanguageCallFrame):
     """A frame that evaluates calls."""
@@ -164,15 +167,15 @@ class CallFrame(LanguageCallFrame):
             self.state.frames.pop()
 
     def check_recursion(self, node: ast.AST) -> None:
-        """Raise if this function is being evaluated already."""
-        for frame in self.state.frames:
-            if frame.function.key == self.function.key:
-                assert self.caller is not None
-                raise self.caller.error(
-                    node,
-                    f"{self.function.name!r} calls itself: a helper is inlined where it is called, "
-                    "so that would never end. Write a loop.",
-                )
+        """Raise if this function is being evaluated already, as deep as a helper may call itself."""
+        within = [f for f in self.state.frames if f.function.key == self.function.key]
+        if len(within) >= DEEPEST_RECURSION:
+            raise within[0].error(
+                node,
+                f"{self.function.name!r} calls itself {len(within)} deep: a helper is inlined where it "
+                "is called, so what ends it has to be known at compile time, and to come soon. Write a "
+                "loop.",
+            )
 
     def enter(
         self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST

@@ -117,7 +117,7 @@ def _first(call: Call, operation: Operation) -> ValueType:
     value = replace(call.type(0), number=None)
     if operation.name not in ("cast", "to"):
         return value
-    made = cast(value, call.dtype(call.node_of("dtype", 1)))
+    made = cast(value, call.dtype(call.node_of("dtype", 1), is_needed=True))
     return replace(made, is_natural=made.kind == "bool") if call.has("bitcast") else made
 
 
@@ -235,7 +235,7 @@ def _product_shape(call: Call, left: Shape | None, right: Shape | None) -> Shape
 def _created(call: Call, operation: Operation) -> ValueType:
     node = call.node_of("dtype", 1 if operation.name == "zeros" else 2)
     shape = call.shape(0, 1)
-    made = of_dtype(call.dtype(node), shape)
+    made = of_dtype(call.dtype(node, is_needed=True), shape)
     natural = operation.name == "zeros" or call.named("value", 1).is_natural
     return replace(made, is_natural=natural)
 

@@ -46,14 +46,18 @@ class Call(Given):
         flags = [type_of(node) for node in self.keywords.values() if isinstance(node, ast.Constant)]
         return [each for each in types if not any(each is flag for flag in flags)]
 
-    def dtype(self, node: ast.expr | None) -> DType | None:
-        """The element type that an argument names."""
+    def dtype(self, node: ast.expr | None, is_needed: bool = False) -> DType | None:
+        """The element type that an argument names; None where it is not known, or none is needed."""
         if isinstance(node, DTypeRef):
             return node.dtype
         if isinstance(node, ElementType):
             return self.dtype_of(node.parameter)
         if isinstance(node, LanguageRef) and node.name in ("int1", "bool"):
             return dtypes.bool
+        if isinstance(node, ast.Constant) and (is_needed or node.value is not None):
+            self.refuse(
+                f"An element type such as ntl.float32 is needed here, but got {node.value!r}."
+            )
         return None
 
     def refuse(self, message: str) -> None:

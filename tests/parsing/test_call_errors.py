@@ -87,9 +87,12 @@ def positional_only(a, /):
         (lambda x: helper(x, d=1), "has no parameter 'd'"),  # HERE
         (lambda x: positional_only(a=x), "has no parameter 'a'"),  # HERE
         (lambda x: helper(**x), "`**` needs a dictionary"),  # HERE
-        (lambda x: recursive(x), "'recursive' calls itself"),
+        (lambda x: recursive(x), "'recursive' calls itself 16 deep"),
         (lambda x: open("file"), "'open' cannot be called"),  # HERE
         (lambda x: ntl.float16(x), "use `ntl.cast(value, float16)`"),  # HERE
+        (lambda x: ntl.cast(x, "float16"), "element type such as ntl.float32 is needed"),  # HERE
+        (lambda x: x.to(None), "is needed here, but got None"),  # HERE
+        (lambda x: ntl.zeros((4,), dtype="int8"), "needed here, but got 'int8'"),  # HERE
         (lambda x: x.shape(), "This cannot be called"),  # HERE
         (lambda x: min(x), "arguments are needed at compile time"),  # HERE
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 
 import numpy as np
@@ -260,3 +261,16 @@ def test_a_program_that_touches_no_tensor_does_nothing(is_copied):
     y = empty(5)
     ninetoothed.make(tiles, application, tensors)(arange(5), is_copied, y, B=4)
     assert torch.equal(y, arange(5) if is_copied else empty(5))
+
+
+def test_pythons_prod_of_sizes_that_a_call_gives():
+    def application(x, y):
+        y = ntl.sum(x) / math.prod(x.shape)  # noqa: F841
+
+    x = arange(3, 4, 5)
+    y = run(application, x, empty(3), arrangement=matrices_of_a_batch)
+    assert torch.equal(y, x.mean((1, 2)))
+
+
+def matrices_of_a_batch(x, y):
+    return x.tile((1, -1, -1)), y.tile((1,)).unsqueeze(1).unsqueeze(2)

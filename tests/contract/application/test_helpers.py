@@ -267,6 +267,23 @@ def test_tiles_in_a_comprehension_are_loaded_there():
     assert y.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_a_helper_calls_itself_while_a_constant_says_so():
+    def power(value, count):
+        if count == 0:
+            return 1.0
+        return value * power(value, count - 1)
+
+    def tree(values):
+        half = len(values) // 2
+        return tree(values[:half]) + tree(values[half:]) if half else values[0]
+
+    def application(x, y):
+        y = power(x, 3) + tree([x * i for i in range(5)])  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, empty(5)), x**3 + x * 10)
+
+
 def test_a_lambda_is_a_helper():
     def application(x, shift, y):
         scaled = lambda value, by=3: value * by + shift  # noqa: E731
