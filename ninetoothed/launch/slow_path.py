@@ -106,7 +106,7 @@ class SlowPath:
                     families, apart = self._families, self._apart(key)
                     families.pop(apart, None)
                     keep(families, apart, (family, entry, definition), MOST_PLANS)
-                keep(self.plans, key, entry, MOST_PLANS)
+                keep(self.plans, _lasting(key), entry, MOST_PLANS)
         self._warn_once(definition, as_called)
         run, stream, index, stored, *_ = entry
         if stored is not None:
@@ -130,7 +130,8 @@ class SlowPath:
             run = family(numbers)
             if run is None:
                 raise LookupError
-            return keep(self.plans, key, [run, *entry[1:4], *self._unguarded], MOST_PLANS)
+            made = [run, *entry[1:4], *self._unguarded]
+            return keep(self.plans, _lasting(key), made, MOST_PLANS)
 
     @threads.cached_property
     def _apart(self) -> Callable[[tuple[Any, ...]], Any]:
@@ -220,6 +221,14 @@ def as_given(
         name: value for name, value in zip(names[count:], arguments[count:]) if value is not MISSING
     }
     return (*arguments[:count], *extra), {**keywords, **unknown}
+
+
+def _lasting(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key as it is kept: shapes are plain tuples and each is there once, so that the collector has
+    little to follow."""
+    known: dict[Any, Any] = {}
+    parts = ((part, isinstance(part, tuple)) for part in key)
+    return tuple([known.setdefault(p, tuple(p)) if is_one else p for p, is_one in parts])
 
 
 def _is_tensor(entry: Any) -> bool:

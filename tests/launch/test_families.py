@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import ninetoothed
@@ -59,6 +61,20 @@ def test_a_new_length_runs_with_its_own_values_and_is_known_from_then_on(planned
 
     assert planned.ran[1:] == [((12,), x.data_ptr(), 3.0, y.data_ptr())] * 3
     assert planned.asked == [(((12,), (1,)), ((12,), (1,)))] and len(planned.plans) == 1
+
+
+def test_what_is_kept_of_a_new_length_is_nothing_that_the_collector_follows(planned) -> None:
+    kernel = make()
+    x, y = torch.ones(8), torch.empty(8)
+    kernel(x, 2.0, y)
+    kernel(torch.ones(12), 2.0, torch.empty(12))
+    for _ in range(2):  # what holds others after them
+        gc.collect()
+    keys = list(kernel.func.__globals__["plans_"])
+
+    assert [gc.is_tracked(key) for key in keys] == [False, False]
+    shapes = [part for part in keys[1] if isinstance(part, tuple) and part == (12,)]
+    assert len(shapes) == 2 and shapes[0] is shapes[1]
 
 
 def test_a_new_length_raises_the_version_of_what_is_stored_to_by_one(planned) -> None:

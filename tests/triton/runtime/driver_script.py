@@ -250,37 +250,27 @@ def a_descriptor_is_made_of_an_address_once() -> None:
     assert found == [1 << 20, 1024, 96, 96, 1, 2 << 20, 96, 512, 512, 1, 3 << 20, 1024, 512, 512, 1]
 
 
-def a_descriptor_of_another_address_has_that_put_in() -> None:
+def a_descriptor_of_another_address_has_that_put_in_unless_the_driver_refuses() -> None:
     made = Map.in_dll(FAKE, "fake_map")
     call, config = matrices()
     run = Planner(mm.kernel.definition, call)._candidate(config).run
     expect_sizes(8, 4, 4, 8, 8, 8, 4, 4, 8, 8, 8)
-    counts, outputs = [], []
-    with runtime("cuda").device(0):
-        for address in (3, 4, 4, 5, 3):
-            run(99, 1 << 20, 2 << 20, address << 20)
-            counts.append((made.count, made.replaced))
-            outputs.append(int.from_bytes(values(*[8] * 11)[10], "little") >> 20)
-    first_made, first_replaced = counts[0]
-    assert outputs == [3, 4, 4, 5, 3]
-    assert [count - first_made for count, _ in counts] == [0] * 5
-    assert [replaced - first_replaced for _, replaced in counts] == [0, 1, 1, 2, 3]
-
-
-def an_address_that_the_driver_refuses_is_an_error_and_the_next_is_not() -> None:
-    made = Map.in_dll(FAKE, "fake_map")
-    call, config = matrices()
-    run = Planner(mm.kernel.definition, call)._candidate(config).run
+    found, messages = [], []
     with runtime("cuda").device(0):
         run(99, 1 << 20, 2 << 20, 3 << 20)
-        before = made.count
-        set_fake("fake_failure", 1)
-        message = refusal(lambda: run(99, 1 << 20, 2 << 20, 4 << 20))
-        set_fake("fake_failure", 0)
-        run(99, 1 << 20, 2 << 20, 4 << 20)
-    assert "failed to launch" in message and mm.kernel.name in message, message
-    # What the driver left of the map is not used.
-    assert (made.count, made.address) == (before + 1, 4 << 20)
+        first, replaced = made.count, made.replaced
+        for address in (4, 4, None, 4, 3):
+            attempt = functools.partial(run, 99, 1 << 20, 2 << 20, (address or 9) << 20)
+            if address is None:
+                set_fake("fake_failure", 1)
+                messages.append(refusal(attempt))
+                set_fake("fake_failure", 0)
+            else:
+                attempt()
+            output = int.from_bytes(values(*[8] * 11)[10], "little") >> 20
+            found.append((output, made.replaced - replaced))
+    assert found == [(4, 1), (4, 1), (4, 2), (4, 2), (3, 3)] and made.count == first
+    assert "failed to launch" in messages[0] and mm.kernel.name in messages[0], messages
 
 
 def what_is_needed_once_is_made_once_ahead() -> None:
@@ -426,8 +416,7 @@ CLAIMS = [
     too_many_threads_is_an_error,
     a_refused_binary_is_an_error,
     a_descriptor_is_made_of_an_address_once,
-    a_descriptor_of_another_address_has_that_put_in,
-    an_address_that_the_driver_refuses_is_an_error_and_the_next_is_not,
+    a_descriptor_of_another_address_has_that_put_in_unless_the_driver_refuses,
     descriptors_are_apart_from_those_of_tritons_own_driver,
     a_refused_descriptor_is_an_error,
     a_persistent_launch_has_what_the_device_holds,

@@ -54,8 +54,8 @@ typedef struct {
 } Launcher;
 
 typedef struct {
-  PyObject *describe, *sizes, *strides; /* `describe(address, sizes, strides)` makes the first one */
-  uint64_t address;                     /* that the map is of; 0: there is none yet */
+  PyObject *first;  /* (describe, sizes, strides): `describe(address, sizes, strides)`; NULL once there is a map */
+  uint64_t address; /* that the map is of */
   CUtensorMap map;
 } Described;
 
@@ -144,28 +144,35 @@ static void *refused(const Launcher *kernel, CUresult status) {
                       (int)status, text == NULL ? "which it does not know" : text);
 }
 
+static int make_first(Described *made, PyObject *address) {
+  PyObject *first = Py_NewRef(made->first); /* another thread may be done with it meanwhile */
+  PyObject *sizes = PyTuple_GET_ITEM(first, 1), *strides = PyTuple_GET_ITEM(first, 2);
+  PyObject *found = PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(first, 0), address, sizes, strides, NULL);
+  void *map = found == NULL ? NULL : packed('T', found, NULL);
+  if (map != NULL) {
+    memcpy(&made->map, map, sizeof made->map);
+    made->address = PyLong_AsUnsignedLongLong(address);
+    Py_CLEAR(made->first);
+  }
+  Py_XDECREF(found);
+  Py_DECREF(first);
+  return map != NULL;
+}
+
 /* The descriptor of an address, at `to`: other threads may ask for another one's meanwhile. */
 static void *described(const Launcher *kernel, Described *last, PyObject *argument, CUtensorMap *to) {
   uint64_t address = PyLong_AsUnsignedLongLong(argument);
-  if (address == UINT64_MAX && PyErr_Occurred())
+  if ((address == UINT64_MAX && PyErr_Occurred()) || (last->first != NULL && !make_first(last, argument)))
     return NULL;
-  if (last->address == 0) {
-    PyObject *made = PyObject_CallFunctionObjArgs(last->describe, argument, last->sizes, last->strides, NULL);
-    void *map = made == NULL ? NULL : packed('T', made, NULL);
-    if (map != NULL)
-      memcpy(&last->map, map, sizeof last->map);
-    Py_XDECREF(made);
-    if (map == NULL)
-      return NULL;
-  } else if (address != last->address) {
-    CUresult status = driver.replace_address(&last->map, (void *)(uintptr_t)address);
-    if (status != CUDA_SUCCESS) {
-      last->address = 0;
-      return refused(kernel, status);
-    }
-  }
+  memcpy(to, &last->map, sizeof *to);
+  if (address == last->address)
+    return to;
+  CUresult status = driver.replace_address(to, (void *)(uintptr_t)address);
+  if (status != CUDA_SUCCESS)
+    return refused(kernel, status);
+  memcpy(&last->map, to, sizeof *to);
   last->address = address;
-  return memcpy(to, &last->map, sizeof *to);
+  return to;
 }
 
 static PyObject *launched(const Launcher *kernel, unsigned grid, PyObject *stream_number,
@@ -262,9 +269,7 @@ static void free_launch(PyObject *self) {
     Described *described = launch->parameters[place].described;
     if (launch->launcher->types[place] != 'T' || described == NULL)
       continue;
-    Py_DECREF(described->describe);
-    Py_DECREF(described->sizes);
-    Py_DECREF(described->strides);
+    Py_XDECREF(described->first);
     free(described);
   }
   Py_DECREF(launch->launcher);
@@ -282,18 +287,14 @@ static PyTypeObject launch_type = {
   .tp_vectorcall_offset = offsetof(Launch, call),
 };
 
-/* NULL and an error set where it is not `(describe, sizes, strides)`. */
-static Described *new_described(PyObject *parts) {
-  PyObject *describe, *sizes, *strides;
-  if (!PyArg_Parse(parts, "(OOO)", &describe, &sizes, &strides))
-    return NULL;
+/* NULL and an error set where it is not (describe, sizes, strides). */
+static Described *new_described(PyObject *first) {
+  if (!PyTuple_Check(first) || PyTuple_GET_SIZE(first) != 3)
+    return (Described *)PyErr_Format(PyExc_TypeError, "(describe, sizes, strides) is needed, got %R", first);
   Described *made = aligned_alloc(_Alignof(Described), sizeof *made);
   if (made == NULL)
     return (Described *)PyErr_NoMemory();
-  made->describe = Py_NewRef(describe);
-  made->sizes = Py_NewRef(sizes);
-  made->strides = Py_NewRef(strides);
-  made->address = 0;
+  made->first = Py_NewRef(first);
   return made;
 }
 
