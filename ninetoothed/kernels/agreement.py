@@ -7,16 +7,17 @@ reach, the sizes must be equal; else only those elements count that a program co
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Call
+from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import LANE, Limit, Loop
-from ninetoothed.kernels.meetings import Meeting, Side, meetings
+from ninetoothed.kernels.limits import LANE, Limit, Loop, Meeting, Side
+from ninetoothed.kernels.meetings import meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -26,24 +27,73 @@ Form = tuple[frozenset[tuple[Symbol, Any]], Expression]
 
 def check_meetings(
     kernel: Definition, call: Call, environment: Mapping[Symbol, int], grid: tuple[int, ...]
-) -> None:
+) -> list[Refusal]:
     """Checks that where loaded tiles meet the same elements exist in both.
 
     Args:
         environment: the value of every symbol.
         grid: the number of programs along each dimension.
 
+    Returns:
+        What is refused of calls with these sizes whose numbers come to it; see `guarded`.
+
     Raises:
         ArgumentError: they do not; at the place in the application where they meet.
     """
+    refusals: list[Refusal] = []
     if 0 in grid:
-        return
+        return refusals
     numbers = _Numbers(kernel, environment, grid)
     for meeting in meetings(kernel):
         differing = numbers.differing(meeting)
         if differing is not None:
             values = [(limit.total, numbers.value(limit.total)) for limit in differing]
-            raise _mismatch(kernel, call, meeting, values)
+            error = _mismatch(kernel, call, meeting, values)
+            found = [loop.decision for loop in meeting.loops if loop.decision is not None]
+            decisions = [decision for decision in found if decision.test is not None]
+            if not decisions:
+                raise error
+            refusals.append(Refusal(tuple(decisions), environment, error))
+    return refusals
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Calls that are refused.
+
+    Attributes:
+        decisions: all of these are so for the numbers of such a call.
+        sizes: the value of every symbol.
+        error: what is raised.
+    """
+
+    decisions: tuple[Decision, ...]
+    sizes: Mapping[Symbol, int]
+    error: ArgumentError
+
+
+def guarded(
+    kernel: Definition, run: Callable[..., None], refusals: Sequence[Refusal]
+) -> Callable[..., None]:
+    """A `Plan.run` that refuses such calls; the function itself where there are none."""
+    if not refusals:
+        return run
+    places: dict[str, int] = {}
+    count = 0
+    for parameter in kernel.parameters:
+        if parameter.kind == "scalar":
+            places[parameter.name] = count
+        count += parameter.kind in ("tensor", "scalar")
+        count += parameter.kind == "tensor" and parameter.source.jagged_dim is not None
+
+    def run_if_agreed(stream: int, *values: Any) -> None:
+        numbers = {name: values[place] for name, place in places.items()}
+        for refusal in refusals:
+            if all(decision.is_of(numbers, refusal.sizes) for decision in refusal.decisions):
+                raise ArgumentError(refusal.error.message, refusal.error.location)
+        run(stream, *values)
+
+    return run_if_agreed
 
 
 @analysis

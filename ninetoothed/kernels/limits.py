@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ninetoothed import threads
+from ninetoothed.errors import Location
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
 from ninetoothed.symbols.simplify import difference, simplify
@@ -32,10 +34,12 @@ class Loop:
     Attributes:
         round: the number of the round at hand, from 0.
         count: how many rounds there are; None where no size tells.
+        decision: what it depends on whether it has a round.
     """
 
     round: Symbol
     count: Symbol | None
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,38 @@ class Limit:
     def is_of_tile(self) -> bool:
         """Whether the size itself is what the tuner chooses."""
         return any(leaf.meta for leaf in self.size.leaves())
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the two that meet.
+
+    Attributes:
+        use: the tile.
+        dim: its dimension; None for the tile as a whole.
+        limits: which of the elements exist there.
+    """
+
+    use: Use
+    dim: int | None
+    limits: frozenset[Limit]
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Two tiles that meet in a dimension.
+
+    Attributes:
+        sides: of a store, what is stored and where to.
+        is_store: whether one is stored to the other.
+        loops: around the place.
+        location: of the place.
+    """
+
+    sides: tuple[Side, Side]
+    is_store: bool
+    loops: tuple[Loop, ...]
+    location: Location
 
 
 @analysis

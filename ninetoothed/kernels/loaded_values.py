@@ -16,6 +16,7 @@ from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.program.types import ValueType
 from ninetoothed.symbols.expr import Symbol
 
 #: In a layout, in the place of a tile's dimension: the first and the second of what was joined.
@@ -95,6 +96,17 @@ MOVES: dict[str, Callable[[Arguments, Operation], Known]] = {
 }
 
 
+def of_product(type: ValueType, one: Known, other: Known) -> Known:
+    """The last dimension of one met the last but one of the other, and both are gone."""
+    validity = [replace(a, layout=(*a.layout[:-1], None)) for a in one.validity if a.layout]
+    validity += [
+        replace(b, layout=(*b.layout[:-2], None, b.layout[-1]))
+        for b in other.validity
+        if len(b.layout) >= 2
+    ]
+    return Known(type, tuple(validity))
+
+
 def of_loads(value: Known) -> Known:
     """A value with the masks alone that loads left, and not what was made or moved."""
     items = None if value.items is None else tuple(map(of_loads, value.items))
@@ -143,19 +155,35 @@ def given_by(value: Known, loop: Loop, again: Loop, round: Symbol) -> Known:
     return _with_uses(value, given)
 
 
-def within(value: Known, loop: Loop) -> Known:
-    """A value that there is in a loop alone."""
+def within(value: Known, loop: Loop, outside: set[Use]) -> Known:
+    """A value that there is in a loop alone; but for these uses, which are there anyway."""
     return _with_uses(
-        value, lambda use: replace(use, loops=tuple(dict.fromkeys((*use.loops, loop))))
+        value,
+        lambda use: (
+            use if use in outside else replace(use, loops=tuple(dict.fromkeys((*use.loops, loop))))
+        ),
     )
 
 
-def either(one: Known, other: Known) -> Known:
-    """A value that is one or the other, as the loops of their tiles say."""
+def either(one: Known, other: Known, loops: tuple[Loop | None, Loop]) -> Known:
+    """A value that is one in the first loop, which has a round where the second has none, else the other.
+
+    Args:
+        loops: None where it is known of all that the value is made of.
+    """
+    both = uses_of(one) & uses_of(other)
+    one, other = (
+        value if loop is None else within(value, loop, both)
+        for value, loop in zip((one, other), loops)
+    )
+    return _united(one, other)
+
+
+def _united(one: Known, other: Known) -> Known:
     known = met(one, other, lambda a, b: True)
     if known.items is not None and one.items is not None and other.items is not None:
-        items = tuple(either(a, b) for a, b in zip(one.items, other.items))
-        return replace(known, items=items)
+        return replace(known, items=tuple(map(_united, one.items, other.items)))
     if known.shape is None:
         return known
-    return replace(known, validity=(*with_rank(one).validity, *with_rank(other).validity))
+    masks = (*with_rank(one).validity, *with_rank(other).validity)
+    return replace(known, validity=tuple({mask.place: mask for mask in masks}.values()))

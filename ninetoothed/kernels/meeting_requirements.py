@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import LANE, Limit
-from ninetoothed.kernels.meetings import Meeting, Side, meetings
+from ninetoothed.kernels.limits import LANE, Limit, Meeting, Side
+from ninetoothed.kernels.meetings import meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify

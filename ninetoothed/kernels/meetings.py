@@ -1,24 +1,24 @@
 """Where loaded tiles meet in an application: element by element, in a product, or as they are stored.
 
 The program is walked knowing which loads each value is made of; `validity` says how their dimensions
-follow it. An ``if`` that sizes decide is a loop of at most one round. What stands under a condition that
-data decide may never happen: told of is what meets in both of its branches. Pure data:
-`ninetoothed.kernels.agreement` compares the sizes.
+follow it. An ``if`` is a loop of at most one round, which sizes, a call's numbers or data decide
+(`decisions`). One that positions decide may be there for what does not exist: told of is what meets in both
+of its branches. Pure data: `ninetoothed.kernels.agreement` compares the sizes.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from ninetoothed.errors import Location
-from ninetoothed.kernels import loaded_values, size_expressions
+from ninetoothed.kernels import decisions, loaded_values, size_expressions
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import Limit, Loop, Use, limits_of
+from ninetoothed.kernels.limits import Loop, Meeting, Side, Use, limits_of
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions, remove_dead
 from ninetoothed.passes.padding_arguments import Arguments
@@ -36,46 +36,19 @@ from ninetoothed.program.nodes import (
     Store,
     TileRef,
     location,
+    walk,
 )
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import INTEGER, held, held_shape
-from ninetoothed.symbols.expr import Symbol, index
+from ninetoothed.symbols.expr import Symbol, constant, index
 
 Looped = ast.For | ast.While
+Result = TypeVar("Result")
 #: In how many loops one may stand to be walked once more with what a round gives to the next.
 _DEEPEST = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One of the two that meet.
-
-    Attributes:
-        use: the tile.
-        dim: its dimension; None for the tile as a whole.
-        limits: which of the elements exist there.
-    """
-
-    use: Use
-    dim: int | None
-    limits: frozenset[Limit]
-
-
-@dataclass(frozen=True, eq=False)
-class Meeting:
-    """Two tiles that meet in a dimension.
-
-    Attributes:
-        sides: of a store, what is stored and where to.
-        is_store: whether one is stored to the other.
-        loops: around the place.
-        location: of the place.
-    """
-
-    sides: tuple[Side, Side]
-    is_store: bool
-    loops: tuple[Loop, ...]
-    location: Location
+_Place = tuple[Side, Side, tuple[Loop, ...]]
 
 
 @analysis
@@ -90,21 +63,29 @@ class _Walk(Values):
     """Follows the loads through a program, statement by statement; the key of a mask is its `Use`.
 
     Attributes:
-        found: by the two that meet.
+        found: by the two that meet, and the loops around the place.
         sides: by tile and dimension.
         loops: around the statement at hand.
         left: in a round that is not a loop's first, what it was given by the one before it.
         integers: the variables that are integers over sizes and rounds of loops.
+        numbers: those that a call's numbers decide.
+        kinds: what the others follow.
     """
 
     def __init__(self, kernel: Definition) -> None:
         super().__init__(Draft(remove_dead.run(kernel.program)))
         self.kernel = kernel
-        self.found: dict[tuple[Side, Side], Meeting] = {}
+        self.found: dict[_Place, Meeting] = {}
         self.sides: dict[tuple[Use, int | None], Side] = {}
         self.loops: tuple[Loop, ...] = ()
         self.left: set[Use] | None = None
         self.integers: dict[str, Symbol] = {}
+        self.numbers: dict[str, ast.expr] = {
+            parameter.name: ast.Name(id=parameter.name, ctx=ast.Load())
+            for parameter in kernel.parameters
+            if parameter.kind == "scalar"
+        }
+        self.kinds = decisions.kinds_of(self.draft.body)
 
     # What is met.
 
@@ -137,14 +118,17 @@ class _Walk(Values):
         if any({*pair} == {*loaded_values.HALVES} for pair in dims):
             # They are beside each other.
             return
+        loops = tuple(dict.fromkeys((*self.loops, *uses[0].loops, *uses[1].loops)))
+        taken = {loop.decision for loop in loops if loop.decision is not None}
+        if any(replace(decision, holds=not decision.holds) in taken for decision in taken):
+            return
         for place, pair in enumerate(dims):
             if place and (None in pair or {*pair} & {*loaded_values.HALVES}):
                 # A dimension of size 1 meets all of another.
                 continue
             a, b = (self.side(use, dim) for use, dim in zip(uses, pair))
-            if (a, b) not in self.found and a.limits != b.limits:
-                loops = tuple(dict.fromkeys((*self.loops, *uses[0].loops, *uses[1].loops)))
-                self.found[a, b] = Meeting((a, b), is_store, loops, location(node))
+            if (a, b, loops) not in self.found and a.limits != b.limits:
+                self.found[a, b, loops] = Meeting((a, b), is_store, loops, location(node))
 
     def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
         """Positions that a program selects may lie beyond on purpose: they are told nothing of."""
@@ -182,64 +166,92 @@ class _Walk(Values):
             return
         if isinstance(statement, ast.AugAssign):
             assert isinstance(statement.target, ast.Name)
-            name = statement.target.id
-            old, added = self.known.get(name, UNKNOWN), self.value(statement.value)
+            old, added = self.known.get(statement.target.id, UNKNOWN), self.value(statement.value)
             self.meet(statement, [old, added])
-            by = self.integer(statement.value)
-            number = size_expressions.computed(statement.op, self.integers.get(name), by)
             found = self.types.operated(old.type, statement.op, added.type, statement)
-            self.assign(statement.target, typed(joined([old, added]), found), number)
+            result = ast.BinOp(statement.target, statement.op, statement.value)
+            self.assign(statement.target, typed(joined([old, added]), found), result)
             return
         known = self.fields(statement)
-        value = getattr(statement, "value", None)
-        if isinstance(statement, ast.Assign):
-            self.assign(statement.targets[0], known, self.integer(value))
-        elif isinstance(statement, ast.AnnAssign):
-            self.assign(statement.target, known, self.integer(value))
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            (target,) = (
+                statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            )
+            self.assign(target, known, statement.value)
 
-    def assign(self, target: ast.expr, value: Known, number: Symbol | None) -> None:
+    def assign(self, target: ast.expr, value: Known, node: ast.expr | None) -> None:
         self.get(target, typed(value, held(value.type)))
-        for element in target.elts if isinstance(target, ast.Tuple) else [target]:
-            if isinstance(element, ast.Name):
-                self.integers.pop(element.id, None)
-        if isinstance(target, ast.Name) and number is not None:
-            self.integers[target.id] = number
+        integer, number = self.integer(node), decisions.number(node, self.numbers)
+        self.forget(each.id for each in walk(target) if isinstance(each, ast.Name))
+        if isinstance(target, ast.Name):
+            self.integers |= {} if integer is None else {target.id: integer}
+            self.numbers |= {} if number is None else {target.id: number}
 
     def branches(self, statement: ast.If) -> None:
-        holds = size_expressions.condition(statement.test, self.integers)
-        if holds is None:
+        loops = self.decided(statement.test)
+        if loops is None:
             self.perhaps(statement.body, statement.orelse)
             return
-        outer, known, integers = self.loops, self.known, self.integers
+        outcomes = [
+            self.within(loop, functools.partial(self.ended, block))
+            for loop, block in zip(loops, (statement.body, statement.orelse))
+        ]
+        self.unite(statement, outcomes[0], outcomes[1], loops)
+
+    def ended(self, block: Sequence[ast.stmt]) -> dict[str, Known]:
+        """What is known after a block."""
+        self.block(block)
+        return self.known
+
+    def unite(
+        self,
+        statement: ast.If | Looped,
+        one: dict[str, Known],
+        other: dict[str, Known],
+        loops: tuple[Loop | None, Loop],
+    ) -> None:
+        """After it, variables are what they are at the end of the one way or of the other."""
         assigned = names_assigned([statement])
-        outcomes = []
-        for block, count in ((statement.body, holds), (statement.orelse, 1 - holds)):
-            loop = Loop(index("if"), count)
-            self.loops, self.known, self.integers = (*outer, loop), dict(known), dict(integers)
-            self.block(block)
-            outcomes.append(
-                {
-                    name: loaded_values.within(value, loop) if name in assigned else value
-                    for name, value in self.known.items()
-                }
-            )
-        self.loops, self.integers = outer, integers
-        one, other = outcomes
         self.known = {
-            name: loaded_values.either(one[name], other[name]) if name in assigned else one[name]
+            name: loaded_values.either(one[name], other[name], loops)
+            if name in assigned
+            else one[name]
             for name in one.keys() & other.keys()
         }
-        self.forget_integers([[statement]])
+        self.forget(assigned)
+
+    def decided(self, test: ast.expr, is_of_loop: bool = False) -> tuple[Loop, Loop] | None:
+        """Loops that have a round where a condition holds, and where not; None where positions decide."""
+        holds = size_expressions.condition(test, self.integers)
+        if holds is not None:
+            return Loop(index("if"), holds), Loop(index("if"), 1 - holds)
+        number = decisions.number(test, self.numbers)
+        if number is None and not self.kinds.is_of_data(test, is_of_loop):
+            return None
+        # Those that data decide run once or not at all; that of numbers no size tells.
+        count = constant(1) if number is None else None
+        one, other = (Decision(number, test, holds) for holds in (True, False))
+        return Loop(index("if"), count, one), Loop(index("if"), count, other)
+
+    def within(self, loop: Loop, walk: Callable[[], Result]) -> Result:
+        """Walks what stands in a loop alone, and forgets what it made known."""
+        loops, known, integers, numbers = self.loops, self.known, self.integers, self.numbers
+        self.loops = (*loops, loop)
+        self.known, self.integers, self.numbers = dict(known), dict(integers), dict(numbers)
+        result = walk()
+        self.loops, self.known, self.integers, self.numbers = loops, known, integers, numbers
+        return result
 
     def perhaps(self, *blocks: list[ast.stmt]) -> None:
         """One of the blocks runs, nobody knows which."""
         before, outcomes = dict(self.known), []
-        self.forget_integers(blocks)
+        assigned = names_assigned([statement for block in blocks for statement in block])
+        self.forget(assigned)
 
         def run(block: list[ast.stmt]) -> None:
             self.known = dict(before)
             self.block(block)
-            self.forget_integers(blocks)
+            self.forget(assigned)
             outcomes.append(self.known)
 
         self.in_all([functools.partial(run, block) for block in blocks])
@@ -251,34 +263,48 @@ class _Walk(Values):
 
     def in_all(self, alternatives: Sequence[Callable[[], Any]]) -> list[Any]:
         """Walks alternatives; found is what meets in each of them."""
-        outer, results, founds = self.found, [], list[dict[tuple[Side, Side], Meeting]]()
+        outer, results, founds = self.found, [], list[dict[_Place, Meeting]]()
         for alternative in alternatives:
             self.found = {}
             results.append(alternative())
             founds.append(self.found)
         self.found = outer
         first, *others = founds
-        for sides, meeting in first.items():
-            alike = [found.get(sides) or found.get((sides[1], sides[0])) for found in others]
-            if sides in outer or None in alike:
-                continue
-            loops = [loop for each in (meeting, *alike) if each for loop in each.loops]
-            outer[sides] = replace(meeting, loops=tuple(dict.fromkeys(loops)))
+        by_sides = [{frozenset(each.sides): each for each in found.values()} for found in others]
+        for meeting in first.values():
+            alike = [found.get(frozenset(meeting.sides)) for found in by_sides]
+            if None not in alike:
+                loops = [loop for each in (meeting, *alike) if each for loop in each.loops]
+                together = replace(meeting, loops=tuple(dict.fromkeys(loops)))
+                outer.setdefault((*meeting.sides, together.loops), together)
         return results
 
-    def forget_integers(self, blocks: Sequence[Sequence[ast.stmt]]) -> None:
-        for name in names_assigned([statement for block in blocks for statement in block]):
+    def forget(self, names: Iterable[str]) -> None:
+        """What the variables are is not known any more."""
+        for name in names:
             self.integers.pop(name, None)
+            self.numbers.pop(name, None)
 
     def loop(self, statement: Looped) -> None:
         if isinstance(statement, ast.While):
             self.value(statement.test)
-            counts = size_expressions.counting(statement, self.integers)
-            if counts is None or counts.count is None:
-                self.perhaps(statement.body, [])
-                return
-        else:
-            counts = size_expressions.of_range(statement, self.integers)
+        counts, test = size_expressions.rounds(statement, self.integers)
+        loops = None if test is None else self.decided(test, is_of_loop=True)
+        if loops is None and counts.count is None and isinstance(statement, ast.While):
+            self.perhaps(statement.body, [])
+            return
+        before, first = dict(self.known), None
+        rounds = functools.partial(self.rounds_of, statement, counts)
+        if loops is not None and counts.count is None:
+            # Else the number of rounds says whether there is one.
+            first = loops[0]
+        after = rounds() if first is None else self.within(first, rounds)
+        self.forget(names_assigned([statement]))
+        if loops is not None:
+            self.unite(statement, after, before, (first, loops[1]))
+
+    def rounds_of(self, statement: Looped, counts: size_expressions.Counting) -> dict[str, Known]:
+        """What is known after the rounds of a loop, if there are any."""
         before = dict(self.known)
         loop = Loop(index(counts.name), counts.count)
         self.repeat(statement, counts, loop, loop.round)
@@ -294,25 +320,23 @@ class _Walk(Values):
         }
         if carried and again.count is not None and len(self.loops) < _DEEPEST:
             # In all rounds but the first, variables hold what the round before left in them.
-            was_left, uses = (
-                self.left,
-                set[Use]().union(*map(loaded_values.uses_of, carried.values())),
+            was_left = self.left
+            self.left = set[Use](was_left or ()).union(
+                *map(loaded_values.uses_of, carried.values())
             )
             self.known = {**ended, **carried}
-            self.left = uses | (was_left or set())
             self.repeat(statement, counts, again, later)
             self.left = was_left
         self.known = ended
-        self.forget_integers([[statement]])
         for assigned in names_assigned(statement.body) & self.known.keys():
             self.known[assigned] = loaded_values.after(self.known[assigned], loop)
+        return self.known
 
     def repeat(
         self, statement: Looped, counts: size_expressions.Counting, loop: Loop, number: Symbol
     ) -> None:
         """Walks the body of a loop, of which this is the number of the round."""
-        self.forget_integers([statement.body])
-        self.integers.pop(counts.name, None)
+        self.forget({counts.name, *names_assigned(statement.body)})
         self.known[counts.name] = Known(INTEGER)
         value = counts.value(number)
         is_moved = isinstance(statement, ast.For) and counts.name in names_assigned(statement.body)
@@ -360,21 +384,13 @@ class _Walk(Values):
 
     def visit_chosen(self, node: ast.IfExp) -> Known:
         self.value(node.test)
-        holds = size_expressions.condition(node.test, self.integers)
-        if holds is None:
-            values = (
-                functools.partial(self.value, node.body),
-                functools.partial(self.value, node.orelse),
-            )
+        loops = self.decided(node.test)
+        values = [functools.partial(self.value, part) for part in (node.body, node.orelse)]
+        if loops is None:
             one, other = self.in_all(values)
             return met(one, other, lambda a, b: True)
-        outer, results = self.loops, []
-        for chosen, count in ((node.body, holds), (node.orelse, 1 - holds)):
-            loop = Loop(index("if"), count)
-            self.loops = (*outer, loop)
-            results.append(loaded_values.within(self.value(chosen), loop))
-        self.loops = outer
-        return loaded_values.either(*results)
+        one, other = map(self.within, loops, values)
+        return loaded_values.either(one, other, loops)
 
     def visit_function(self, node: ast.Call) -> Known:
         operation, arguments = operation_of(node), Arguments(self, node)
@@ -397,13 +413,7 @@ class _Walk(Values):
                 if len(a.layout) >= 2 and len(b.layout) >= 2:
                     batch = zip(a.layout[:-2], b.layout[:-2])
                     self.pair(node, a, b, [(None, None), (a.layout[-1], b.layout[-2]), *batch])
-        validity = [replace(a, layout=(*a.layout[:-1], None)) for a in one.validity if a.layout]
-        validity += [
-            replace(b, layout=(*b.layout[:-2], None, b.layout[-1]))
-            for b in other.validity
-            if len(b.layout) >= 2
-        ]
-        result = Known(arguments.type, tuple(validity))
+        result = loaded_values.of_product(arguments.type, one, other)
         added = arguments.named.get("acc", arguments.known(2))
         self.meet(node, [result, added])
         return joined([result, added])

@@ -149,3 +149,21 @@ def of_range(loop: ast.For, known: Integers) -> Counting:
     """The variable of a ``for`` over a range."""
     assert isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)
     return Counting(loop.target.id, tuple(integer(item, known) for item in loop.iter.args))
+
+
+def rounds(loop: ast.For | ast.While, known: Integers) -> tuple[Counting, ast.expr | None]:
+    """What a loop counts, and the condition that it has a round; None where nobody knows which way it counts."""
+    if isinstance(loop, ast.While):
+        return counting(loop, known) or _UNCOUNTED, loop.test
+    assert isinstance(loop.iter, ast.Call)
+    counts, numbers = of_range(loop, known), loop.iter.args
+    if counts.step is None or counts.step.op != "const" or counts.step == 0:
+        return counts, None
+    first = ast.Constant(value=0) if len(numbers) == 1 else numbers[0]
+    way = ast.Gt() if counts.is_down else ast.Lt()
+    test = ast.Compare(first, [way], [numbers[0 if len(numbers) == 1 else 1]])
+    return counts, ast.copy_location(test, loop)
+
+
+#: Of a loop of which nobody knows what it counts.
+_UNCOUNTED = Counting("while", (None, None))

@@ -35,7 +35,7 @@ from ninetoothed.backends.triton.specialization.size_classes import general_call
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
-from ninetoothed.kernels.agreement import check_meetings
+from ninetoothed.kernels.agreement import check_meetings, guarded
 from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Example, Maker
 from tests.examples.checking import check
@@ -113,7 +113,8 @@ class Interpreter(Backend):
         known = kernel.environment(call)
         chosen = fitting_meta(kernel, known)
         environment = known | chosen
-        check_meetings(kernel, call, environment, kernel.verified_grid(environment))
+        grid = kernel.verified_grid(environment)
+        refusals = check_meetings(kernel, call, environment, grid)
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)
@@ -135,7 +136,7 @@ class Interpreter(Backend):
             function[(num_programs,)](**arguments)
             assert not any(workspace.get("arrivals", ())), "a counter is not 0 again"
 
-        return Plan(run)
+        return Plan(guarded(kernel, run, refusals))
 
     def _emitted(
         self, kernel: Any, call: Call, environment: Any, chosen: Any

@@ -24,9 +24,11 @@ class NumpyBackend(Backend):
     def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; nothing is tuned."""
         from ninetoothed.backends.numpy.execution.planning import plan_for
+        from ninetoothed.kernels.agreement import guarded
 
         plan = plan_for(kernel, call)
-        return Plan(plan.run, {"grid": plan.grid, "configuration": plan.configuration})
+        run = guarded(kernel, plan.run, plan.refusals)
+        return Plan(run, {"grid": plan.grid, "configuration": plan.configuration})
 
     def check(
         self,

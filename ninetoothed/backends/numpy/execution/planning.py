@@ -21,7 +21,7 @@ from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ArgumentError, ArrangementError
-from ninetoothed.kernels.agreement import check_meetings
+from ninetoothed.kernels.agreement import Refusal, check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol
@@ -66,6 +66,7 @@ class NumpyPlan:
     tensors: Mapping[str, TensorPlan]
     constants: Mapping[str, Any]
     scalars: Mapping[str, DType | None]
+    refusals: Sequence[Refusal]
 
     def run(self, stream: int, *values: Any) -> None:
         """Runs the kernel.
@@ -135,7 +136,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     chosen = fitting_meta(kernel, known)
     environment = known | chosen
     grid = kernel.verified_grid(environment)
-    check_meetings(kernel, call, environment, grid)
+    refusals = check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
         for parameter in kernel.tensor_parameters
@@ -159,6 +160,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         tensors,
         constants,
         scalars,
+        refusals,
     )
 
 

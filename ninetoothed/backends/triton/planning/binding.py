@@ -281,10 +281,9 @@ class Family:
                 return grid is True
             environment = {symbol: flat[place] for symbol, place in places.items()}
             try:
-                check_meetings(kernel, call, {**environment, **known}, grid)
+                return not check_meetings(kernel, call, {**environment, **known}, grid)
             except NineToothedError:
                 return False
-            return True
 
         return fits
 

@@ -33,7 +33,7 @@ from ninetoothed.backends.triton.translation import environment_of, source_of, s
 from ninetoothed.bounded import keep
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
-from ninetoothed.kernels.agreement import check_meetings
+from ninetoothed.kernels.agreement import Refusal, check_meetings, guarded
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -97,28 +97,29 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        plainest, grid = self._checked_grid()
+        plainest, grid, refusals = self._checked_grid()
         if 0 in grid:
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
         config = self._chosen(values)
         candidate = self._candidate(config)
-        return Plan(
-            self._guarded(candidate.binder, candidate.run),
-            {
-                "source": candidate.specialized.emitted.text,
-                "config": config,
-                "launchable": candidate.launchable,
-                "constants": candidate.specialized.constants,
-                "launch_record": functools.partial(
-                    launch_record_of,
-                    candidate.specialized,
-                    candidate.launchable,
-                    binding.value_names(self._kernel),
-                ),
-            },
-            self._family(candidate, config),
+        details = {
+            "source": candidate.specialized.emitted.text,
+            "config": config,
+            "launchable": candidate.launchable,
+            "constants": candidate.specialized.constants,
+        }
+        run = self._guarded(candidate.binder, candidate.run)
+        if refusals:
+            # Each call is asked, so nobody launches without.
+            return Plan(guarded(self._kernel, run, refusals), details)
+        details["launch_record"] = functools.partial(
+            launch_record_of,
+            candidate.specialized,
+            candidate.launchable,
+            binding.value_names(self._kernel),
         )
+        return Plan(run, details, self._family(candidate, config))
 
     def _family(self, candidate: _Candidate, config: Config) -> binding.Family | None:
         """What runs other sizes of the same class from now on."""
@@ -159,12 +160,12 @@ class Planner:
                 results.record(config, benchmark.measure(self._candidate(config).run, _LONG))
         return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
 
-    def _checked_grid(self) -> tuple[Config, tuple[int, ...]]:
-        """The plainest configuration and its grid, where the sizes fit the kernel."""
+    def _checked_grid(self) -> tuple[Config, tuple[int, ...], list[Refusal]]:
+        """The plainest configuration and its grid, where the sizes fit the kernel; whom they do not fit."""
         plainest, grid = choosing.plainest(self._kernel, self._call)
         environment = environment_of(self._kernel, self._call, plainest)
-        check_meetings(self._kernel, self._call, environment, grid)
-        return plainest, grid
+        refusals = check_meetings(self._kernel, self._call, environment, grid)
+        return plainest, grid, refusals
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
         """What was found before, what a search finds now, or what the estimate ranks first."""

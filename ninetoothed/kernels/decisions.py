@@ -1,0 +1,201 @@
+"""Conditions that no size decides: whether a call's numbers do, or what is loaded, or where a program is.
+
+Numbers are known at each call, so that what meets under such a condition is refused where it holds. What
+data decide may hold. A position may be asked about because of what exists there: nothing follows from it.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import struct
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ninetoothed.kernels.size_expressions import is_of_sizes
+from ninetoothed.program.effects import names_read, operation_of, statements_of, targets_of
+from ninetoothed.program.nodes import Load, Offsets, SourceLoad, SymbolValue, walk
+from ninetoothed.symbols.expr import Symbol, as_symbol
+
+#: Variables that a call's numbers and sizes decide, as expressions of the numbers' names.
+Numbers = Mapping[str, ast.expr]
+
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """That a condition holds, or that it does not.
+
+    Attributes:
+        test: over a call's numbers and sizes; None where data decide.
+        condition: the same object for the same condition at the same place.
+        holds: which.
+    """
+
+    test: ast.expr | None
+    condition: object
+    holds: bool
+
+    def is_of(self, values: Mapping[str, Any], sizes: Mapping[Symbol, int]) -> bool:
+        """Whether it is so for a call's numbers; where these decide, and beyond doubt.
+
+        A device has a float in 32 bits, Python in 64: both have to say so.
+        """
+        assert self.test is not None
+        try:
+            found = {
+                bool(_value(self.test, values, sizes, rounded))
+                for rounded in (lambda value: value, _rounded)
+            }
+        except (ArithmeticError, TypeError, struct.error):
+            return False
+        return found == {self.holds}
+
+
+def number(node: ast.expr | None, numbers: Numbers) -> ast.expr | None:
+    """An expression over a call's numbers and sizes alone; None of anything else."""
+    if isinstance(node, ast.Name):
+        return numbers.get(node.id)
+    if isinstance(node, ast.Constant):
+        return node if isinstance(node.value, bool | int | float) else None
+    if isinstance(node, SymbolValue):
+        return node if is_of_sizes(as_symbol(node.symbol)) else None
+    match node:
+        case ast.UnaryOp() if type(node.op) in _OPERATORS:
+            return _of_parts(node, [node.operand], numbers, lambda o: ast.UnaryOp(node.op, *o))
+        case ast.BinOp() if type(node.op) in _OPERATORS:
+            parts = [node.left, node.right]
+            return _of_parts(node, parts, numbers, lambda p: ast.BinOp(p[0], node.op, p[1]))
+        case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
+            parts = [node.left, *node.comparators]
+            return _of_parts(node, parts, numbers, lambda p: ast.Compare(p[0], node.ops, p[1:]))
+        case ast.BoolOp():
+            return _of_parts(node, node.values, numbers, lambda p: ast.BoolOp(node.op, p))
+    return None
+
+
+def _of_parts(
+    node: ast.expr,
+    parts: Sequence[ast.expr],
+    numbers: Numbers,
+    made: Callable[[list[ast.expr]], ast.expr],
+) -> ast.expr | None:
+    found = [number(part, numbers) for part in parts]
+    known = [part for part in found if part is not None]
+    return ast.copy_location(made(known), node) if len(known) == len(found) else None
+
+
+def _value(
+    node: ast.expr,
+    values: Mapping[str, Any],
+    sizes: Mapping[Symbol, int],
+    rounded: Callable[[Any], Any],
+) -> Any:
+    def of(part: ast.expr) -> Any:
+        return _value(part, values, sizes, rounded)
+
+    match node:
+        case ast.Name():
+            return rounded(values[node.id])
+        case ast.Constant():
+            return rounded(node.value)
+        case SymbolValue():
+            return as_symbol(node.symbol).evaluate(sizes)
+        case ast.UnaryOp():
+            return _OPERATORS[type(node.op)](of(node.operand))
+        case ast.BinOp():
+            result = rounded(_OPERATORS[type(node.op)](of(node.left), of(node.right)))
+            if isinstance(result, int) and abs(result) >= 1 << 31:
+                raise OverflowError
+            return result
+        case ast.Compare():
+            return _OPERATORS[type(node.ops[0])](of(node.left), of(node.comparators[0]))
+        case ast.BoolOp():
+            found = map(of, node.values)
+            return all(found) if isinstance(node.op, ast.And) else any(found)
+    raise TypeError(type(node).__name__)
+
+
+def _rounded(value: Any) -> Any:
+    return struct.unpack("f", struct.pack("f", value))[0] if isinstance(value, float) else value
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What the variables of a program follow.
+
+    Attributes:
+        positions: those that follow which round, program or element it is, and those that count.
+        data: those that follow what is loaded.
+    """
+
+    positions: frozenset[str]
+    data: frozenset[str]
+
+    def is_of_data(self, test: ast.expr, is_of_loop: bool) -> bool:
+        """Whether data decide a condition, and no position does, unless it counts a loop's rounds."""
+        is_of_position = not is_of_loop and _follows(test, self.positions, _is_position)
+        return _follows(test, self.data, _is_load) and not is_of_position
+
+
+def kinds_of(body: Iterable[ast.stmt]) -> Kinds:
+    """What the variables follow that these statements assign."""
+    statements = [inner for statement in body for inner in statements_of(statement)]
+    positions: set[str] = set()
+    data: set[str] = set()
+    size = -1
+    while size < len(positions) + len(data):
+        size = len(positions) + len(data)
+        for statement in statements:
+            names = {target.id for target in targets_of(statement)}
+            value = getattr(statement, "value", None)
+            if isinstance(statement, ast.For):
+                positions |= names
+            if not names or value is None:
+                continue
+            is_of_data = _follows(value, data, _is_load)
+            is_counted = isinstance(statement, ast.AugAssign) or not names.isdisjoint(
+                names_read(value)
+            )
+            data |= names if is_of_data else frozenset()
+            if (is_counted and not is_of_data) or _follows(value, positions, _is_position):
+                positions |= names
+    return Kinds(frozenset(positions), frozenset(data))
+
+
+def _follows(node: ast.AST, names: Collection[str], is_one: Callable[[ast.AST], bool]) -> bool:
+    return any(
+        is_one(child) or (isinstance(child, ast.Name) and child.id in names) for child in walk(node)
+    )
+
+
+def _is_load(node: ast.AST) -> bool:
+    return isinstance(node, Load | SourceLoad)
+
+
+def _is_position(node: ast.AST) -> bool:
+    if isinstance(node, SymbolValue):
+        return not is_of_sizes(as_symbol(node.symbol))
+    if not isinstance(node, ast.Call):
+        return isinstance(node, Offsets)
+    operation = operation_of(node)
+    # What nobody knows may ask for a position.
+    return operation is None or operation.kind in ("program", "memory", "target", "other")

@@ -1,0 +1,199 @@
+"""LANGUAGE.md, "The rule of meeting": what meets under conditions that a call's numbers or data decide."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed.language as ntl
+from ninetoothed.errors import ArgumentError
+from tests.contract import test_meeting_in_flow as flow
+from tests.contract.kernels import blocks_of_rows
+from tests.contract.test_meeting_in_flow import blocks, called, given, made, whole
+
+
+def in_one_branch(x, w, y, flag):
+    if flag > 0:
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+def one_of_two(x, w, y, flag):
+    y = w if flag > 0 else x  # noqa: F841
+
+
+def one_of_two_branches(x, w, y, flag):
+    if flag > 0:
+        y = w
+    else:
+        y = x  # noqa: F841
+
+
+def one_of_two_in_a_variable(x, w, y, flag):
+    value = x * 2
+    if flag:
+        value = w * 2
+    y = value + ntl.exp(x)  # noqa: F841
+
+
+def beside_the_value_before(x, w, y, flag):
+    y = x
+    if flag:
+        y = y + w
+
+
+def not_at_all(x, w, y, flag):
+    is_left_out = not flag
+    y = x if is_left_out else x + w  # noqa: F841
+
+
+def so_many_times(x, w, y, flag):
+    value = x
+    for _ in range(flag):
+        value += w
+    y = value  # noqa: F841
+
+
+def while_it_lasts(x, w, y, flag):
+    y = x
+    left = flag
+    while left > 0:
+        y = x + w  # noqa: F841
+        left -= 1
+
+
+def in_a_branch_of_a_branch(x, w, y, flag):
+    value = x
+    if flag * 2 > 1:
+        for _ in range(flag):
+            value = value + w if flag == 1 else value
+    y = value  # noqa: F841
+
+
+def in_a_variable_that_the_rounds_leave(x, w, y, flag):
+    value = w
+    for k in range(1 - flag):
+        value = x + k
+    y = value  # noqa: F841
+
+
+#: With a flag that is set, the twelve elements of `x` and `y` meet those of `w`, or are to be them.
+DECIDED = [
+    in_one_branch,
+    one_of_two,
+    one_of_two_branches,
+    one_of_two_in_a_variable,
+    beside_the_value_before,
+    not_at_all,
+    so_many_times,
+    while_it_lasts,
+    in_a_branch_of_a_branch,
+    in_a_variable_that_the_rounds_leave,
+]
+
+
+@pytest.mark.parametrize("arrangement", [blocks, whole])
+@pytest.mark.parametrize("application", DECIDED, ids=lambda a: a.__name__)
+def test_what_a_number_decides_is_refused_where_it_says_so(application, arrangement):
+    """Such a tensor may be any where the number leaves it out, in calls with one plan too."""
+    kernel = made(application, arrangement, (12,), (11,), (12,), numbers=(0,))
+    plain = made(application, arrangement, (12,), (12,), (12,), numbers=(0,))
+    for flag in (0, 1, 0, 1):
+        expected = given(arrangement, (12,), (12,), (12,), numbers=(flag,))
+        plain(*expected.pop("arguments"), **expected)
+        arguments = given(arrangement, (12,), (11,), (12,), numbers=(flag,))
+        if flag:
+            with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`") as caught:
+                kernel(*arguments.pop("arguments"), **arguments)
+            assert caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize(
+    "application, arrangement, size",
+    [(application, blocks, size) for application in DECIDED for size in (1, 3, 15)]
+    # A whole one of another size has another shape, which a sum alone spreads.
+    + [
+        (application, whole, size)
+        for application in (in_one_branch, beside_the_value_before, not_at_all, so_many_times)
+        for size in (0, 1)
+    ],
+)
+def test_a_tensor_that_a_number_leaves_out_may_be_of_any_size(application, arrangement, size):
+    *_, y = called(application, arrangement, (12,), (size,), (12,), numbers=(0,))
+    expected = {one_of_two_in_a_variable: 4.0 + 2.718281828459045**2}.get(application, 2.0)
+    assert y.tolist() == pytest.approx([expected] * 12)
+
+
+@pytest.mark.parametrize("application", DECIDED, ids=lambda a: a.__name__)
+def test_what_data_decide_may_be_and_is_refused(application):
+    flag = torch.zeros(1, dtype=torch.int32, device=flow.DEVICE)
+    kernel = made(application, whole, (12,), (11,), (12,), (1,))
+    with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
+        kernel(*given(whole, (12,), (11,), (12,))["arguments"], flag)
+    kernel(*given(whole, (12,), (12,), (12,))["arguments"], flag)
+
+
+def tiles_up_to_a_number(x, w, y, count):
+    for k in range(y.shape[0]):
+        if k < count:
+            y[k] = x[k]
+        else:
+            y[k] = w[k]
+
+
+def test_what_a_position_decides_is_left_alone():
+    """It may ask how far a tensor goes."""
+    *_, y = called(tiles_up_to_a_number, blocks_of_rows, (32,), (48,), (48,), numbers=(2,))
+    assert y.tolist() == [2.0] * 48
+
+
+def sums_of_either(x, w, y, flag):
+    y = y * ntl.sum(w if flag > 0 else x)
+
+
+def test_a_value_of_its_own_meets_nothing():
+    for flag in (1, 0):
+        *_, y = called(sums_of_either, whole, (12,), (11,), (5,), numbers=(flag,))
+        assert y.tolist() == [2.0 * 2 * (11 if flag else 12)] * 5
+
+
+def under_a_condition_and_without(x, w, y, flag):
+    one, other = x * 2, w * 3
+    if flag:
+        y = one + other
+    y = ntl.exp(one + other)  # noqa: F841
+
+
+def test_what_meets_without_the_condition_too_is_refused():
+    with pytest.raises(
+        ArgumentError, match="12 in dimension 0 of `x` and 11 in dimension 0 of `w`"
+    ):
+        called(under_a_condition_and_without, whole, (12,), (11,), (12,), numbers=(0,))
+
+
+def under_a_size_and_without(x, w, y):
+    one, other = x * 2, w * 3
+    if x.source.shape[0] > 100:
+        y = one + other
+    y = ntl.exp(one + other)  # noqa: F841
+
+
+def test_what_meets_without_a_size_too_is_refused():
+    with pytest.raises(
+        ArgumentError, match="12 in dimension 0 of `x` and 11 in dimension 0 of `w`"
+    ):
+        called(under_a_size_and_without, whole, (12,), (11,), (12,))
+
+
+def greater_than_a_tenth(x, w, y, scale):
+    y = x + w if scale > 0.1 else x  # noqa: F841
+
+
+def test_a_number_that_is_rounded_on_a_device_is_given_its_way():
+    """In 32 bits it is not greater than the other."""
+    kernel = made(greater_than_a_tenth, whole, (12,), (11,), (12,), numbers=(0.0,))
+    for scale in (0.1, 0.1 + 1e-12, 0.0, float("nan")):
+        kernel(*given(whole, (12,), (11,), (12,), numbers=(scale,))["arguments"])
+    with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
+        kernel(*given(whole, (12,), (11,), (12,), numbers=(0.2,))["arguments"])
