@@ -16,6 +16,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -84,7 +85,9 @@ def built(name: str, site: Path | None, seconds: float, targets: str) -> dict[st
             sources = len(list(Path(made).rglob("*.cpp")))
             return {"failed": f"more than {seconds:.0f} s, {sources} sources by then"}
         if done.returncode:
-            return {"failed": (errors.strip() or "nothing said").splitlines()[-1][:200]}
+            # What it started may have said why.
+            reasons = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*", errors, re.MULTILINE)
+            return {"failed": (reasons or ["nothing said"])[0][:120], "errors": errors[-4000:]}
         found: dict[str, Any] = json.loads(said.splitlines()[-1])
         package = ROOT if site is None else site
         if Path(found["package"]).parent != package.resolve():
