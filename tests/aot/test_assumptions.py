@@ -35,8 +35,8 @@ from tests.aot import calls  # noqa: E402
 from tests.aot.kernels import PREMAKES, defined, defined_of  # noqa: E402
 from tests.aot.reference import View, chosen, environment  # noqa: E402
 
-#: Random calls of each kernel; NINETOOTHED_AOT_CALLS asks for more.
-COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "100"))
+#: Random calls of each kernel. That C chooses the same variant `test_launches` tests.
+COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "1000"))
 
 
 #: What is asked of a call here, and what depends on element types alone.
