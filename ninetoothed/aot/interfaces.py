@@ -73,9 +73,12 @@ class Interfaces:
         """A scalar as the kernel takes it."""
         number = NUMBERS[self._signature.dtype(parameter).name]
         if number.misfit:
-            text = f"kernel `{self._unit.kernel.name}`: `{parameter.name}` does not fit {self._signature.dtype(parameter)}"
+            text = (
+                f"kernel `{self._unit.kernel.name}`: `{parameter.name}` is %.17g, which does not fit "
+                f"{self._signature.dtype(parameter)}"
+            )
             yield f"{indent}if ({number.misfit.format(value)})"
-            yield f'{indent}  return nt_refuse(NT_ERROR_NUMBER, "%s", {quoted(text)});'
+            yield f"{indent}  return nt_refuse(NT_ERROR_NUMBER, {quoted(text)}, (double){value});"
         yield f"{indent}numbers->{self._names[parameter.name]} = {number.conversion.format(value)};"
 
     def _dlpack(self) -> Iterator[str]:

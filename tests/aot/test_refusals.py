@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("triton", reason="needs Triton")
 
 from tests.aot import calls  # noqa: E402
-from tests.aot.making import Loaded, built, driver, environment, library, needs_cc, run  # noqa: E402
+from tests.aot.making import Loaded, built, built_of, driver, environment, library, needs_cc, run  # noqa: E402
 from tests.aot.reference import View  # noqa: E402
 
 pytestmark = needs_cc
@@ -189,6 +189,54 @@ def test_configuration_arguments_that_nothing_was_built_for(folder: Path) -> Non
             assert c.last().grid == -(-5000 // size)
     assert launch(half, 256) == -12
     assert f"was not built for dtype={half}, BLOCK_SIZE=256" in c.message()
+
+
+def test_a_number_that_its_type_does_not_hold(folder: Path) -> None:
+    import ninetoothed
+    from ninetoothed import Tensor
+
+    def arrangement(input: Tensor, shift: Tensor, output: Tensor) -> Any:
+        return input.tile((64,)), shift, output.tile((64,))
+
+    def application(input: Any, shift: Any, output: Any) -> None:
+        output = input + shift  # noqa: F841
+
+    half = [Tensor(1, dtype=ninetoothed.float16) for _ in range(2)]
+    tensors = half[0], Tensor(0, dtype=ninetoothed.uint8), half[1]
+    made = built_of(lambda: (arrangement, application, tensors), "shifted", folder / "shifted")
+    c = Loaded(library(made), driver(folder / "driver"))
+    given, published = ctypes.byref(view(64).dlpack()), view(64).published()
+
+    def launch(number: int) -> tuple[int, int]:
+        own = ctypes.c_int64(number)
+        return (
+            c.library.shifted_launch(None, given, own, given),
+            c.library.launch_shifted(None, published, calls.by_address(own), published),
+        )
+
+    assert launch(255) == (0, 0), c.message()
+    for number in (256, -1):
+        assert launch(number) == (-16, -16)
+        assert c.message() == f"kernel `shifted`: `shift` is {number}, which does not fit uint8"
+
+
+#: A driver without a function, and a process without memory: what is defined away, the code and the message.
+LACKING = [
+    ("cuLaunchKernel nothing", "driver", "-15 libcuda.so.1 has no cuLaunchKernel"),
+    ("calloc(count, bytes) NULL", "library", "-14 kernel `mm`: the host's memory is exhausted"),
+]
+
+
+@pytest.mark.parametrize(("lacking", "where", "said"), LACKING, ids=["function", "memory"])
+def test_what_is_lacking_is_said(lacking: str, where: str, said: str, folder: Path) -> None:
+    without = folder / f"without-{where}.h"
+    without.write_text(f"#include <stdlib.h>\n#define {lacking}\n")
+    flags = ("-include", str(without))
+    of_driver, of_library = (flags, ()) if where == "driver" else ((), flags)
+    made = built("mm", folder / f"lacking-{where}")
+    path = library(made, "cc", *of_library)
+    stub = driver(folder / f"driver-lacking-{where}", False, of_driver)
+    assert run(sys.executable, "-c", _ALONE, path, env=environment(stub)).startswith(said)
 
 
 #: A process of its own: no driver is there, and none was loaded before.
