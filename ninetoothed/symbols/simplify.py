@@ -126,7 +126,7 @@ def _polynomial(expression: Symbol) -> Polynomial:
     if op == "%":
         return _remainder(_polynomial(operands[0]), _polynomial(operands[1]))
     simplified = _simplify(expression)
-    return {(): simplified.operands[0]} if simplified.op == "const" else {(simplified,): 1}
+    return _polynomial(simplified) if simplified.op == "const" else {(simplified,): 1}
 
 
 def _sum(a: Polynomial, b: Polynomial) -> Polynomial:

@@ -52,6 +52,7 @@ RULES = [
     ((X * N + IN) // N, "x_size_0"),
     ((X + N - 1) // N, "(n + x_size_0 - 1) // n"),
     (X // 0, "0"),
+    (X // (maximum(Y - Y, 0) * 2), "0"),
     # Remainders.
     (X % 1, "0"),
     (X * N % N, "0"),
