@@ -9,6 +9,7 @@ from typing import Any
 
 from ninetoothed.passes.custom_reductions import is_real
 from ninetoothed.passes.padding_moves import held_mask
+from ninetoothed.passes.padding_stores import covers
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.passes.validity import Known, with_rank
@@ -67,7 +68,8 @@ class Carried(Values):
         """
         loop, _ = self.carried[name]
         new = new_masks(before, after)
-        rest = tuple(mask for mask in after.validity if mask not in new)
+        rest = tuple(map(without_lasting, (m for m in after.validity if m not in new)))
+        rest = tuple({mask.place: mask for mask in rest}.values())
         rest += self.implied(before, after, new)
         if new and (loop, name) not in self.needed:
             wanted = any(not stays_out(mask) or self.varies(mask, assigned) for mask in new)
@@ -215,14 +217,16 @@ class Carried(Values):
         """Whether lanes that a mask leaves out in each round may exist where a value is stored.
 
         Of another tensor's tile the call's checks say that they do not, where the store is certain and the
-        tile is the one that is stored to, or has the elements that any other of its level has.
+        tile is the one that is stored to, or has the elements that any other of its level has. Of what was
+        made, its size says it; of what moved, nothing.
         """
         indices = statement.tile.indices
+        tile_shape = self.tensors[statement.tile.parameter].tile_shape
 
         def is_elsewhere(own: TileMask) -> bool:
             tile = own.origin.tile
             if not isinstance(tile, TileRef):
-                return not self.is_certain
+                return not isinstance(tile, Within) or not covers(own, tile_shape)
             is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
             sources = [self.tensors[each.parameter].source for each in (tile, statement.tile)]
             if sources[0] is not sources[1]:
@@ -295,6 +299,12 @@ def of_either(value: Known, one: Known, other: Known) -> Known:
         for mask in value.validity
     )
     return replace(value, validity=tuple(validity))
+
+
+def without_lasting(mask: TileMask) -> TileMask:
+    """Of what a round moved, a mask that is wanted wherever its variable is stored after the loop."""
+    is_moved = mask.wanted is not None and mask.wanted[0] == "moved"
+    return replace(mask, key=(mask.wanted, False)) if is_moved else mask
 
 
 def stays_out(mask: TileMask) -> bool:

@@ -11,9 +11,10 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.validity import Known, with_rank
+from ninetoothed.passes.validity import Known
 from ninetoothed.program import nodes
 from ninetoothed.program.program import Program
+from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.simplify import difference
@@ -27,16 +28,22 @@ def makes_tiles(program: Program) -> bool:
 
 def beyond(value: Known, tile_shape: tuple[Any, ...]) -> Known:
     """What is known of a value, with those masks alone of what was made smaller than a tile may be."""
-    found = []
-    for mask in with_rank(value, len(tile_shape)).validity:
-        sizes = [size for size, dim in zip(tile_shape, mask.layout) if dim is not None]
-        made = mask.origin.tile
-        if isinstance(made, nodes.Within) and not all(_covers(made.size, size) for size in sizes):
-            found.append(mask)
-    return replace(value, validity=tuple(found))
+    validity = (
+        mask
+        for mask in value.validity
+        if isinstance(mask.origin.tile, nodes.Within) and not covers(mask, tile_shape)
+    )
+    return replace(value, validity=tuple(validity))
 
 
-def _covers(node: ast.expr, size: Any) -> bool:
+def covers(mask: TileMask, tile_shape: tuple[Any, ...]) -> bool:
+    """Whether what was made has all elements that a tile may have, in the dimensions of its mask."""
+    layout = with_dimensions(mask, len(tile_shape)).layout
+    sizes = (size for size, dim in zip(tile_shape, layout) if dim is not None)
+    return all(_is_as_large(mask.origin.tile.size, size) for size in sizes)
+
+
+def _is_as_large(node: ast.expr, size: Any) -> bool:
     """Whether the size that was asked for is known to be as large as that of a tile, or larger."""
     if isinstance(node, nodes.SymbolValue):
         asked = as_symbol(node.symbol)

@@ -69,3 +69,44 @@ def test_half_of_what_was_joined_is_reduced_in_parts():
     x, z, y = torch.ones(3, 5), torch.rand(3, 5) + 1, torch.zeros(1)
     ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2), Tensor(1)))(x, z, y)
     torch.testing.assert_close(y[0], z.sum(0).min())
+
+
+def gathered_from_beyond(x, n, y):
+    kept = x
+    for _ in range(n):
+        whole = kept
+        kept -= ntl.gather(whole, whole.shape[0] - 1 - ntl.arange(0, whole.shape[0]), 0)
+    y = kept
+
+
+def less_a_smaller_one(x, n, y):
+    kept = x
+    for _ in range(n):
+        kept -= ntl.full((5,), 1.0, ntl.float32)
+    y = kept
+
+
+def times_a_smaller_one(x, n, y):
+    kept, k = x, 0
+    while k < n:
+        kept = kept * ntl.full((5,), 2.0, ntl.float32)
+        k += 1
+    y = kept
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        # The first of seven would be given the eighth of a tile of eight.
+        (gathered_from_beyond, [1, -10, -6, -2, 2, 6, 10]),
+        (less_a_smaller_one, [-1, 0, 1, 2, 3, 6, 7]),
+        (times_a_smaller_one, [4, 8, 12, 16, 20, 6, 7]),
+    ],
+)
+def test_what_is_stored_after_a_loop_was_kept_where_no_round_had_an_element(application, expected):
+    def arrangement(x, n, y):
+        return x.tile((-1,)), n, y.tile((-1,))
+
+    x, y = torch.arange(1.0, 8), torch.full((7,), float("nan"))
+    ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))(x, 2, y)
+    assert y.tolist() == expected
