@@ -18,8 +18,10 @@ from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import LANE, Limit, Loop, Meeting, Side
 from ninetoothed.kernels.meetings import meetings
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
+from ninetoothed.symbols.simplify import difference, simplify
 
 #: A position: its factors, numbers or, where the tuner chooses some, symbols; and its shift.
 Form = tuple[frozenset[tuple[Symbol, Any]], Expression]
@@ -164,6 +166,8 @@ class _Numbers:
             for low, high in ((one[form], other[form]), (other[form], one[form])):
                 # Of what is stored there may be more than there is room for.
                 is_right = low.most >= high.least or (meeting.is_store and high is one[form])
+                if meeting.is_store and not is_right:
+                    is_right = self._has_none(meeting.sides[1], form, low.most, high.least)
                 if not is_right and self._reaches(form, low.most, high.least, lanes):
                     assert low.limits[1] is not None and high.limits[0] is not None
                     limits = low.limits[1], high.limits[0]
@@ -208,9 +212,31 @@ class _Numbers:
         moving = frozenset((leaf, by) for leaf, by in factors if by and self._last.get(leaf) != 0)
         return moving, self.value(limit.shift)
 
+    def _has_none(self, side: Side, form: Form, low: float, high: float) -> bool:
+        """Whether a tile has no element at positions from ``low`` up to ``high``: `pad` may have added them."""
+        access = self._kernel.arrangement.accesses[side.use.parameter]
+        chosen: dict[Symbol, Expression] = dict(self._environment)
+        chosen |= {
+            leaf: as_symbol(at).substitute(self._environment)
+            for leaf, at in zip(access.selections, side.use.indices)
+            if at is not None
+        }
+        ranges = {leaf: (low, high - 1) for leaf, factor in form[0] if factor == 1 == len(form[0])}
+        if side.dim is not None and LANE in ranges:
+            ranges[access.coordinates[side.dim]] = ranges[LANE]
+        for condition in access.conditions:
+            known = as_symbol(simplify(condition.substitute(chosen)))
+            if known.op == "const" and not known.operands[0]:
+                return True
+            if known.op == "<" and interval(difference(*known.operands), ranges)[0] >= 0:
+                return True
+        return False
+
     def _reaches(self, form: Form, low: float, high: float, lanes: Sequence[int]) -> bool:
-        """Whether a program comes to a position from ``low`` up to ``high``."""
+        """Whether a program comes to a position from ``low`` up to ``high``; none is below 0."""
         factors, _ = form
+        if high <= 0:
+            return False
         if any(isinstance(factor, Symbol) for _, factor in factors):
             return True
         is_lane_alone = len(factors) == 1

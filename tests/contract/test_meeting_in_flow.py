@@ -307,3 +307,42 @@ def test_what_was_moved_or_combined_is_compared(application, shapes, words):
 def test_half_of_what_was_joined_is_made_of_its_own_tiles(application):
     _, _, y = called(application, blocks, (16,), (4,), (16,))
     assert set(y.tolist()) == {1.0 if application is half_of_a_join else 4.0}
+
+
+# Where there is nothing to store to.
+
+
+def beyond_all_tiles(*tensors):
+    """The tile that `pad` puts behind all others, as one program's."""
+    return tuple(t.tile((2, 2)).pad(((0, 1), (0, 1)))[-1, -1] for t in tensors)
+
+
+def every_second_row(*tensors):
+    """The second row of each two, of which `pad` adds one, of a matrix of one column."""
+    arranged = [t.pad(((0, 1), (0, 0))).tile((2, 1), floor_mode=True) for t in tensors]
+    for each in arranged:
+        each.dtype = each.dtype[-1]
+    return tuple(t.tile((2, 2)) for t in arranged)
+
+
+def turned(x, y):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            y[i, j] = x[j, i]
+
+
+def places(x, y):
+    y = ntl.argmin(x, axis=1)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "arrangement", "shape"),
+    [(places, beyond_all_tiles, (1, 2)), (turned, every_second_row, (3, 1))],
+)
+def test_no_elements_meet_none_where_nothing_is_stored(application, arrangement, shape):
+    called(application, arrangement, shape, shape)
+
+
+def test_a_store_of_too_few_elements_beside_what_pad_adds_is_refused():
+    with pytest.raises(ArgumentError, match="have not the same elements"):
+        called(turned, every_second_row, (4, 1), (4, 1))
