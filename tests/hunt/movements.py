@@ -17,6 +17,7 @@ from tests.hunt.values import (
     cast,
     checked,
     counted,
+    elementwise,
     exact,
     filled,
     promoted,
@@ -178,20 +179,16 @@ form(
 )
 
 
-def _with_zero_places(value: Value, other: Value) -> Value:
-    """The sum of two values that are broadcast together."""
+def _sum_of_broadcast(value: Value, other: Value) -> Value:
     dtype = promoted(value.dtype, other.dtype)
-    one, two = aligned((cast(value, dtype), cast(other, dtype)))
-    exists = one.exists & two.exists
-    data = np.where(exists, one.data + two.data, np.zeros((), one.data.dtype))
-    return checked(data, exists, one.error + two.error, dtype, 1)
+    return elementwise(np.add, [cast(value, dtype), cast(other, dtype)], dtype)
 
 
 form(
     "broadcast",
     "sum_of_broadcast({0}, {1})",
     "number tile, number tile",
-    _with_zero_places,
+    _sum_of_broadcast,
     lambda choose, values: {} if values[0].dtype == values[1].dtype else None,
 )
 

@@ -223,9 +223,14 @@ def elementwise(
         error = np.zeros(data.shape)
         if any(value.error.any() for value in operands):
             sides = ([value.data - value.error, value.data + value.error] for value in operands)
-            for corner in itertools.product(
-                *(side if v.error.any() else side[:1] for side, v in zip(sides, operands))
-            ):
+            corners = list(
+                itertools.product(
+                    *(side if v.error.any() else side[:1] for side, v in zip(sides, operands))
+                )
+            )
+            if not is_smooth:
+                corners.append(_together(operands))
+            for corner in corners:
                 away = function(*corner)
                 if is_smooth:
                     away = np.abs(away.astype(np.float64) - data.astype(np.float64))
@@ -235,6 +240,15 @@ def elementwise(
     if not np.isfinite(error).all():
         raise Ambiguous("no bound")
     return checked(data, exists, 1.5 * error, dtype, ulps)
+
+
+def _together(operands: Sequence[Value]) -> tuple[np.ndarray, ...]:
+    """The operands as near to 0, and to one another, as they may be: there a truth may turn."""
+    near, found = np.zeros(()), []
+    for value in (*operands, *operands):
+        near = np.clip(near, value.data - value.error, value.data + value.error)
+        found.append(near)
+    return tuple(found[len(operands) :])
 
 
 def cast(value: Value, dtype: str) -> Value:
