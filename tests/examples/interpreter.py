@@ -46,7 +46,7 @@ tl.extra.cuda.gdc_wait = lambda: None
 
 _builder = triton.runtime.interpreter.InterpreterBuilder
 _along = triton.runtime.interpreter.ReduceScanOpInterface
-_checked = _along.check_tensor
+_checked, _held = _along.check_tensor, _along.to_tensor
 
 
 def _of_truth(compare: Any) -> Any:
@@ -67,10 +67,17 @@ def _from_the_first(along: Any, inputs: Any) -> None:
         along.axis %= max(1, inputs[0].handle.data.ndim)
 
 
+def _wrapped(along: Any, value: Any, dtype: Any) -> Any:
+    """A sum over all dimensions is NumPy's wide integer; the interpreter refuses one that does not fit."""
+    if isinstance(value, np.integer):
+        value = value.astype(triton.runtime.interpreter._get_np_dtype(dtype))
+    return _held(along, value, dtype)
+
+
 for name in dir(_builder):
     if name.startswith(("create_icmp", "create_fcmp")):
         setattr(_builder, name, _of_truth(getattr(_builder, name)))
-_along.check_tensor = _from_the_first
+_along.check_tensor, _along.to_tensor = _from_the_first, _wrapped
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)

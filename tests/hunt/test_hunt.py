@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[2]
     [
         ("numpy", 200, 0, ""),
         ("interpreter,plain", 60, 10**6, ""),
+        # A sum of all elements that no number of the type holds.
+        ("interpreter", 1, 33000056, ""),
         # The first has a number that a store to a tile broadcasts.
         ("numpy,interpreter,plain", 20, 30000023, "biased-chains"),
     ],
