@@ -6,9 +6,54 @@ import pytest
 
 from examples import rope_in_place
 from ninetoothed.backends.triton.analysis.streams import streamed
+from ninetoothed.backends.triton.planning.choices import choices
 from ninetoothed.backends.triton.printers.triton import emit
-from ninetoothed.backends.triton.translation import generic
+from ninetoothed.backends.triton.translation import environment_of, generic
+from tests.corpus.package import call_of, tensor
 from tests.golden.kernels import TEN
+from tests.tuning.machines import H200
+
+pytestmark = pytest.mark.fixes_options("each of its tests says whether there are hints")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_fixed(monkeypatch):
+    monkeypatch.delenv("NINETOOTHED_OPTIONS", raising=False)
+
+
+def tried(name, call, device=H200):
+    """The policies that are tried, with the numbers of programs in one."""
+    definition = TEN[name].definition
+    found = map(dict, choices(definition, call, environment_of(definition, call, None), device))
+    return [
+        (each.get("eviction_policy", 1), each.get("program_coarsening", 1)) for each in found
+    ]
+
+
+def of_heads(heads):
+    tables = {name: tensor(1024, 32) for name in ("sin_table", "cos_table")}
+    turned = {name: tensor(4, 1024, heads, 64) for name in ("input", "output")}
+    return call_of({**turned, **tables})
+
+
+def of_rows(rows, columns):
+    return call_of({name: tensor(rows, columns) for name in ("input", "output")})
+
+
+def test_what_just_fits_the_cache_has_no_hint():
+    # 50 MB of the H200's 63.
+    assert tried("rope", of_heads(48)) == [(0, 1)]
+    assert tried("rope", of_heads(64)) == tried("rope", of_heads(32)) == [(1, 1)]
+    assert tried("softmax", of_rows(3072, 4096)) == [(0, 1)]
+    assert tried("softmax", of_rows(4096, 4096)) == [(1, 1)]
+
+
+def test_where_the_cache_is_not_known_there_are_hints():
+    assert tried("rope", of_heads(48), None) == [(1, 1)]
+
+
+def test_programs_without_hints_are_coarsened_too():
+    assert set(tried("softmax", of_rows(3 * 2**14, 256))) == {(0, 1), (0, 4), (0, 8)}
 
 
 @pytest.mark.parametrize(

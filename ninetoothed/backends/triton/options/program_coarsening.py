@@ -250,7 +250,7 @@ class ProgramCoarsening(Option):
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         # Other options do not know a program that is several.
-        if not chosen.differs_only_in():
+        if not chosen.differs_only_in("eviction_policy"):
             return ()
         return choices(case.kernel, case.call, case.environment)
 

@@ -42,7 +42,7 @@ class Swizzle(Option):
             return ()
         if chosen["persistent"]:
             return (_GROUP_OF_PERSISTENT,)
-        return (1,) if chosen.differs_only_in() else ()
+        return (1,) if chosen.differs_only_in("eviction_policy") else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         if not is_grouped(lowered.kernel.arrangement):

@@ -168,7 +168,7 @@ class Addresses:
         keywords: dict[str, ast.expr] = {}
         if mask is not None:
             keywords = {"mask": mask, "other": self.filler(tile.parameter)}
-        if tile.parameter in self._emission.lowered.evict_last and not positions.is_pair:
+        if tile.parameter in self._emission.lowered.evict_last:
             keywords["eviction_policy"] = ast.Constant("evict_last")
         return language("load", pointer, **keywords)
 
