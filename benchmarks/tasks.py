@@ -1,7 +1,7 @@
 """The ten tasks of the paper: ours, two sets of hand-written Triton and PyTorch, in turns.
 
     python -m benchmarks.tasks [--tasks mm,sdpa] [--rounds 7] [--dtype float16]
-        [--flush none] [--results kept] [--effort none] [--configs RESULTS.json] [--unmarked]
+        [--flush none] [--results kept] [--effort none] [--configs RESULTS.json] [--marked]
         [--output FOLDER]
 
 Every contender's result is compared with float64 before anything is timed. A ratio is taken round
@@ -13,7 +13,7 @@ A function's result is dropped, and the next call is given the same memory for i
 and with `--results chained` each call's first argument is what the last one gave: for tasks whose
 result is as that argument is.
 `--configs` takes the hand-written kernels' configurations from an earlier run's results; with
-`--unmarked` best Triton leaves out those that mark results to stay in the second-level cache.
+`--marked` best Triton may also mark results to stay in the second-level cache.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     made.add_argument("--figure", action="store_true", help="draw the ratios too (matplotlib)")
     made.add_argument(
-        "--unmarked", action="store_true", help="best Triton marks no results to stay in the cache"
+        "--marked", action="store_true", help="best Triton may mark results to stay in the cache"
     )
     made.add_argument(
         "--output", type=Path, default=RESULTS / "tasks", help="the folder of the results"
@@ -270,8 +270,8 @@ def main(arguments: list[str] | None = None) -> int:
         commands.error("--flush do_bench has one set of arguments, so that no results take turns")
     if options.configs is not None:
         search.recall(json.loads(options.configs.read_text())["tasks"]["configurations"])
-    if options.unmarked:
-        best.keep_no_results()
+    if options.marked:
+        best.mark_results()
     search.start_compilers(options.processes)
     # Hand-written Triton is searched for before it is timed, and so is ours.
     os.environ["NINETOOTHED_TUNE"] = options.effort
@@ -352,7 +352,7 @@ def _run(tasks: list[Task], options: argparse.Namespace) -> int:
         (options.flush != "write", options.flush),
         (options.results != "reused", f"results-{options.results}"),
         (options.effort == "none", "untuned"),
-        (options.unmarked, "unmarked"),
+        (options.marked, "marked"),
     )
     label = "-".join(("tasks", *(name for is_unusual, name in unusual if is_unusual)))
     written = write("tasks", here, text, data, options.output, label=label)

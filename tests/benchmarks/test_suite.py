@@ -55,16 +55,18 @@ def test_the_idiomatic_kernels_have_as_much_to_choose_from_as_the_papers() -> No
     assert len(ATTENTION_CONFIGS) >= 90
 
 
-def test_best_triton_may_leave_out_what_marks_results_to_stay(
+def test_best_triton_marks_results_to_stay_where_it_is_told_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    hints = {"", "evict_first", "evict_last"}
     kernels = [best.add_kernel, best.silu_kernel, best.rope_kernel]
     kernels += [best.softmax_kernel, best.rms_norm_kernel]
     for kernel in kernels:
+        assert {c.kwargs["KEEP"] for c in kernel.configs} == hints
         monkeypatch.setattr(kernel, "configs", kernel.configs)
-    best.keep_no_results()
+    best.mark_results()
     for kernel in kernels:
-        assert {c.kwargs["KEEP"] for c in kernel.configs} == {"", "evict_first", "evict_last"}
+        assert {c.kwargs["KEEP"] for c in kernel.configs} == {*hints, "kept", "kept_first"}
 
 
 def test_the_geometric_mean_is_over_the_ten_tasks() -> None:

@@ -6,18 +6,26 @@ a program for the rotary embedding, hints to the caches. Where several ways exis
 taken for the arguments at hand.
 """
 
+import triton
+
 from benchmarks.peers.best.attention import sdpa
 from benchmarks.peers.best.convolution import conv2d
 from benchmarks.peers.best.elements import add, add_kernel, silu, silu_kernel
+from benchmarks.peers.best.hints import MARKS
 from benchmarks.peers.best.products import addmm, bmm, mm
 from benchmarks.peers.best.rope import rope, rope_, rope_kernel
 from benchmarks.peers.best.rows import rms_norm, rms_norm_kernel, softmax, softmax_kernel
 
 
-def keep_no_results() -> None:
-    """From now on no kernel marks results to stay in the second-level cache."""
+def mark_results() -> None:
+    """From now on kernels may mark results to stay in the second-level cache."""
     for kernel in (add_kernel, silu_kernel, softmax_kernel, rms_norm_kernel, rope_kernel):
-        kernel.configs = [c for c in kernel.configs if not c.kwargs["KEEP"].startswith("kept")]
+        kernel.configs = kernel.configs + [
+            triton.Config({**each.kwargs, "KEEP": mark}, num_warps=each.num_warps)
+            for each in kernel.configs
+            if each.kwargs["KEEP"] == ""
+            for mark in MARKS
+        ]
 
 
 __all__ = [
@@ -32,5 +40,5 @@ __all__ = [
     "bmm",
     "conv2d",
     "sdpa",
-    "keep_no_results",
+    "mark_results",
 ]

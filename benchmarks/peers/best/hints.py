@@ -7,18 +7,18 @@ import triton.language as tl
 
 # Element-wise.
 
-#: How loads and stores treat the caches: what loads say of eviction, and the stores' modifier. With
-#: ``kept`` the first 10 MiB of the results are to stay while the kernel runs; ``kept_first`` also has
-#: what is loaded after them leave first.
+#: How loads and stores treat the caches: what loads say of eviction, and the stores' modifier.
 HINTS = (
     ("", ""),
     ("evict_first", ""),
     ("evict_first", ".cs"),
     ("evict_last", ""),
     ("evict_last", ".wt"),
-    ("kept", ""),
-    ("kept_first", ""),
 )
+
+#: With these the first 10 MiB of the results are to stay while the kernel runs; with the second what is
+#: loaded after them is also to leave first. That pays in a cold cache, and costs in a row of calls.
+MARKS = ("kept", "kept_first")
 _KEPT_BYTES = tl.constexpr(10 * 2**20)
 _LINE = tl.constexpr(128)
 

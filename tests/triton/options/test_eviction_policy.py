@@ -25,9 +25,7 @@ def tried(name, call, device=H200):
     """The policies that are tried, with the numbers of programs in one."""
     definition = TEN[name].definition
     found = map(dict, choices(definition, call, environment_of(definition, call, None), device))
-    return [
-        (each.get("eviction_policy", 1), each.get("program_coarsening", 1)) for each in found
-    ]
+    return [(each.get("eviction_policy", 1), each.get("program_coarsening", 1)) for each in found]
 
 
 def of_heads(heads):

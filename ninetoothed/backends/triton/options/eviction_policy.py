@@ -20,7 +20,7 @@ from dataclasses import replace
 from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.analysis.streams import streamed
 from ninetoothed.backends.triton.ir.lowered import Lowered
-from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.kernels.definition import Definition
 
 #: Of the second-level cache, what a call moves that just fits it: more than the first, less than the second.
