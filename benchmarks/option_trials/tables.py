@@ -1,15 +1,23 @@
-"""What trials found, as tables."""
+"""What trials found, as tables.
+
+    python -m benchmarks.option_trials.tables RESULTS.json …
+
+prints one table of several results: of each task and option the last that tried it.
+"""
 
 from __future__ import annotations
 
+import json
 import statistics
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.common.report import table
 from benchmarks.common.spread import Spread
-from benchmarks.option_trials.trials import GAIN, LOSS, SETTINGS
+from benchmarks.option_trials.trials import GAIN, LOSS, SETTINGS, TRIALS
 
 # Tables.
 
@@ -66,10 +74,9 @@ def summaries(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Sum
     return {key: Summary.of(by_task) for key, by_task in found.items()}
 
 
-def as_tables(results: Sequence[Mapping[str, Any]], trials: Sequence[str]) -> str:
-    """The verdicts, and what they are made of."""
-    found = summaries(results)
-    verdicts = [
+def verdicts(results: Sequence[Mapping[str, Any]], trials: Sequence[str]) -> str:
+    """A line for each trial: its means and its verdict."""
+    rows = [
         (
             f"{name}, {way}",
             str(each.tasks),
@@ -81,13 +88,21 @@ def as_tables(results: Sequence[Mapping[str, Any]], trials: Sequence[str]) -> st
             f"{each.worst[0]:.3f} ({each.worst[1]})",
             each.verdict,
         )
-        for (name, way), each in sorted(found.items(), key=lambda item: trials.index(item[0][0]))
+        for (name, way), each in sorted(
+            summaries(results).items(), key=lambda item: trials.index(item[0][0])
+        )
     ]
     header = ("option, without", "tasks", *SETTINGS.values(), "mean", "worst", "verdict")
-    never = [name for name in trials if all(name != key[0] for key in found)]
+    return table(header, rows) if rows else "Nothing was tried."
+
+
+def as_tables(results: Sequence[Mapping[str, Any]], trials: Sequence[str]) -> str:
+    """The verdicts, and what they are made of."""
+    tried = {each["trial"] for result in results for each in result["trials"]}
+    never = [name for name in trials if name not in tried]
     return "\n".join(
         (
-            table(header, verdicts) if verdicts else "Nothing was tried.",
+            verdicts(results, trials),
             *(("", f"Taken in none of these tasks: {', '.join(never)}.") if never else ()),
             "",
             _details(results, trials),
@@ -121,3 +136,21 @@ def configs_in_words(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for label, configs in result["configs"].items():
             for kernel, config in configs.items():
                 yield f"- {result['task']}, {label}, {kernel}: {config}"
+
+
+def main(paths: Sequence[str]) -> None:
+    """Prints the table of several results."""
+    last: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for path in paths:
+        for result in json.loads(Path(path).read_text())["option-trials"]["results"]:
+            task = result["task"]
+            left = {(task, name) for name in result["not taken"]}
+            last = {key: kept for key, kept in last.items() if key[:2] not in left}
+            for each in result["trials"]:
+                key = (task, each["trial"], each["without"])
+                last[key] = {"task": task, "trials": [each]}
+    print(verdicts(list(last.values()), list(TRIALS)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -19,8 +19,8 @@ pytest.importorskip("triton", reason="needs Triton")
 from benchmarks.common.inputs import normal, rotations  # noqa: E402
 from benchmarks.common.measure import Timer  # noqa: E402
 from benchmarks.option_trials import __main__ as option_trials  # noqa: E402
+from benchmarks.option_trials import tables, timing  # noqa: E402
 from benchmarks.option_trials import tasks as trial_tasks  # noqa: E402
-from benchmarks.option_trials import timing  # noqa: E402
 from benchmarks.option_trials.contenders import Contender, same_values  # noqa: E402
 from benchmarks.option_trials.tables import Summary  # noqa: E402
 from benchmarks.option_trials.tasks import BY_NAME, TASKS, Data, Kernels, Step, Task  # noqa: E402
@@ -305,6 +305,37 @@ def test_the_mean_is_over_the_settings_and_the_worst_is_named() -> None:
     assert found.verdict == "goes: add, chain -2.0%"
     assert Summary.of({"add": {**add, "chain": 1.0}}).verdict == "stays"
     assert Summary.of({"mixed": mixed}).verdict == "goes: gains +0.0%"
+
+
+def test_results_of_several_runs_are_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(name: str, left: tuple[str, ...] = (), **tasks: float) -> str:
+        results: list[Any] = [
+            {"task": task, "not taken": ["split_k"], "trials": []} for task in left
+        ]
+        results += [
+            {
+                "task": task,
+                "not taken": [],
+                "trials": [
+                    {
+                        "trial": "split_k",
+                        "without": "same",
+                        "ratios": {setting: {"median": ratio} for setting in SETTINGS},
+                    }
+                ],
+            }
+            for task, ratio in tasks.items()
+        ]
+        path = tmp_path / name
+        path.write_text(json.dumps({"option-trials": {"results": results}}))
+        return str(path)
+
+    tables.main([run("one.json", mm=0.5, conv2d=2.0, bmm=0.5), run("other.json", ("bmm",), mm=2.0)])
+    *_, line = capsys.readouterr().out.strip().splitlines()
+    assert [cell.strip() for cell in line.split("|")[1:4]] == ["split_k, same", "2", "2.000"]
+    assert line.endswith("stays |")
 
 
 def test_a_chain_reads_what_the_last_call_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
