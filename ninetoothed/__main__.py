@@ -114,6 +114,9 @@ def _add_build(commands: Any) -> None:
     command.add_argument(
         "--portable", action="store_true", help="binaries as numbers in the C text, not beside it"
     )
+    command.add_argument(
+        "--libraries", help="made of the sources by $CC or cc, as in static,shared; by default none"
+    )
 
 
 def _add_tuning(commands: Any) -> None:
@@ -277,6 +280,7 @@ def _build(options: argparse.Namespace) -> int:
         tuned=options.tuned,
         device=options.device,
         torch_library=options.torch_library,
+        libraries=options.libraries.split(",") if options.libraries else (),
         progress=_print_progress,
     )
     print(file=sys.stderr)

@@ -11,6 +11,7 @@ from ninetoothed import __version__
 from ninetoothed.aot import compiling, packaging, rust, torch_operator
 from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
 from ninetoothed.aot.headers import dispatcher, header
+from ninetoothed.aot.libraries import checked_kinds, compile_libraries
 from ninetoothed.aot.tables import suffix_of
 from ninetoothed.aot.unit import Unit, same_interface
 from ninetoothed.aot.writer import Source
@@ -71,6 +72,7 @@ def build(
     tuned: Any = None,
     device: str | None = None,
     torch_library: str | None = None,
+    libraries: Sequence[str] = (),
 ) -> Built:
     """Many variants of a kernel, compiled ahead of time behind one C function; needs no device.
 
@@ -97,12 +99,15 @@ def build(
             ``"NVIDIA H200"``.
         torch_library: the name of a library of PyTorch's operators; a C++ source beside the others makes
             the kernel one of them.
+        libraries: which are made of the C sources by ``$CC`` or ``cc``: ``"static"``, ``"shared"``.
 
     Raises:
         NineToothedError: ``tuned`` holds no results.
+        CompilationError: the C compiler for the libraries is not there, or fails.
         ArgumentError: a configuration does not fit, or something of the calls is not declared.
     """
     _check_caller(caller)
+    libraries = checked_kinds(libraries)
     candidates: dict[Choice, list[Configuration]] = {}
     for configuration in configurations(premake, configs):
         choice = choice_of(configuration, tuple(meta_parameters or ()))
@@ -125,7 +130,7 @@ def build(
     units = compiling.units(kernels, targets, progress, compiling.Guidance(found, device))
     same_interface(units)
     chosen = list(zip(candidates, units, strict=True))
-    return _written(name, chosen, output_dir, is_portable, torch_library)
+    return _written(name, chosen, output_dir, is_portable, torch_library, libraries)
 
 
 def make_ahead(
@@ -163,6 +168,7 @@ def _written(
     output_dir: Any,
     is_portable: bool,
     torch_library: str | None = None,
+    libraries: Sequence[str] = (),
 ) -> Built:
     """A folder with everything."""
     folder = directory() / "ahead" / name if output_dir is None else Path(output_dir)
@@ -192,7 +198,8 @@ def _written(
         data = content if isinstance(content, bytes) else content.encode()
         (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_bytes(data)
-    return Built(name, folder, tuple(sorted(files)), units)
+    made = compile_libraries(folder, name, [*sources, *packaging.RUNTIME_SOURCES], libraries)
+    return Built(name, folder, tuple(sorted([*files, *made])), units)
 
 
 def _binaries(unit: Unit) -> dict[str, bytes]:

@@ -18,7 +18,7 @@ import ninetoothed  # noqa: E402
 from examples import add, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.aot.build import build  # noqa: E402
-from ninetoothed.errors import ArgumentError, DeviceError  # noqa: E402
+from ninetoothed.errors import ArgumentError, CompilationError, DeviceError  # noqa: E402
 from tests.aot.kernels import PREMAKES, premake_add, premake_silu  # noqa: E402
 from tests.aot.making import HERE, Loaded, built, driver, labelled, library, needs_cc, run  # noqa: E402
 from tests.aot.reference import View  # noqa: E402
@@ -263,10 +263,12 @@ def test_a_tensor_whose_number_of_sequences_varies_is_refused_by_name(tmp_path: 
         ninetoothed.make(arrangement, application, tensors, caller="cuda", output_dir=tmp_path)
 
 
+@needs_cc
 def test_the_command_line(tmp_path: Path) -> None:
     command = (
         *(sys.executable, "-m", "ninetoothed", "build", "tests.aot.kernels:premake_add"),
         *("--targets", "sm_90,gfx942", "--out", str(tmp_path / "out"), "--name", "plus"),
+        *("--libraries", "static"),
     )
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
@@ -275,6 +277,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert re.search(r"10 binaries, [\d ]+ bytes, [\d.]+ s, in ", finished.stdout)
     assert "10 of 10" in finished.stderr
     assert (tmp_path / "out" / "plus.h").exists()
+    assert (tmp_path / "out" / "libplus.a").exists()
     wrong = subprocess.run(
         [*command[:4], "tests.aot.kernels:nothing", "--out", str(tmp_path)],
         cwd=ROOT,
@@ -283,6 +286,35 @@ def test_the_command_line(tmp_path: Path) -> None:
     )
     assert wrong.returncode == 1
     assert "has no `nothing`" in wrong.stderr
+
+
+@needs_cc
+def test_libraries_of_the_sources(tmp_path: Path) -> None:
+    made = [
+        built("add", tmp_path / each, libraries=("static", "shared"))
+        for each in ("first", "second")
+    ]
+    for name in ("libadd.a", "libadd.so"):
+        assert name in made[0].files
+        first, second = ((each.folder / name).read_bytes() for each in made)
+        # The same wherever it is made.
+        assert first == second
+        assert str(tmp_path).encode() not in first
+    c = Loaded(made[0].folder / "libadd.so", driver(tmp_path / "driver"))
+    views = [View((128,), (1,)).dlpack() for _ in range(3)]
+    assert c.library.add_launch(None, *map(ctypes.byref, views)) == 0, c.message()
+    assert b"add_launch" in (made[0].folder / "libadd.a").read_bytes()
+
+
+def test_libraries_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ArgumentError, match="'dynamic' is no kind of library: there are static"):
+        built("add", tmp_path, libraries=("dynamic",))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(CompilationError, match="`no-such-compiler`, which is not here"):
+        built("add", tmp_path, libraries=("static",))
+    monkeypatch.setenv("CC", "false")
+    with pytest.raises(CompilationError, match="`false -std=c11 .* failed"):
+        built("add", tmp_path, libraries=("static",))
 
 
 @needs_cc
