@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -53,13 +54,9 @@ def call_builtin(
     named = {key: to_python(value) for key, value in keywords.items()}
     if None in plain or None in named.values():
         raise frame.error(node, _unknown_arguments(function))
-    return frame.computed(
-        lambda: function(
-            *(item.object for item in plain if item),
-            **{key: item.object for key, item in named.items() if item},
-        ),
-        node,
-    )
+    keyed = {key: item.object for key, item in named.items() if item}
+    compute = functools.partial(function, **keyed) if keyed else function
+    return frame.computed(compute, node, *(item.object for item in plain if item))
 
 
 def to_python(value: Value) -> Known | None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from ninetoothed import language
 from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
 from ninetoothed.language import LanguageNamespace
+from ninetoothed.parsing import compile_time
 from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
 from ninetoothed.parsing.frames import MOST_COPIES
 from ninetoothed.parsing.objects import literal, value_of
@@ -328,16 +329,26 @@ class ExpressionFrame(ElementFrame):
             return Runtime(self.expression(value, node))
         return value
 
-    def computed(self, compute: Callable[[], Any], node: ast.AST) -> Value:
+    def computed(self, function: Callable[..., Any], node: ast.AST, *operands: Any) -> Value:
         """The value of what Python computes now; its exceptions become located errors."""
         try:
-            return value_of(compute())
+            compile_time.check_operation(function, operands)
+            return value_of(compile_time.checked(function(*operands)))
         except NineToothedError as error:
             raise self.error(node, error.message) from None
         except Exception as error:
             raise self.error(
                 node, f"Computed at compile time, this raises {type(error).__name__}: {error}"
             ) from error
+
+    def check_operation(
+        self, function: Callable[..., Any], operands: tuple[Any, ...], node: ast.AST
+    ) -> None:
+        """Raises a located error where Python would make something too large."""
+        try:
+            compile_time.check_operation(function, operands)
+        except NineToothedError as error:
+            raise self.error(node, error.message) from None
 
     def _evaluate_NamedExpr(self, node: ast.NamedExpr) -> Value:
         cell = self.lookup(node.target.id, node.target)
@@ -362,21 +373,18 @@ class ExpressionFrame(ElementFrame):
                 "An f-string shows what is known at compile time; `ntl.device_print` shows values of a "
                 "running kernel.",
             )
-        convert = _CONVERSIONS[part.conversion]
         form = "" if part.format_spec is None else self.evaluate(part.format_spec)
         given = form.object if isinstance(form, Known) else ""
-        formatted = self.computed(lambda: format(convert(shown.object), given), part.value)
+        convert = _CONVERSIONS.get(part.conversion)
+        item = shown if convert is None else self.computed(convert, part.value, shown.object)
+        assert isinstance(item, Known)
+        formatted = self.computed(format, part.value, item.object, given)
         assert isinstance(formatted, Known)
         return str(formatted.object)
 
 
 #: What an f-string does to a value by the letter after its exclamation mark.
-_CONVERSIONS: dict[int, Callable[[Any], Any]] = {
-    -1: lambda item: item,
-    ord("s"): str,
-    ord("r"): repr,
-    ord("a"): ascii,
-}
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
 
 def _object_of(value: Value) -> Known | None:

@@ -68,12 +68,12 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(op, ast.MatMult):
             raise self.error(node, "`@` is not supported: use `ntl.dot`.")
         if isinstance(left, Group) or isinstance(right, Group):
-            concatenated = self._concatenated(left, op, right)
+            concatenated = self._concatenated(left, op, right, node)
             if concatenated is not None:
                 return concatenated
         if isinstance(left, Known) and isinstance(right, Known):
             one, other = literal(left.object), literal(right.object)
-            return self.computed(lambda: _BINARY[type(op)](one, other), node)
+            return self.computed(_BINARY[type(op)], node, one, other)
         if isinstance(op, _SYMBOLIC) and is_symbolic(left) and is_symbolic(right):
             one, other = symbol_of(left), symbol_of(right)
             return self.computed(lambda: _BINARY[type(op)](one, other), node)
@@ -107,14 +107,18 @@ class OperatorFrame(ExpressionFrame):
             return Runtime(self.saved(value.node, node, "factor"))
         return value
 
-    def _concatenated(self, left: Value, op: ast.operator, right: Value) -> Group | None:
+    def _concatenated(
+        self, left: Value, op: ast.operator, right: Value, node: ast.AST
+    ) -> Group | None:
         """Tuples added, or repeated."""
         if isinstance(op, ast.Add) and isinstance(left, Group) and isinstance(right, Group):
+            self.check_operation(operator.add, (left.items, right.items), node)
             return Group(left.items + right.items)
         if isinstance(op, ast.Mult):
             group, count = (left, right) if isinstance(left, Group) else (right, left)
             if isinstance(count, Known) and isinstance(count.object, int):
                 assert isinstance(group, Group)
+                self.check_operation(operator.mul, (group.items, count.object), node)
                 return Group(group.items * count.object)
         return None
 

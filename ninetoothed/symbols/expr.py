@@ -29,6 +29,9 @@ Expression = Union["Symbol", int]
 #: What is put into itself twice, 30 times over, is a short tree that nobody can write down.
 _MOST_TERMS = 10_000
 
+#: The widest number in an expression: a product of some sizes, and no more than a float holds.
+_MOST_BITS = 512
+
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 
 #: Held while one is added: the dictionary itself looks and then adds. A thread may come back to it,
@@ -315,6 +318,10 @@ def leaf(what: Leaf) -> Symbol:
 
 def constant(value: int | bool) -> Symbol:
     """The Symbol of a number."""
+    if value.bit_length() > _MOST_BITS:
+        raise ArrangementError(
+            f"an integer expression has a number of more than {_MOST_BITS} bits, and a device has 64"
+        )
     return _intern("const", (value,))
 
 
