@@ -111,7 +111,15 @@ def driver(
     folder.mkdir(parents=True, exist_ok=True)
     define = ["-DHIP"] if is_hip else []
     run(
-        *(compiler, *WARNINGS, *flags, *define, "-shared", "-fPIC", HERE / "recording_driver.c"),
+        *(
+            compiler,
+            *WARNINGS,
+            *flags,
+            *define,
+            "-shared",
+            "-fPIC",
+            HERE / "programs" / "recording_driver.c",
+        ),
         *(f"-Wl,-soname,{name}", "-o", folder / name),
     )
     return folder

@@ -266,7 +266,7 @@ static int choose_target(const nt_driver *known, nt_kernel *kernel, nt_handle co
     }
     if (result) {
       free(made);
-      return nt_refuse(NT_ERROR_NO_IMAGE, "kernel `%s` was not compiled for device %d", kernel->name, ordinal);
+      return nt_refuse(NT_ERROR_NO_IMAGE, "kernel `%s` was not compiled for device %d (the driver's code is %d)", kernel->name, ordinal, result);
     }
   } else {
     result = known->device_attribute(&major, DEVICE_CAPABILITY_MAJOR, ordinal);
