@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 # Before any framework is imported: each of pytest-xdist's workers has one core to itself, and
 # thread pools of many frameworks in many workers would only wait for each other.
@@ -47,25 +46,6 @@ def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     finally:
         torch.set_default_device(previous)
-
-
-@pytest.fixture(autouse=True)
-def _frozen_programs(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What works on a Program changes none that it is given."""
-    if not any(_TESTS / folder in request.path.parents for folder in _ON_PROGRAMS):
-        yield
-        return
-
-    from tests.frozen import frozen_programs
-
-    with frozen_programs():
-        yield
-
-
-_TESTS = Path(__file__).parent
-
-#: The folders of tests of what works on Programs.
-_ON_PROGRAMS = {"derivatives", "kernels", "parsing", "passes", "program"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.text import is_written
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.program.effects import names_read
+from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
@@ -112,7 +113,7 @@ def _may_shift(node: ast.AST, names: Collection[str]) -> bool:
     """Whether what a node says of a tensor's source can be said of one with a leading dimension."""
     if isinstance(node, SourcePointer | SequenceLength):
         return False
-    if type(node) is SourceLoad:
+    if is_exactly(node, SourceLoad):
         return node.parameter not in names
     return not (isinstance(node, Offsets) and node.dim is None and node.tile.parameter in names)
 

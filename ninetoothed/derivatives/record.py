@@ -12,6 +12,7 @@ from collections.abc import Collection
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.values import Values, rule_name
 from ninetoothed.program import effects
+from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.nodes import SourceStore, Store, TileRef, clone, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import COUNT, UNKNOWN, held_shape
@@ -112,7 +113,7 @@ class Recorder(Values):
         self.add(tape.Written(tile, operand, dims))
 
     def check_place(self, tile: TileRef, node: ast.AST) -> None:
-        if type(tile) is not TileRef:
+        if not is_exactly(tile, TileRef):
             raise tape.refused("elements of a tile are stored to.", node)
         if tile.parameter in self.wrt:
             raise tape.refused(f"`{tile.parameter}` is changed in place.", node)

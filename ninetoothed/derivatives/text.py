@@ -12,6 +12,7 @@ import ninetoothed.language as ntl
 from ninetoothed.derivatives.tape import AtomicSum
 from ninetoothed.parsing.source import keep
 from ninetoothed.program import nodes
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.views import Chosen, Fixed
 
@@ -52,7 +53,7 @@ def function_of(
 
 def is_written(node: ast.AST) -> bool:
     """Whether a Program's node can be said in the language."""
-    return type(node).__module__ != nodes.Store.__module__ or type(node) in _LOWERED
+    return kind_of(node).__module__ != nodes.Store.__module__ or kind_of(node) in _LOWERED
 
 
 class _Lowering(ast.NodeTransformer):
@@ -69,7 +70,7 @@ class _Lowering(ast.NodeTransformer):
         self.language = "ntl"
 
     def visit(self, node: ast.AST) -> Any:
-        lower = _LOWERED.get(type(node))
+        lower = _LOWERED.get(kind_of(node))
         return self.generic_visit(node) if lower is None else lower(self, node)
 
     def symbol(self, node: nodes.SymbolValue) -> ast.expr:

@@ -24,6 +24,7 @@ from ninetoothed.language import derivatives
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import has_effect, names_read, operation_of
 from ninetoothed.program.expression_types import Expressions
+from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import held
 from ninetoothed.tensors.views import Chosen
@@ -106,7 +107,7 @@ class Values:
 
     def read(self, node: nodes.Load) -> Operand:
         tile = self.renamed(node.tile)
-        if type(tile) is not nodes.TileRef:
+        if not is_exactly(tile, nodes.TileRef):
             raise refused("elements of a tile are read that the program chooses.", node)
         for index in tile.indices:
             if any(isinstance(child, nodes.Load | nodes.SourceLoad) for child in nodes.walk(index)):

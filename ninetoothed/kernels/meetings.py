@@ -27,6 +27,7 @@ from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
 from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, typed, with_rank
 from ninetoothed.program.effects import names_assigned, operation_of
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
@@ -352,7 +353,7 @@ class _Walk(Values):
         return self.visit(node)[1]
 
     def visited(self, node: ast.expr) -> tuple[ast.expr, Known]:
-        method = _VISITS.get(type(node))
+        method = _VISITS.get(kind_of(node))
         return super().visited(node) if method is None else (node, method(self, node))
 
     def loaded(self, tile: TileRef, is_zero: bool) -> Known:

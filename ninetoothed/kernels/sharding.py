@@ -16,6 +16,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.program.effects import called_name, has_effect, names_read, operation_of
+from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.nodes import (
     ElementLoad,
     Offsets,
@@ -175,7 +176,7 @@ def _is_free(nodes: Sequence[ast.AST], definition: Definition, dims: Mapping[str
             return False
         if isinstance(node, SymbolValue) and sizes & {*as_symbol(node.symbol).leaves()}:
             return False
-        if type(node) is SourceLoad and node.parameter in dims:
+        if is_exactly(node, SourceLoad) and node.parameter in dims:
             return False
     indices = (i for access in definition.arrangement.accesses.values() for i in access.indices)
     return not any(sizes & {*as_symbol(index).leaves()} for index in indices)

@@ -23,6 +23,7 @@ from ninetoothed.passes.validity import (
     with_rank,
 )
 from ninetoothed.program import nodes
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
@@ -64,7 +65,7 @@ class Values(Knowledge):
         return new, typed(known, found)
 
     def visited(self, node: ast.expr) -> tuple[ast.expr, Known]:
-        method = _VISITS.get(type(node))
+        method = _VISITS.get(kind_of(node))
         if method is not None:
             return method(self, node)
         self.fields(node)

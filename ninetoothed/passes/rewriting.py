@@ -12,6 +12,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -164,7 +165,7 @@ def key_of(node: Any) -> Any:
     """Equal for trees that are equal; symbols and element types count by identity."""
     if isinstance(node, ast.AST):
         parts = (key_of(getattr(node, field, None)) for field in node._fields if field != "ctx")
-        return (type(node), *parts)
+        return (kind_of(node), *parts)
     if isinstance(node, list | tuple):
         return tuple(key_of(item) for item in node)
     return node if isinstance(node, str) else (type(node), node)

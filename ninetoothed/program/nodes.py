@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ninetoothed.errors import Location, location_of
 from ninetoothed.language.dtypes import DType
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.tensors.views import View
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
@@ -320,8 +321,9 @@ def location(node: ast.AST) -> Location:
 
 
 def clone(node: NodeT) -> NodeT:
-    """A copy of a tree. Symbols, element types, operators and other leaves are shared."""
-    copy = node.__class__.__new__(node.__class__)
+    """A copy of a tree that may be changed. Symbols, element types, operators and other leaves are shared."""
+    kind = kind_of(node)
+    copy: NodeT = kind.__new__(kind)
     into = copy.__dict__
     into.update(node.__dict__)
     for key in node._fields:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ninetoothed.program import nodes
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.types import ValueType, type_of
 from ninetoothed.tensors.views import Fixed, Run
 
@@ -165,5 +166,5 @@ class _Lowering(ast.NodeTransformer):
                 node.tile = self.visit(node.tile)
         else:
             super().generic_visit(node)
-        lower = _PLAIN.get(type(node))
+        lower = _PLAIN.get(kind_of(node))
         return node if lower is None else lower(node)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ninetoothed.program.frozen import FrozenList, freeze
 from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
@@ -31,7 +32,7 @@ class Program:
         parameters: the arranged parameters, in the application's order.
         body: statements: ``Assign`` to a name or a tuple of names, ``AnnAssign``, ``AugAssign`` to
             a name, ``Expr``, ``If``, ``For`` over a name, ``While``, ``Pass``, ``Store`` and
-            ``SourceStore``. Never changed in place once the program is made.
+            ``SourceStore``. None is changed once the program is made (`frozen`).
         externs: ``triton.jit`` functions by the name that they have in the body.
         helpers: functions that the language calls back (the combine function of ``reduce``), by
             name. Their bodies end in a ``Return`` and otherwise have the same nodes.
@@ -44,6 +45,10 @@ class Program:
     externs: Mapping[str, Any] = field(default_factory=dict)
     helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        freeze((*self.body, *self.helpers.values()))
+        object.__setattr__(self, "body", FrozenList(self.body))
 
     def __str__(self) -> str:
         return self.text()

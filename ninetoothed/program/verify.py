@@ -9,6 +9,7 @@ from typing import Any
 
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import operation_of
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.inference import infer, unlike
 from ninetoothed.program.nodes import (
     IDENTITIES,
@@ -151,7 +152,7 @@ def _of_elements(node: ast.AST) -> Iterator[tuple[ast.expr, str, int | None]]:
 def _kind(mask: Any) -> tuple[Any, ...]:
     """The same for masks of one tensor's tiles, whichever these are, or of one variable."""
     tile = getattr(mask, "tile", None)
-    return type(mask), getattr(tile, "parameter", None), getattr(mask, "name", None), mask.layout
+    return kind_of(mask), getattr(tile, "parameter", None), getattr(mask, "name", None), mask.layout
 
 
 class _Verifier:

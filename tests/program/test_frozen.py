@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from dataclasses import FrozenInstanceError
 
 import pytest
 
 from ninetoothed import passes
-from ninetoothed.program.nodes import clone
+from ninetoothed.program.nodes import Store, clone
 from tests.parsing.applications import program_of
 
 
@@ -43,6 +44,14 @@ def test_a_copy_can_be_changed_and_is_another():
 
     assert isinstance(store.value.right, ast.Constant)
     assert store.tile.indices == []
+
+
+def test_what_is_pickled_comes_back_as_nodes_that_can_be_changed():
+    (store,) = pickle.loads(pickle.dumps(program_of(application).body))
+    doubled(store)
+
+    assert type(store) is Store
+    assert isinstance(store.value.right, ast.BinOp)
 
 
 def test_a_pass_that_changes_what_it_is_given_is_noticed(monkeypatch):

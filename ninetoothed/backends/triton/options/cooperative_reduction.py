@@ -37,6 +37,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import assign
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import elementwise_operands
+from ninetoothed.program.frozen import is_exactly
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
@@ -124,7 +125,7 @@ def _shared(kernel: Definition, form: reduction_form.Form) -> tuple[Symbol, ...]
         return None
     program = kernel.optimized
     *computed, stored = program.body[form.place + 1 :] or [ast.Pass()]
-    if type(stored) is not nodes.Store or not _is_whole(program, stored.tile, shape):
+    if not is_exactly(stored, nodes.Store) or not _is_whole(program, stored.tile, shape):
         return None
     known = {p.name for p in kernel.parameters if p.kind in ("scalar", "constexpr")}
     known |= set(form.shapes)

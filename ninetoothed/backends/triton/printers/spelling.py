@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed.backends.triton.ir import nodes
 from ninetoothed.backends.triton.ir.trees import attribute, method, name
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import DTypeRef, NodeT, at
 
 
@@ -23,7 +24,7 @@ class Spelling:
 
     def of(self, tree: NodeT) -> NodeT:
         """The tree, changed in place."""
-        rule = _RULES.get(type(tree))
+        rule = _RULES.get(kind_of(tree))
         if rule is not None:
             tree = rule(self, tree)
         fields = tree.__dict__

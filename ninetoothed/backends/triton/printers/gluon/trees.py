@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ninetoothed import threads
 from ninetoothed.language import operations
+from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import LanguageRef, clone
 
 #: What stands for a name in a template: a tree; or another name, or a number.
@@ -91,7 +92,7 @@ def axis_of(call: ast.Call) -> int | None:
 def new_axis(value: ast.Subscript) -> int | None:
     """The place of the dimension that a subscript adds to a vector; None of any other subscript."""
     entries = value.slice.elts if isinstance(value.slice, ast.Tuple) else []
-    kinds = [type(entry) for entry in entries]
+    kinds = [kind_of(entry) for entry in entries]
     is_new = all(e.value is None for e in entries if isinstance(e, ast.Constant))
     if not is_new or kinds not in ([ast.Constant, ast.Slice], [ast.Slice, ast.Constant]):
         return None
