@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,23 +11,13 @@ from benchmarks.common.fresh import figures
 from benchmarks.common.report import table, write
 from benchmarks.common.spread import Spread, ratios
 from benchmarks.frontends import available, paths_of, report, too_slow
-
-ROOT = Path(__file__).parents[2]
+from tests.processes import assert_none, told_by
 
 
 def test_the_hand_written_triton_kernels_are_right() -> None:
     pytest.importorskip("triton", reason="needs Triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.peers_in_interpreter"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    failures = json.loads(done.stdout.splitlines()[-1])
-    assert not failures, "\n".join(f"{case}: {error}" for case, error in failures.items())
+    failures = told_by("tests.benchmarks.peers_in_interpreter")
+    assert_none(failures)
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:

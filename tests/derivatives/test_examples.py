@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
 from tests.derivatives.example_cases import CASES
 from tests.examples.compare import poisoned_memory
+from tests.processes import assert_none, told_by
 
-ROOT = Path(__file__).parents[2]
 NARROW = ("silu", "swiglu", "layer_norm", "mm", "rope", "instance_norm")
 
 
@@ -32,17 +26,6 @@ def test_in_float16(name):
 
 def test_in_tritons_interpreter():
     pytest.importorskip("triton", reason="needs Triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.derivatives.interpreted"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
+    result = told_by("tests.derivatives.interpreted")
     assert result["ran"] == 2 * len(CASES)
-    assert not result["failures"], "\n".join(
-        f"{case}: {error}" for case, error in result["failures"].items()
-    )
+    assert_none(result["failures"])

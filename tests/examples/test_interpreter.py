@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-pytest.importorskip("triton", reason="needs Triton")
+from tests.processes import assert_none, told_by
 
-ROOT = Path(__file__).parents[2]
+pytest.importorskip("triton", reason="needs Triton")
 
 
 GENERIC = pytest.param("generic", marks=pytest.mark.fixes_options("what is generic has none"))
@@ -21,17 +15,6 @@ GENERIC = pytest.param("generic", marks=pytest.mark.fixes_options("what is gener
 @pytest.mark.parametrize(("table", "least"), [("examples", 200), ("more", 100)])
 @pytest.mark.parametrize("variant", [GENERIC, "specialised"])
 def test_every_example(variant: str, table: str, least: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.examples.interpreter", variant, table],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
+    result = told_by("tests.examples.interpreter", variant, table)
     assert result["ran"] > least
-    assert not result["failures"], "\n".join(
-        f"{case}: {error}" for case, error in result["failures"].items()
-    )
+    assert_none(result["failures"])

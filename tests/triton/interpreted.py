@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.processes import told_by
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,16 +20,7 @@ ROOT = Path(__file__).parents[2]
 def failures(module: str, options: str | None = None) -> dict[str, str]:
     """What is wrong by case, with ``$NINETOOTHED_OPTIONS`` set to ``options`` if they are given."""
     fixed = {} if options is None else {"NINETOOTHED_OPTIONS": options}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.triton.interpreted", module],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **fixed},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
+    result = told_by("tests.triton.interpreted", module, **fixed)
     assert result["ran"] > 0
     return result["failures"]
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
 from tests.examples.llama.cases import CASES, check
 from tests.examples.llama.models import CONFIG, WITH_BIASES, generated, logits_apart
-
-ROOT = Path(__file__).parents[3]
+from tests.processes import told_by
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -42,16 +35,7 @@ def test_kernels_in_debug_mode(name, monkeypatch):
 )
 def test_kernels_in_the_interpreter(variant):
     pytest.importorskip("triton", reason="needs Triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.examples.llama.interpreter", variant],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
+    result = told_by("tests.examples.llama.interpreter", variant)
     assert result["ran"] >= 12
     assert not result["failures"]
 
