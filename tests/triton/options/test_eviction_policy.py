@@ -46,6 +46,11 @@ def test_what_just_fits_the_cache_has_no_hint():
     assert tried("softmax", of_rows(4096, 4096)) == [(1, 1)]
 
 
+def test_what_streams_two_tensors_has_hints():
+    vectors = {name: tensor(2**23) for name in ("input", "other", "output")}
+    assert tried("add", call_of(vectors, constants={"BLOCK_SIZE": 1024})) == [(1, 1)]
+
+
 def test_where_the_cache_is_not_known_there_are_hints():
     assert tried("rope", of_heads(48), None) == [(1, 1)]
 
