@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from ninetoothed.errors import ApplicationError, ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError, Location
+from ninetoothed.parsing.frames import LIBRARIES
 from ninetoothed.passes import remove_dead
 from ninetoothed.program.effects import (
     names_assigned,
@@ -17,8 +18,9 @@ from ninetoothed.program.effects import (
 )
 from ninetoothed.program.nodes import SequenceLength, location
 from ninetoothed.program.program import Program
+from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.access import sequence_of
-from ninetoothed.tensors.arrange import Arrangement
+from ninetoothed.tensors.arrange import Arrangement, Parameter
 
 
 def check_one_of(option: str, value: Any, known: Sequence[str]) -> None:
@@ -26,6 +28,20 @@ def check_one_of(option: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
         listed = " or ".join(map(repr, known))
         raise ArgumentError(f"{option} must be {listed}, not {value!r}")
+
+
+def check_names(
+    parameters: Sequence[Parameter], symbols: Sequence[Symbol], place: Location
+) -> None:
+    """`ArgumentError` where what a source calls its libraries is given by name in calls."""
+    given = [p.name for p in parameters if p.kind != "tensor"]
+    given += [s.name for s in symbols if s.leaf.owner is None]
+    for name in given:
+        if name in LIBRARIES:
+            raise ArgumentError(
+                f"`{name}` is what a generated source calls one of Triton's modules; call it otherwise",
+                place,
+            )
 
 
 def check_choices(option: str, value: Any) -> None:

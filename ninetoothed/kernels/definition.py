@@ -29,6 +29,7 @@ from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.exact import exact
 from ninetoothed.kernels.naming import (
     all_symbols,
+    is_kernel_name,
     named_symbols,
     names_in,
     symbols_in,
@@ -324,8 +325,11 @@ def define(
             could make a difference.
         ArrangementError: a size is of a tensor that is not among the arranged ones.
     """
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ArgumentError(f"kernel_name must be an identifier, not {name!r}")
+    if not is_kernel_name(name):
+        raise ArgumentError(
+            "kernel_name must be an identifier of letters from a to z, digits and underscores, with a meaning "
+            f"neither in Python nor in the source that is generated, not {name!r}"
+        )
     checks.check_choices("num_warps", num_warps)
     checks.check_choices("num_stages", num_stages)
     checks.check_count("max_num_configs", max_num_configs)
@@ -342,6 +346,7 @@ def define(
             # What a constant leaves out may be what reads it.
             checks.check_scalars(parsed)
         found, taken = all_symbols(among, parsed), parsed.names
+        checks.check_names(arrangement.parameters, found, _location(application))
     except (ApplicationError, ArrangementError) as error:
         if not (are_constants or decisions.missing):
             raise

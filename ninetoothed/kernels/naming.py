@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.parsing import source
+from ninetoothed.parsing.frames import LIBRARIES
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -22,7 +24,20 @@ def default_name(arrangement: Callable[..., Any], application: Callable[..., Any
     module = getattr(arrangement, "__module__", None) or "__main__"
     if name == "application" and module != "__main__":
         name = module.rpartition(".")[2]
-    return name if name.isidentifier() else "kernel"
+    return kernel_name_of(name)
+
+
+def kernel_name_of(name: str) -> str:
+    """What a kernel is called after a function of this name."""
+    return name if is_kernel_name(name) else "kernel"
+
+
+def is_kernel_name(name: Any) -> bool:
+    """Whether a generated source, and what a compiler makes of it, can have a function of this name."""
+    is_plain = isinstance(name, str) and name.isidentifier() and name.isascii()
+    return (
+        is_plain and not keyword.iskeyword(name) and name not in LIBRARIES and name.strip("_") != ""
+    )
 
 
 def default_symbols(arrangement: Any, depth: int = 3) -> dict[Symbol, str]:

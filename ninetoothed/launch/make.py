@@ -10,6 +10,7 @@ from typing import Any
 from ninetoothed.errors import ArrangementError, Location
 from ninetoothed.kernels.definition import Integers, Specializations, define
 from ninetoothed.kernels.making import specializations_of
+from ninetoothed.kernels.naming import kernel_name_of
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.parsing.source import application_of
 from ninetoothed.tensors.arrange import pair
@@ -108,7 +109,7 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
                 f"{annotation.__name__}; @jit needs an arranged tensor there: `Tensor(0)` for a number",
                 place,
             )
-    name = options.pop("kernel_name", None) or application.__name__
+    name = options.pop("kernel_name", None) or kernel_name_of(application.__name__)
     caller, output_dir = options.pop("caller", None), options.pop("output_dir", None)
     specializations = define(pair(arranged, application), application, name, **options)
     return _made(specializations, caller, output_dir)

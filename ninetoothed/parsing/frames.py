@@ -18,8 +18,11 @@ from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_functi
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 
-#: Names that the Program itself may use for Python's own functions.
-RESERVED = frozenset({"float", "len", "range"})
+#: What generated sources call Triton's modules.
+LIBRARIES = frozenset({"gl", "libdevice", "tl", "triton"})
+
+#: Names that the Program itself may use for Python's own functions, and printers of it for others.
+RESERVED = frozenset({"float", "len", "range"}) | LIBRARIES
 
 #: How many copies of statements one kernel takes: a call of a helper or a round of an unrolled loop each.
 MOST_COPIES = 4096

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import keyword
 import operator
+import unicodedata
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -87,15 +89,20 @@ class Symbol:
     ) -> Symbol:
         keywords = (constexpr, meta, lower_bound, upper_bound, power_of_two)
         if isinstance(expr, Symbol):
-            if all(keyword is None for keyword in keywords):
+            if all(given is None for given in keywords):
                 return expr
             expr = expr.leaf.name if expr.op == "leaf" else str(expr)
         if isinstance(expr, ast.AST):
             expr = ast.unparse(expr)
         if isinstance(expr, str):
             if expr.isidentifier():
-                return leaf(declared(expr, *keywords))
-            if any(keyword is not None for keyword in keywords):
+                if keyword.iskeyword(expr):
+                    raise ArrangementError(
+                        f"a Symbol is given by its name in calls, and `{expr}` is a word of Python's"
+                    )
+                # As Python reads a name.
+                return leaf(declared(unicodedata.normalize("NFKC", expr), *keywords))
+            if any(given is not None for given in keywords):
                 raise ArrangementError(
                     f"only a plain name takes constexpr, meta or bounds, not `{expr}`"
                 )

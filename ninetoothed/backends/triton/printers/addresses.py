@@ -98,10 +98,9 @@ class Addresses:
 
     def _load_folded(self, tile: TileRef) -> ast.expr:
         """The value of a gathered tile (`folded_gather`)."""
-        self._emission.library |= {"fold_neighbours", "fold_runs", "unfold_tile"}
         loaded = self._loaded(self._of_folded(tile), tile)
         dim = ast.Constant(self._folds[tile.parameter])
-        return ast.Call(name("unfold_tile"), [loaded, dim], [])
+        return ast.Call(self._emission.function("unfold_tile"), [loaded, dim], [])
 
     def _load_box(self, tile: TileRef, box: Box) -> ast.expr:
         """The value of a tile by its source's descriptor (`descriptors`)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ninetoothed.backends.triton.ir.trees import all_of, language, name
+from ninetoothed.backends.triton.ir.trees import all_of, language
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.elements import rearranged
 from ninetoothed.backends.triton.printers.emission import Emission
@@ -62,10 +62,9 @@ class ElementLowering(ast.NodeTransformer):
         if conditions:
             given["mask"] = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
         if function == "atomic_cas" and conditions:
-            self._emission.library.add("masked_cas")
             keywords = [ast.keyword(key, value) for key, value in given.items()]
             first = self._emission.pointer(place.parameter)
-            return ast.Call(name("masked_cas"), [pointer, first], keywords)
+            return ast.Call(self._emission.function("masked_cas"), [pointer, first], keywords)
         return language(function, pointer, **given)
 
     def _real(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ninetoothed.backends.triton.ir.trees import element, language, name, sum_of
+from ninetoothed.backends.triton.ir.trees import element, language, sum_of
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.language import dtypes
 from ninetoothed.tensors.views import View
@@ -49,8 +49,7 @@ class Placement:
         ]
 
     def _with_dims(self, function: str, *arguments: ast.expr) -> ast.expr:
-        self.emission.library.add(function)
-        return ast.Call(name(function), list(arguments), [])
+        return ast.Call(self.emission.function(function), list(arguments), [])
 
 
 def rearranged(mask: ast.expr, rank: int, layout: Sequence[int | None]) -> ast.expr:

@@ -66,7 +66,7 @@ class Emission:
         lowered: what is emitted.
         kernel, facts: of it.
         used: the parameters of the emitted function, each under what it is.
-        library: the functions of the library that are called.
+        library: the functions of the library that are called, with what each is called here.
         imports: what is imported besides Triton's language.
         number: the name of the element of the grid, where a program handles several.
         parts: the parts that each element of the grid is done in, where those are several.
@@ -81,7 +81,7 @@ class Emission:
         kernel = lowered.kernel
         self.lowered, self.kernel, self.facts = lowered, kernel, lowered.facts
         self.used: dict[str, KernelParameter] = {}
-        self.library: set[str] = set()
+        self.library: dict[str, str] = {}
         self.imports: set[str] = set()
         self._externs: dict[str, tuple[str, Any]] = {}
         self._computed: dict[Symbol, str] = {}
@@ -91,6 +91,7 @@ class Emission:
         self.holding_at_first: frozenset[Symbol] = frozenset()
         self._constexpr = constexpr_symbols(kernel) - lowered.facts.widths
         self._names = Names(lowered.program, kernel)
+        self._names.taken.add(kernel.name)
         self.number = self.fresh("number") if lowered.is_persistent else ""
         is_plain = not lowered.is_persistent and lowered.parts == 1 and not lowered.program.helpers
         self._quartered = lowered.facts.quartered if is_plain else frozenset()
@@ -141,19 +142,25 @@ class Emission:
         """Whether a position is below a size, which is this tree."""
         if size not in self._quartered:
             return ast.Compare(position, [ast.Lt()], [tree])
-        self.library.add("below")
-        return ast.Call(name("below"), [position, tree, self.width(size), name(self.quarter)], [])
+        return ast.Call(
+            self.function("below"), [position, tree, self.width(size), name(self.quarter)], []
+        )
 
     def for_each_quarter(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body of a program, written for each quarter that a row may end in."""
         if not self._quartered:
             return body
         size = min(self._quartered, key=lambda symbol: self.kernel.names[symbol])
-        self.library.add("ends_in_quarter")
         arguments = [self.tree(size), self.width(size), name(self.quarter)]
-        inside = ast.If(ast.Call(name("ends_in_quarter"), arguments, []), body, [])
+        inside = ast.If(ast.Call(self.function("ends_in_quarter"), arguments, []), body, [])
         quarters = language("static_range", ast.Constant(4))
         return [ast.For(ast.Name(self.quarter, ast.Store()), quarters, [inside], [])]
+
+    def function(self, wanted: str) -> ast.expr:
+        """A function of the library, under a name that nothing else has."""
+        if wanted not in self.library:
+            self.library[wanted] = self.fresh(wanted)
+        return name(self.library[wanted])
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing in the emitted function has yet."""
@@ -222,8 +229,7 @@ class Emission:
         ):
             return over(expression.op, operands)
         function = "floor_quotient" if expression.op == "//" else "floor_remainder"
-        self.library.add(function)
-        return ast.Call(ast.Name(function, ast.Load()), operands, [])
+        return ast.Call(self.function(function), operands, [])
 
     def is_known(self, expression: Symbol) -> bool:
         """Whether Triton's compiler computes the value, which it does as Python."""

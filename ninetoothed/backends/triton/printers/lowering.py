@@ -351,8 +351,7 @@ class Lowering(ValidityLowering):
         return comparison.slack in known
 
     def visit_LibraryRef(self, node: LibraryRef) -> ast.expr:
-        self._emission.library.add(node.name)
-        return name(node.name)
+        return self._emission.function(node.name)
 
     def visit_Workspace(self, node: Workspace) -> ast.expr:
         return self._emission.workspace(node.what)

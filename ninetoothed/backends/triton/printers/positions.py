@@ -213,8 +213,11 @@ class Positions:
             return self._emission.below(trees[0], operands[1], trees[1])
         if op in ("//", "%") and operands[0] in self._bits:
             function = "quotient" if op == "//" else "remainder"
-            self._emission.library.add(function)
-            return ast.Call(name(function), [*trees, ast.Constant(self._bits[operands[0]])], [])
+            return ast.Call(
+                self._emission.function(function),
+                [*trees, ast.Constant(self._bits[operands[0]])],
+                [],
+            )
         return self._emission.over(expression, trees)
 
     def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
@@ -234,7 +237,7 @@ class Positions:
         width = self._width(dim)
         if self._fold is not None:
             function = "fold_neighbours" if dim == self._fold else "fold_runs"
-            return ast.Call(name(function), [width], [])
+            return ast.Call(self._emission.function(function), [width], [])
         if self.is_pair and dim == self.dims[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)

@@ -141,7 +141,10 @@ class _Printer:
 
     def _library(self, module: str) -> Iterator[str]:
         if self._emission.library:
-            names = ", ".join(sorted(self._emission.library))
+            names = ", ".join(
+                own if own == taken else f"{own} as {taken}"
+                for own, taken in sorted(self._emission.library.items())
+            )
             yield ""
             yield f"from ninetoothed.backends.triton.{module} import {names}"
 

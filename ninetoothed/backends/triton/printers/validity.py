@@ -18,8 +18,7 @@ class ValidityLowering(ElementLowering):
     _everywhere: set[str]
 
     def _library_call(self, function: str, *operands: ast.expr) -> ast.expr:
-        self._emission.library.add(function)
-        return ast.Call(name(function), list(operands), [])
+        return ast.Call(self._emission.function(function), list(operands), [])
 
     def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         """The next power of two of a size."""
@@ -33,8 +32,7 @@ class ValidityLowering(ElementLowering):
         if node.identity == "zero" and not self._is_stored_truth(node.value):
             return language("where", mask, value, ast.Constant(0))
         function = f"exclude_{node.identity}"
-        self._emission.library.add(function)
-        return ast.Call(name(function), [value, mask], [])
+        return self._library_call(function, value, mask)
 
     def _is_stored_truth(self, node: ast.expr) -> bool:
         """Whether this is what a tensor of truth values holds, which ``where`` would widen."""

@@ -75,7 +75,7 @@ def written(program: Understood, pipeline: Pipeline, emission: Emission) -> list
     """The statements of a kernel, in Gluon; what they call of `gluon_library` is noted."""
     translation = Translation(program, pipeline, emission.fresh)
     statements = translation.statements()
-    emission.library = translation.library
+    emission.library = {function: function for function in translation.library}
     return statements
 
 
