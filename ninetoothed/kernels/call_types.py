@@ -9,18 +9,24 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
 from ninetoothed.passes.rewriting import Draft
+from ninetoothed.program.effects import called_name
 from ninetoothed.program.inference import infer
 from ninetoothed.program.types import type_of
 
+#: What takes tiles of one type, or of floats.
+_OF_ONE_KIND = ("join", "interleave", "cat", "fma")
+
 
 def check_types(kernel: Definition, dtypes: Mapping[str, DType]) -> None:
-    """Raise where loops or branches change a variable's element type, or where what is divided and what it
-    is divided by are not of one signedness, with tensors of these.
+    """Raise where loops or branches change a variable's element type, where what is divided and what it is
+    divided by are not of one signedness, where what is joined is not of one type, or where what no device
+    computes with is computed with, with tensors of these.
 
     Raises:
         ApplicationError: located.
     """
-    if _depends_on_types(kernel):
+    is_narrow = any(each.kind == "float" and each.bits == 8 for each in dtypes.values())
+    if is_narrow or _depends_on_types(kernel):
         _check(kernel, tuple(dtypes.items()))
 
 
@@ -28,7 +34,9 @@ def check_types(kernel: Definition, dtypes: Mapping[str, DType]) -> None:
 def _depends_on_types(kernel: Definition) -> bool:
     """Whether the types of tensors can make a difference: else `make` knew."""
     return any(
-        (hasattr(node, "orelse") and hasattr(node, "body")) or _divides(node)
+        (hasattr(node, "orelse") and hasattr(node, "body"))
+        or _divides(node)
+        or (isinstance(node, ast.Call) and called_name(node) in _OF_ONE_KIND)
         for node in kernel.program.nodes()
     )
 

@@ -126,14 +126,14 @@ class _Rewriter(ast.NodeTransformer):
             _given(node.right, node.left, is_quotient),
         )
         self.generic_visit(node)
-        if isinstance(node, nodes.Rounded) or is_constant(node, self.constants):
+        if is_constant(node, self.constants):
             return node
         if isinstance(node.op, _COUNTING) and left.kind == right.kind == "bool":
             node.left = _counted(node.left)
             if isinstance(node.op, _DIVISIONS):
                 node.right = _counted(node.right)
             return node
-        if not isinstance(node.op, _DIVISIONS):
+        if isinstance(node, nodes.Rounded) or not isinstance(node.op, _DIVISIONS):
             return node
         is_float = "float" in (left.kind, right.kind)
         # A tile whose kind is not known may hold floats, which a device's own operators do not divide.
@@ -141,6 +141,9 @@ class _Rewriter(ast.NodeTransformer):
         if left.is_natural and right.is_natural and is_known and not is_float:
             return node
         return nodes.at(nodes.Rounded(left=node.left, op=node.op, right=node.right), node)
+
+    #: Whether truth values are divided shows with a call's tensors.
+    visit_Rounded = visit_BinOp
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = type_of(node.operand)

@@ -15,7 +15,7 @@ from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.operation_types import as_counted, type_of_call
-from ninetoothed.program.typed_calls import Call, shown
+from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
@@ -171,6 +171,7 @@ class Expressions:
     ) -> ValueType:
         """``left op right`` as Python has it."""
         shape = self.together(node, [left, right], _SIGNS.get(type(op), "operator **"))
+        self.require_width(node, left, right)
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
         if division and {_sign(left), _sign(right)} == {"int", "uint"}:
             self.refuse(
@@ -204,14 +205,20 @@ class Expressions:
             return replace(TRUTH, shape=operand.shape)
         if isinstance(node.op, ast.UAdd):
             return operand
+        self.require_width(node, operand)
         if isinstance(node.op, ast.Invert):
             return replace(operand, is_natural=operand.kind == "bool", number=None)
         if isinstance(operand.number, bool | int | float):
             return of_number(-operand.number)
         return replace(as_counted(operand), is_natural=False, number=None)
 
+    def require_width(self, node: ast.AST, *operands: ValueType) -> None:
+        if reason := too_narrow(together(operands, ())):
+            self.refuse(node, reason)
+
     def _compare(self, node: ast.Compare) -> ValueType:
         operands = [self.of(each) for each in (node.left, *node.comparators)]
+        self.require_width(node, *operands)
         if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             return replace(TRUTH, shape=())
         return replace(TRUTH, shape=self.together(node, operands, "comparison (<, ==, ...)"))

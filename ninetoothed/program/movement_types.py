@@ -91,6 +91,9 @@ def _pair(call: Call, operation: Operation) -> tuple[ValueType, Shape | None]:
     """Two tiles that are put together: what their elements are, and their common shape."""
     both = call.type(0), call.type(1)
     found = together(both, call.met(both, operation.name))
+    one, other = (each.dtype for each in both)
+    if None not in (one, other) and one is not other:
+        call.refuse(f"`ntl.{operation.name}` needs tiles of one type, but got {one} and {other}.")
     return replace(
         found, dtype=both[0].dtype if both[0].dtype is both[1].dtype else None
     ), found.shape
@@ -103,6 +106,8 @@ def _joined(call: Call, operation: Operation) -> ValueType:
 
 def _doubled(call: Call, operation: Operation) -> ValueType:
     found, shape = _pair(call, operation)
+    if operation.shape == "concatenated" and call.constant("can_reorder", 2) in (None, False):
+        call.refuse("`ntl.cat` may reorder elements: it needs can_reorder=True.")
     if not shape:
         return replace(found, shape=None if shape is None else (2,))
     last = None if shape[-1] is None else 2 * shape[-1]

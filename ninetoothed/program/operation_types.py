@@ -13,7 +13,8 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import scalar_dtype
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
-from ninetoothed.program.typed_calls import Call, shown
+from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
     TRUTH,
@@ -54,6 +55,8 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if operation.home == "math" or name in _COMPARING:
         operands = list(map(_unyielding, operands))
     found = together(operands, shape)
+    if name == "fma" and found.kind in ("int", "bool") and found.dtype is not None:
+        call.refuse(f"`ntl.fma` takes floats, but got {found.dtype}: write `x * y + z`.")
     if name == "where" and len(operands) == 3:
         return together(operands[1:], shape)
     if name in ("add", "mul", "cdiv") and operation.home != "libdevice":
@@ -135,6 +138,8 @@ def _reduced(call: Call, operation: Operation) -> ValueType:
         return ValueType(shape)
     if operation.gives_positions:
         return replace(COUNT, shape=shape, dtype=dtypes.int32)
+    if operation.name == "sum" and (reason := too_narrow(value)):
+        call.refuse(reason)
     value = replace(value, shape=shape, number=None)
     if "return_indices" in places:
         if call.constant("return_indices", places["return_indices"]):
@@ -159,6 +164,8 @@ def _reduced_shape(call: Call, operation: Operation, value: ValueType) -> Shape 
 
 def _scanned(call: Call, operation: Operation) -> ValueType:
     value = replace(call.type(0), number=None)
+    if reason := too_narrow(value):
+        call.refuse(reason)
     axis = "dim" if operation.name == "softmax" else "axis"
     call.axis(axis, 1, value.rank, None if operation.takes_function else 0)
     if operation.takes_function:
@@ -170,6 +177,8 @@ def _scanned(call: Call, operation: Operation) -> ValueType:
 
 def _sorted(call: Call, operation: Operation) -> ValueType:
     value = replace(call.type(0), number=None)
+    if reason := too_narrow(value):
+        call.refuse(reason)
     if operation.name != "topk" or not value.shape:
         return value
     count = call.constant("k", 1)
@@ -180,6 +189,8 @@ def _sorted(call: Call, operation: Operation) -> ValueType:
 def _counted(call: Call, operation: Operation) -> ValueType:
     bins = call.constant("num_bins", 1)
     size = next_power_of_2(bins) if isinstance(bins, int) and bins > 0 else None
+    if size is not None and size != bins:
+        call.refuse(f"`ntl.histogram` needs a power of two of bins, but got {bins}.")
     return replace(COUNT, shape=(size,), dtype=dtypes.int32)
 
 
@@ -233,11 +244,29 @@ def _product_shape(call: Call, left: Shape | None, right: Shape | None) -> Shape
 
 
 def _created(call: Call, operation: Operation) -> ValueType:
-    node = call.node_of("dtype", 1 if operation.name == "zeros" else 2)
+    node, sizes = call.node_of("dtype", 1 if operation.name == "zeros" else 2), call.get(0)
+    if isinstance(sizes, ast.Constant | SymbolValue):
+        call.refuse(f"`ntl.{operation.name}` needs a shape, which is a tuple of sizes, as `(16,)`.")
     shape = call.shape(0, 1)
+    empty = [size for size in shape or () if isinstance(size, int) and size < 1]
+    if empty:
+        call.refuse(f"A tile's size must be 1 or more, but got {empty[0]}.")
     made = of_dtype(call.dtype(node, is_needed=True), shape)
-    natural = operation.name == "zeros" or call.named("value", 1).is_natural
+    value = call.named("value", 1)
+    if operation.name == "full" and made.dtype is not None and value.number:
+        _require_fit(call, value.number, made.dtype)
+    natural = operation.name == "zeros" or value.is_natural
     return replace(made, is_natural=natural)
+
+
+def _require_fit(call: Call, number: Any, dtype: DType) -> None:
+    """A literal that a tile is filled with is one that its type holds."""
+    if dtype.kind in ("float", "bool") or not isinstance(number, int | float):
+        return
+    bits = dtype.bits - (dtype.kind == "int")
+    least = -(1 << bits) if dtype.kind == "int" else 0
+    if isinstance(number, float) or not least <= number < 1 << bits:
+        call.refuse(f"The number {number} does not fit a tile of {dtype}.")
 
 
 def _vector(call: Call, operation: Operation) -> ValueType:

@@ -88,6 +88,20 @@ class Call(Given):
         return axis % rank if rank else 0
 
 
+def too_narrow(value: ValueType) -> str:
+    """Why nothing is computed with a value; empty where something may be.
+
+    Beside a wider tile, floats of 8 bits become as wide; the greatest is found in float32.
+    """
+    dtype = value.dtype
+    if dtype is None or dtype.kind != "float" or dtype.bits > 8:
+        return ""
+    return (
+        f"Tiles of {dtype} are loaded, stored, moved and multiplied by `ntl.dot`, but no device computes "
+        "with them: cast first, as in `.to(ntl.float32)`."
+    )
+
+
 def shown(*types: ValueType) -> str:
     """Shapes as an error has them."""
     return " and ".join(

@@ -156,13 +156,15 @@ def floor_remainder(dividend, divisor):
 @triton.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division that rounds down, as Python's."""
-    remainder = floor_remainder(dividend, divisor)
+    remainder = dividend % divisor
     if remainder.dtype.is_floating():
-        # Next to an integer, from which rounding may have taken it.
-        quotient = (dividend - remainder) / divisor
+        is_up = (remainder != 0) & ((remainder < 0) != (divisor < 0))
+        # Next to an integer, from which rounding may have taken it. A divisor may be infinite: it is not
+        # taken off the dividend.
+        quotient = (dividend - remainder) / divisor - tl.where(is_up, 1.0, 0.0)
         return tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
     else:
-        return (dividend - remainder) // divisor
+        return (dividend - floor_remainder(dividend, divisor)) // divisor
 
 
 @triton.jit

@@ -140,9 +140,12 @@ def divide(left: Any, right: Any) -> Tile:
 
 
 def floor_divide(left: Any, right: Any) -> Tile:
-    """``left // right``, rounded down."""
+    """``left // right``, rounded down; of floats by 0 no number."""
     x, y, dtype, validity = counted(*operands(left, right, True))
-    return Tile(elementwise(np.floor_divide, "//", x, y), dtype, validity)
+    quotient = elementwise(np.floor_divide, "//", x, y)
+    if dtype.kind == "float":
+        quotient = np.where(y == 0, np.asarray(np.nan, quotient.dtype), quotient)
+    return Tile(quotient, dtype, validity)
 
 
 def remainder(left: Any, right: Any) -> Tile:

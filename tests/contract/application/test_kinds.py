@@ -1,0 +1,136 @@
+"""LANGUAGE.md, "Numbers": what no backend computes is an error with its place on each; the rest is one thing on all."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
+
+
+def called(application, *inputs, output=torch.float32):
+    def arrangement(*tensors):
+        return tuple(tensor.tile((-1,)) for tensor in tensors)
+
+    y = torch.zeros_like(inputs[0], dtype=output)
+    tensors = tuple(Tensor(1) for _ in (*inputs, y))
+    ninetoothed.make(arrangement, application, tensors)(*inputs, y)
+    return y
+
+
+def filled_by_a_fraction(x, y):
+    y = x + ntl.sum(ntl.full((4,), 1.7, ntl.int32))
+
+
+def filled_by_too_much(x, y):
+    y = x + ntl.sum(ntl.full((4,), 300, ntl.int8))
+
+
+def filled_below_nothing(x, y):
+    y = x + ntl.sum(ntl.full((4,), -1, ntl.uint8))
+
+
+def made_of_a_number(x, y):
+    y = x + ntl.sum(ntl.full(4, 1.0, ntl.float32))
+
+
+def made_empty(x, y):
+    y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
+
+
+def counted_into_three(x, y):
+    y = ntl.sum(ntl.histogram(x.to(ntl.int32), 3))
+
+
+def put_behind_in_any_order(x, y):
+    y = ntl.sum(ntl.cat(x, x))
+
+
+def joined_with_another_type(x, y):
+    y = ntl.sum(ntl.join(x, x.to(ntl.int64)))
+
+
+def multiplied_as_integers(x, y):
+    y = ntl.fma(x.to(ntl.int32), 2, 1)
+
+
+def added_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) + x.to(ntl.float8e5)
+
+
+def compared_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) < 1.0
+
+
+def negated_in_8_bits(x, y):
+    y = -x.to(ntl.float8e5)
+
+
+def summed_in_8_bits(x, y):
+    y = ntl.sum(x.to(ntl.float8e5))
+
+
+def sorted_in_8_bits(x, y):
+    y = ntl.sort(x.to(ntl.float8e5))
+
+
+def scanned_in_8_bits(x, y):
+    y = ntl.cumsum(x.to(ntl.float8e5))
+
+
+@pytest.mark.parametrize(
+    ("application", "message"),
+    [
+        (filled_by_a_fraction, "1.7 does not fit a tile of int32"),
+        (filled_by_too_much, "300 does not fit a tile of int8"),
+        (filled_below_nothing, "-1 does not fit a tile of uint8"),
+        (made_of_a_number, "`ntl.full` needs a shape"),
+        (made_empty, "size must be 1 or more, but got 0"),
+        (counted_into_three, "a power of two of bins, but got 3"),
+        (put_behind_in_any_order, "can_reorder=True"),
+        (joined_with_another_type, "one type, but got float32 and int64"),
+        (multiplied_as_integers, "takes floats, but got int32"),
+        (added_in_8_bits, r"no device computes with them"),
+        (compared_in_8_bits, r"no device computes with them"),
+        (negated_in_8_bits, r"no device computes with them"),
+        (summed_in_8_bits, r"no device computes with them"),
+        (sorted_in_8_bits, r"no device computes with them"),
+        (scanned_in_8_bits, r"no device computes with them"),
+    ],
+)
+def test_what_no_backend_computes_is_refused_with_its_place(application, message):
+    with pytest.raises(ApplicationError, match=message) as caught:
+        called(application, torch.ones(4))
+    assert caught.value.location.line == application.__code__.co_firstlineno + 1
+
+
+def greatest_in_8_bits(x, y):
+    narrow = x.to(ntl.float8e5)
+    y = ntl.where(x > 1, narrow, narrow) + ntl.max(narrow) + (narrow + x)
+
+
+def test_eight_bits_are_moved_and_become_as_wide_as_what_they_meet():
+    assert called(greatest_in_8_bits, torch.tensor([1.0, 2.0])).tolist() == [5, 8]
+
+
+def divided(x, z, y):
+    y = x // z
+
+
+def test_truth_values_are_divided_as_integers():
+    x = torch.tensor([True, False, True])
+    assert called(divided, x, torch.ones_like(x), output=torch.int32).tolist() == [1, 0, 1]
+
+
+def test_a_quotient_by_infinity_is_rounded_down_and_one_by_zero_is_no_number():
+    x = torch.tensor([6.0, -7.0, 0.0, 6.0, -7.0])
+    z = torch.tensor([math.inf, math.inf, -math.inf, 0.0, 0.0])
+    found = called(divided, x, z)
+
+    assert found[:3].tolist() == [0, -1, 0]
+    assert found[3:].isnan().all()
