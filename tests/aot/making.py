@@ -165,6 +165,7 @@ class Loaded:
         if Loaded.driver is None:
             library = str(driver / "libcuda.so.1")
             Loaded.driver = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        self.folder = driver
         self.library = ctypes.CDLL(str(path))
         self.library.nt_error_message.restype = ctypes.c_char_p
         self.library.nt_error_string.restype = ctypes.c_char_p

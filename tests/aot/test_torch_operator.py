@@ -10,9 +10,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from tests.aot.making import Loaded, built, driver, needs_cc, run  # noqa: E402
+from tests.aot.making import HERE, Loaded, built, driver, environment, needs_cc, run  # noqa: E402
 
 HEADERS = Path(torch.__file__).parent / "include"
+LIBRARIES = HEADERS.with_name("lib")
+
+PROGRAMS = HERE / "programs"
 
 pytestmark = [
     needs_cc,
@@ -45,7 +48,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         *("c++", "-std=c++20", "-O0", "-DNT_TORCH_DISPATCH_KEY=CPU", "-shared", "-fPIC"),
         *(f"-I{HEADERS}", f"-I{made.folder}", made.folder / "addmm_torch.cpp"),
         *(folder / "stream.cpp", *made.folder.glob("*.o"), "-o", library),
-        *(f"-L{HEADERS.parent / 'lib'}", "-ltorch_cpu", "-ldl", "-lpthread"),
+        *(f"-L{LIBRARIES}", "-ltorch_cpu", "-ldl", "-lpthread"),
     )
     c = Loaded(library, driver(folder / "driver"))
     torch.ops.load_library(str(library))
@@ -93,12 +96,27 @@ def test_the_operator_is_traced_without_a_launch(c: Loaded) -> None:
     assert c.last().launches == before
 
 
-def test_a_package_of_aotinductor_launches_the_kernel(c: Loaded, tmp_path: Path) -> None:
-    given = tuple(arguments()[:3])
-    package = torch._inductor.aoti_compile_and_package(
-        torch.export.export(Module(), given), package_path=str(tmp_path / "module.pt2")
-    )
-    module = torch._inductor.aoti_load_package(package)
+@pytest.fixture(scope="module")
+def package(c: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("package") / "module.pt2"
+    exported = torch.export.export(Module(), tuple(arguments()[:3]))
+    return Path(torch._inductor.aoti_compile_and_package(exported, package_path=str(file)))
+
+
+def test_a_package_of_aotinductor_launches_the_kernel(c: Loaded, package: Path) -> None:
+    module = torch._inductor.aoti_load_package(str(package))
     before = c.last().launches
-    module(*given)
+    module(*arguments()[:3])
     assert c.last().launches == before + 1
+
+
+def test_a_package_of_aotinductor_runs_without_python(c: Loaded, package: Path) -> None:
+    program, recording = package.with_name("program"), package.with_name("recording")
+    run(
+        *("c++", "-std=c++20", "-O0", PROGRAMS / "package.cpp", f"-I{HEADERS}"),
+        *(f"-I{HEADERS}/torch/csrc/api/include", f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}"),
+        *("-ltorch", "-ltorch_cpu", "-lc10", "-ldl", "-o", program),
+    )
+    variables = {**environment(c.folder), "NT_RECORDING": str(recording)}
+    assert run(program, package, c.library._name, env=variables) == "1 output, without Python\n"
+    assert recording.read_text().startswith("<sm_90 addmm ")
