@@ -87,11 +87,13 @@ def built(name: str, site: Path | None, seconds: float, targets: str) -> dict[st
         if done.returncode:
             # What it started may have said why.
             reasons = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*", errors, re.MULTILINE)
-            return {"failed": (reasons or ["nothing said"])[0][:120], "errors": errors[-4000:]}
+            print(errors, file=sys.stderr)
+            return {"failed": (reasons or ["nothing said"])[0][:120]}
         found: dict[str, Any] = json.loads(said.splitlines()[-1])
         package = ROOT if site is None else site
-        if Path(found["package"]).parent != package.resolve():
-            raise RuntimeError(f"wanted the package in {package}, got {found['package']}")
+        imported = Path(found.pop("package"))
+        if imported.parent != package.resolve():
+            raise RuntimeError(f"wanted the package in {package}, got {imported}")
         if site is None:
             found |= _linked(name, folder)
         return found
