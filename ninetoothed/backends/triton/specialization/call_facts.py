@@ -107,8 +107,10 @@ def facts_of(
         reached = {**ranges, **{access.selections[place]: known for place, known in own.items()}}
         middle = [size for level in parameter.middle_levels for size in level]
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
-        holding |= {(parameter.name, p) for p in _holding(access, environment, reached, varying)}
-        bounds |= set(magic_division.bounded(access, environment, reached))
+        held = set(_holding(access, environment, reached, varying))
+        holding |= {(parameter.name, place) for place in held}
+        asked = [c for place, c in enumerate(access.conditions) if place not in held]
+        bounds |= set(magic_division.bounded(access, environment, reached, asked))
         divisors |= set(size_ratios.known(access, environment))
         for size in parameter.tile_shape:
             symbol = as_symbol(size)
