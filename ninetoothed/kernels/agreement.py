@@ -18,7 +18,7 @@ from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import LANE, Limit, Loop, Meeting, Side
 from ninetoothed.kernels.meetings import meetings
-from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference, simplify
@@ -166,8 +166,9 @@ class _Numbers:
             for low, high in ((one[form], other[form]), (other[form], one[form])):
                 # Of what is stored there may be more than there is room for.
                 is_right = low.most >= high.least or (meeting.is_store and high is one[form])
-                if meeting.is_store and not is_right:
-                    is_right = self._has_none(meeting.sides[1], form, low.most, high.least)
+                if not is_right:
+                    more = meeting.sides[high is not one[form]]
+                    is_right = self._has_none(more, form, low.most, high.least)
                 if not is_right and self._reaches(form, low.most, high.least, lanes):
                     assert low.limits[1] is not None and high.limits[0] is not None
                     limits = low.limits[1], high.limits[0]
@@ -221,16 +222,25 @@ class _Numbers:
             for leaf, at in zip(access.selections, side.use.indices)
             if at is not None
         }
-        ranges = {leaf: (low, high - 1) for leaf, factor in form[0] if factor == 1 == len(form[0])}
+        ranges: dict[Symbol, Interval] = {
+            leaf: (low, high - 1) for leaf, factor in form[0] if factor == 1 == len(form[0])
+        }
         if side.dim is not None and LANE in ranges:
             ranges[access.coordinates[side.dim]] = ranges[LANE]
-        for condition in access.conditions:
-            known = as_symbol(simplify(condition.substitute(chosen)))
-            if known.op == "const" and not known.operands[0]:
-                return True
-            if known.op == "<" and interval(difference(*known.operands), ranges)[0] >= 0:
-                return True
-        return False
+        known = [as_symbol(simplify(c.substitute(chosen))) for c in access.conditions]
+        for condition in known:
+            # What `pad` puts in front: position - added >= 0.
+            for leaf in condition.leaves() if condition.op == ">=" else ():
+                added = difference(leaf, difference(*condition.operands))
+                if isinstance(added, int):
+                    least, most = ranges.get(leaf, (0, math.inf))
+                    ranges[leaf] = max(added, least), most
+        return any(
+            not condition.operands[0]
+            if condition.op == "const"
+            else condition.op == "<" and interval(difference(*condition.operands), ranges)[0] >= 0
+            for condition in known
+        )
 
     def _reaches(self, form: Form, low: float, high: float, lanes: Sequence[int]) -> bool:
         """Whether a program comes to a position from ``low`` up to ``high``; none is below 0."""

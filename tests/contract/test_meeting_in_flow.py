@@ -325,6 +325,18 @@ def every_second_row(*tensors):
     return tuple(t.tile((2, 2)) for t in arranged)
 
 
+def behind_padding(*tensors):
+    """Rows of which none exists, behind one that `pad` puts in front of each two of them."""
+    arranged = tuple(t.tile((2, 4)) for t in tensors)
+    for each in arranged:
+        each.dtype = each.dtype.pad(((1, 0), (0, 0)))
+    return tuple(t.pad(((0, 1), (0, 0))) for t in arranged)
+
+
+def rows_beside(x, y):
+    y = ntl.sum(x, 1) - y  # noqa: F841
+
+
 def turned(x, y):
     for i in range(y.shape[0]):
         for j in range(y.shape[1]):
@@ -337,7 +349,11 @@ def places(x, y):
 
 @pytest.mark.parametrize(
     ("application", "arrangement", "shape"),
-    [(places, beyond_all_tiles, (1, 2)), (turned, every_second_row, (3, 1))],
+    [
+        (places, beyond_all_tiles, (1, 2)),
+        (turned, every_second_row, (3, 1)),
+        (rows_beside, behind_padding, (0, 4)),
+    ],
 )
 def test_no_elements_meet_none_where_nothing_is_stored(application, arrangement, shape):
     called(application, arrangement, shape, shape)
