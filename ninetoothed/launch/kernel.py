@@ -68,6 +68,7 @@ class Kernel(functools.partial[Any]):
         functools.update_wrapper(
             self, self.declaration.application, assigned=("__module__", "__doc__"), updated=()
         )
+        self.__name__ = self.name
 
     @property
     def name(self) -> str:

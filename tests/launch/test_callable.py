@@ -54,3 +54,9 @@ def test_the_signature_is_the_applications():
 
     assert inspect.signature(kernel) == inspect.signature(kernel.__wrapped__)
     assert repr(kernel).startswith("<kernel ")
+
+
+def test_its_name_is_what_tables_and_wrappers_ask_for():
+    kernel = make()
+    wrapped = functools.wraps(kernel)(lambda *arguments: kernel(*arguments))
+    assert kernel.__name__ == kernel.name == wrapped.__name__
