@@ -44,6 +44,17 @@ def check_names(
             )
 
 
+def check_call_names(kernel: str, names: Sequence[str], place: Location) -> None:
+    """`ArgumentError` where a call could not say which of two it gives by a name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError(
+                f"kernel `{kernel}`: `{name}` is a parameter of the application and a symbol of the "
+                "arrangement, and a call gives both. Call one of them otherwise.",
+                place,
+            )
+
+
 def check_choices(option: str, value: Any) -> None:
     """`ArgumentError` where ``num_warps`` or ``num_stages`` is neither None, an int nor several."""
     if value is None:

@@ -377,6 +377,7 @@ def define(
         specialize,
         stores_apart,
     )
+    checks.check_call_names(name, declaration.call_names, _location(application))
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
     return Specializations(declaration, plain, decisions.missing)
 

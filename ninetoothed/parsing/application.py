@@ -42,7 +42,7 @@ def parse(
         UnresolvedNameError: a name is defined nowhere that Python would look.
     """
     function = function_of(source.read(application))
-    state = State(names={*RESERVED, *taken, *(parameter.name for parameter in parameters)})
+    state = State(names={*RESERVED, *taken, name, *(item.name for item in parameters)})
     state.decisions = decisions or state.decisions
     frame = FunctionFrame(state, function)
     frame.enter_application([_with_value(item, constants or {}) for item in parameters])

@@ -13,6 +13,7 @@ from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
 from ninetoothed.kernels.verified import positive_names
+from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.types import COUNT
 from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import next_power_of_2, over
@@ -92,6 +93,12 @@ class Emission:
         self._constexpr = constexpr_symbols(kernel) - lowered.facts.widths
         self._names = Names(lowered.program, kernel)
         self._names.taken.add(kernel.name)
+        # A symbol may be called as a variable or a parameter is: a call gives it by its own name.
+        self._theirs = {
+            *names_assigned(lowered.program.body),
+            *lowered.program.helpers,
+            *(parameter.name for parameter in kernel.parameters),
+        }
         self.number = self.fresh("number") if lowered.is_persistent else ""
         is_plain = not lowered.is_persistent and lowered.parts == 1 and not lowered.program.helpers
         self._quartered = lowered.facts.quartered if is_plain else frozenset()
@@ -267,7 +274,8 @@ class Emission:
     ) -> ast.expr:
         key = f"{kind} {parameter or wanted}"
         if key not in self.used:
-            is_fixed = kind in ("scalar", "constexpr", "symbol")
+            is_fixed = kind in ("scalar", "constexpr")
+            is_fixed |= kind == "symbol" and wanted not in self._theirs
             name = wanted if is_fixed else self.fresh(wanted)
             self.used[key] = KernelParameter(name, kind, parameter, symbol, is_constexpr)
         return ast.Name(self.used[key].name, ast.Load())

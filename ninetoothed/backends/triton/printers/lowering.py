@@ -42,7 +42,6 @@ class Lowering(ValidityLowering):
         kinds = {p.name: p.kind for p in emission.kernel.parameters}
         self._values = {n for n, kind in kinds.items() if kind in ("scalar", "constexpr")}
         self._everywhere: set[str] = set()
-        self._symbols = {emission.kernel.names[s]: s for s in emission.kernel.symbols}
 
     @contextlib.contextmanager
     def where(self, holding: Holding) -> Iterator[None]:
