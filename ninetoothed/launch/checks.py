@@ -215,6 +215,11 @@ def _integer(kernel: Declaration, symbol: Symbol, value: Any) -> int:
             f"kernel `{kernel.name}`: `{kernel.names[symbol]}` is an integer constant, got {value!r}"
         )
     number: int = value.__index__()
+    if number.bit_length() > 63:
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{kernel.names[symbol]}` is an integer constant, got one of "
+            f"{number.bit_length()} bits, which fits no int64"
+        )
     return number
 
 

@@ -135,6 +135,10 @@ ROWS = {
         "tile of `x` is.*1099511627776 elements.*on a CPU a tile has at most 268435456",
     ),
     "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
+    "a size beyond all": (
+        lambda: SIZED(vector(), vector(), N=10**5000),
+        "`N` is an integer constant.*16610 bits",
+    ),
     "a symbol as value": (lambda: SIZED(vector(), vector(), N=N), "integer constant|no value"),
     "a list as constant": (lambda: CONSTANT(vector(), vector(), [1]), "constant.*cannot be hashed"),
     "a symbol as constant": (lambda: CONSTANT(vector(), vector(), N), "no value. Give the value"),

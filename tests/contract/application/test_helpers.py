@@ -284,6 +284,18 @@ def test_a_helper_calls_itself_while_a_constant_says_so():
     assert torch.equal(run(application, x, empty(5)), x**3 + x * 10)
 
 
+def power_of(value, count):
+    return power_of(value, count - 1) * value if count else 1.0
+
+
+def test_a_helper_of_a_module_calls_itself_too():
+    def application(x, y):
+        y = power_of(x, 3)  # noqa: F841
+
+    x = arange(5)
+    assert torch.equal(run(application, x, empty(5)), x**3)
+
+
 def test_a_lambda_is_a_helper():
     def application(x, shift, y):
         scaled = lambda value, by=3: value * by + shift  # noqa: E731

@@ -131,6 +131,8 @@ def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:
 
 def _compiled(tree: ast.FunctionDef, free: Iterable[str], source: FunctionSource) -> types.CodeType:
     """The function's code, compiled within one that makes the names ``free`` free variables."""
+    # Under its own name it would be the one within that a function which calls itself means.
+    name, tree.name = tree.name, "__rewritten__"
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around = ast.FunctionDef(
         name="__around__", args=arguments, body=[tree], decorator_list=[], returns=None
@@ -147,4 +149,4 @@ def _compiled(tree: ast.FunctionDef, free: Iterable[str], source: FunctionSource
         for const in outer.co_consts
         if isinstance(const, types.CodeType) and const.co_name == tree.name
     )
-    return inner
+    return inner.replace(co_name=name)
