@@ -64,8 +64,8 @@ _VALIDITY = {
     ),
     "what moved exists everywhere": (
         "padding_moves",
-        "        masks = analysis.masks(with_rank(arguments.known(index)), node)",
-        "        masks = []",
+        "{index: analysis.masks(with_rank(arguments.known(index)), node) for index in moved}",
+        "{index: [] for index in moved}",
     ),
     "a round without an element counts": (
         "padding_rounds",
@@ -217,15 +217,14 @@ _OTHERS = {
     "numpy: a size yields to what it meets": Mutant(
         "numpy",
         _NUMPY + "values/size.py",
-        "return value.tile() if type(value) is Size else value",
-        "return int(value) if type(value) is Size else value",
+        "        return value.tile()\n    return float(value)",
+        "        return int(value)\n    return float(value)",
     ),
     "numpy: a quotient rounds to 0": Mutant(
         "numpy",
         _NUMPY + "values/operators.py",
-        'counted(*operands(left, right, True))\n    return Tile(elementwise(np.floor_divide, "//", x, y)',
-        "counted(*operands(left, right, True))\n"
-        '    return Tile(elementwise(np.floor_divide, "//", x - np.fmod(x, y), y)',
+        'quotient = elementwise(np.floor_divide, "//", x, y)',
+        'quotient = elementwise(np.floor_divide, "//", x - np.fmod(x, y), y)',
     ),
     # Arrangements, for both.
     "a tile has one element more": Mutant(

@@ -15,6 +15,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 
 from ninetoothed.language import operations  # noqa: E402
 from tests.hunt import generate, reference  # noqa: E402
+from tests.hunt.broken_rules import MUTANTS  # noqa: E402
 from tests.hunt.forms import FORMS  # noqa: E402
 from tests.hunt.left_out import LEFT_OUT  # noqa: E402
 
@@ -59,6 +60,14 @@ def test_every_operation_is_drawn_or_left_out_for_a_reason() -> None:
     libdevice = {name for name in names if name.startswith("libdevice.")}
     assert drawn <= names
     assert names - drawn - libdevice == set(LEFT_OUT)
+
+
+def test_each_broken_rule_is_one_of_the_package() -> None:
+    counts = {
+        name: (ROOT / mutant.file).read_text().count(mutant.before)
+        for name, mutant in MUTANTS.items()
+    }
+    assert counts == dict.fromkeys(MUTANTS, 1)
 
 
 def test_a_seed_gives_the_same_program() -> None:
