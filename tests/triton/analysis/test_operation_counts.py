@@ -289,17 +289,6 @@ def test_descriptors_save_instructions_and_registers() -> None:
     assert odd.is_waiting and not described.is_waiting and described.stages == 3
 
 
-def test_what_stays_while_a_loop_runs_is_loaded_in_stages_by_programs_that_stay() -> None:
-    arguments = {name: tensor(2, 4, 1024, 64) for name in ("query", "key", "value", "output")}
-    call = call_of({"is_causal": False}, **arguments)
-    plain = config(stages=4, M=128, N=32)
-    persistent = replace(plain, options=(("persistent", 1),))
-    query, output = 128 * 64 * 2, 128 * 64 * 2
-
-    more = features(sdpa.kernel, call, persistent).shared_bytes
-    assert more - features(sdpa.kernel, call, plain).shared_bytes == output // 2 + 3 * query
-
-
 def test_a_persistent_grid_is_told() -> None:
     plain, persistent = changed("persistent", 1)
     assert persistent.is_persistent and not plain.is_persistent

@@ -88,6 +88,28 @@ def test_what_is_no_loops_body_may_not(application):
     assert not persistent.is_possible(kernel.definition, {"input", "other"})
 
 
+def test_a_product_by_a_tile_that_stays_while_the_loop_runs_may_not():
+    def arrangement(query, key, output):
+        rows = query.tile((64, -1))
+        keys = key.tile((64, -1)).tile((-1, 1)).expand((rows.shape[0], -1))
+        keys.dtype = keys.dtype.squeeze(1)
+
+        return rows, keys, output.tile((64, -1))
+
+    def application(query, key, output):
+        total = ntl.zeros(output.shape, dtype=ntl.float32)
+        for i in range(key.shape[0]):
+            scores = ntl.dot(query, ntl.trans(key[i]))
+            total += ntl.dot(ntl.cast(scores, key.dtype.dtype), key[i])
+        output = total  # noqa: F841
+
+    matrix = {"shape_options": (None, {"constexpr": True})}
+    tensors = tuple(Tensor(2, **matrix) for _ in range(3))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+
+    assert not persistent.is_possible(kernel.definition, {"key"})
+
+
 def test_the_loop_is_flattened():
     kernel, call, config = product()
     options = (("descriptors", 1), ("persistent", 1))

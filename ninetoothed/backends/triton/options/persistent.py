@@ -45,6 +45,11 @@ def is_possible(kernel: Definition, described: Collection[str]) -> bool:
     inside = [node for statement in loops[0].body for node in walk(statement)]
     if any(isinstance(node, (ast.For, ast.While, ast.If, Store, SourceLoad)) for node in inside):
         return False
+    before = program.body[: program.body.index(loops[0])]
+    if any(isinstance(node, (Load, SourceLoad)) for s in before for node in walk(s)):
+        # A tile that a product takes while the loop runs: Triton 3.6 has one buffer for it, and loads the
+        # next element's while the last round of this one still reads it.
+        return False
     loaded = {node.tile.parameter for node in inside if isinstance(node, Load)}
     if not loaded or not loaded <= set(described):
         return False
@@ -83,10 +88,8 @@ class Persistent(Option):
     def cost(
         self, features: CostFeatures, value: int, config: Config, counts: Counts
     ) -> CostFeatures:
-        """Half of the result waits to be stored where the next tiles are being loaded to; tiles that stay
-        while a loop runs are loaded in stages too."""
+        """Half of the result waits to be stored where the next tiles are being loaded to."""
         waiting = int(sum(counts.stored.values())) // 2
-        waiting += (config.num_stages - 1) * sum(counts.held.values())
         return replace(
             features,
             is_persistent=True,
