@@ -227,7 +227,7 @@ def main() -> int:
     parser.add_argument("--tasks", default="", help="names or beginnings of names; all by default")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--repetitions", type=int, default=10)
-    parser.add_argument("--output", type=Path, default=RESULTS / "models")
+    parser.add_argument("--output", type=Path, default=RESULTS / "training")
     options = parser.parse_args()
     timer = Timer()
     rows, raw = [], {}

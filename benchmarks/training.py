@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--output", type=Path, default=RESULTS / "models")
+    parser.add_argument("--output", type=Path, default=RESULTS / "training")
     options = parser.parse_args()
     found = measured(contenders(options.layers, options.width), options.steps)
     times = {name: entry["milliseconds"][_WARM_UP:] for name, entry in found.items()}
