@@ -20,7 +20,7 @@ def in_one_branch(x, w, y, flag):
 
 
 def one_of_two(x, w, y, flag):
-    y = w if flag > 0 else x  # noqa: F841
+    y = w if flag / 2 > 0 else x  # noqa: F841
 
 
 def one_of_two_branches(x, w, y, flag):
