@@ -1,11 +1,15 @@
-"""What a variant assumes holds of every call that its guard lets through: facts found from numbers say so."""
+"""What a variant assumes holds of every call that its guard in C lets through: facts found from numbers say so."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
-from collections.abc import Mapping
-from dataclasses import fields
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,22 +24,23 @@ from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumption
 from ninetoothed.backends.triton.ahead.choice import choose, large_call  # noqa: E402
 from ninetoothed.backends.triton.ahead.devices import limits_of  # noqa: E402
 from ninetoothed.backends.triton.ahead.levels import with_descriptors, with_likeness  # noqa: E402
-from ninetoothed.backends.triton.ahead.variants import edition_of  # noqa: E402
 from ninetoothed.backends.triton.analysis.boxes import box_of  # noqa: E402
 from ninetoothed.backends.triton.analysis.program_order import are_inverses_exact  # noqa: E402
 from ninetoothed.backends.triton.options.option import Case  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import facts_of  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
-from ninetoothed.errors import ArrangementError  # noqa: E402
 from ninetoothed.kernels.ahead import Edition, Fixed  # noqa: E402
 from ninetoothed.kernels.call import Argument, Call  # noqa: E402
 from ninetoothed.kernels.definition import Definition  # noqa: E402
 from ninetoothed.symbols.expr import Symbol  # noqa: E402
 from tests.aot import calls  # noqa: E402
-from tests.aot.kernels import PREMAKES, defined, defined_of  # noqa: E402
-from tests.aot.reference import View, chosen, environment  # noqa: E402
+from tests.aot.kernels import PREMAKES, Premade  # noqa: E402
+from tests.aot.making import Loaded, built_of, driver, library, needs_cc  # noqa: E402
+from tests.aot.reference import View, environment  # noqa: E402
 
-#: Random calls of each kernel. That C chooses the same variant `test_launches` tests.
+pytestmark = needs_cc
+
+#: Random calls of each kernel that its library launches.
 COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "1000"))
 
 
@@ -104,61 +109,115 @@ def assumptions_of(kernel: Definition, fixed: Fixed, edition: Edition) -> dict[s
     return {a.name: a for a in with_likeness(chain, case, config, edition.known)}
 
 
-@pytest.mark.parametrize("name", PREMAKES)
-def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str) -> None:
-    kernel, fixed = defined(name)
-    edition = edition_of(kernel, fixed, "sm_90")
-    unit = Unit(name, kernel, fixed, (edition,), ())
-    assumptions = assumptions_of(kernel, fixed, edition)
-    source, asked = random.Random(name), 0
-    launched: set[str] = set()
-    described: set[str] = set()
-    for _ in range(COUNT):
-        given = calls.random_call(name, unit, source)
-        values = environment(unit, edition, given)
-        try:
-            if 0 in kernel.verified_grid(values):
-                continue
-        except ArrangementError:
+def of_library(
+    premake: Callable[..., Premade], name: str, folder: Path, weakened: str = ""
+) -> tuple[Loaded, Unit]:
+    """A kernel's library, in whose C text 1 stands in place of some of the guards' conditions.
+
+    Args:
+        weakened: what the conditions begin with.
+    """
+    made = built_of(premake, name, folder / name, targets=("sm_90",))
+    if weakened:
+        source = made.folder / f"{name}_0.c"
+        text, count = re.subn(f"&& (?:{weakened}).*?(;?\n)", r"&& 1\1", source.read_text())
+        assert count
+        source.write_text(text)
+    return Loaded(library(made), driver(folder / "driver")), made.units[0]
+
+
+def launched(c: Loaded, unit: Unit, given: Mapping[str, Any]) -> str | None:
+    """The variant that a library launches for a call, if it launches one."""
+    passed = [
+        ctypes.byref(value.dlpack()) if isinstance(value, View) else ctypes.c_double(value)
+        for value in given.values()
+    ]
+    before = c.last().launches
+    result = getattr(c.library, f"{unit.name}_launch")(None, *passed)
+    # Sizes that do not fit each other or the arrangement, and too many programs, are refused.
+    assert result in (0, -7, -10, -11), c.message()
+    if c.last().launches == before:
+        return None
+    return c.last().label().strip("<>").split()[-1]
+
+
+def launches(c: Loaded, unit: Unit) -> Iterator[tuple[Mapping[str, Any], str, list[str]]]:
+    """Random calls that a library launches, the variant of each, and what of its assumptions they break."""
+    (edition,) = unit.editions
+    assumptions = assumptions_of(unit.kernel, unit.fixed, edition)
+    variants = {variant.name: variant for variant in edition.variants}
+    name, source = unit.kernel.name, random.Random(unit.kernel.name)
+    given: Mapping[str, Any] = {}
+    for _ in range(3 * COUNT):
+        # Often the last call at other addresses: nothing but these is asked of it then.
+        is_moved = given and source.random() < 0.3
+        given = moved(given, source) if is_moved else calls.random_call(name, unit, source)
+        chosen = launched(c, unit, given)
+        if chosen is None:
             continue
-        variant = edition.variants[chosen(edition, values, given)]
-        launched.add(variant.name)
-        assert breaches(assumptions[variant.name], unit, values, given) == [], given
-        call = call_of(unit, given)
-        for argument in variant.arguments:
-            if argument.described is not None:
-                # The copy engine takes this very tensor.
-                assert box_of(kernel, argument.parameter, call, values) is not None, given
-                described.add(variant.name)
-        asked += 1
-    assert asked > COUNT // 3
+        values, call = environment(unit, edition, given), call_of(unit, given)
+        found = breaches(assumptions[chosen], unit, values, given)
+        # The copy engine takes this very tensor.
+        found += [
+            f"{argument.parameter} has no descriptor"
+            for argument in variants[chosen].arguments
+            if argument.described and box_of(unit.kernel, argument.parameter, call, values) is None
+        ]
+        yield given, chosen, found
+
+
+def moved(given: Mapping[str, Any], source: random.Random) -> dict[str, Any]:
+    """A call with its tensors elsewhere."""
+    return {
+        name: replace(value, address=0x7000_0000 + 2 * source.choice((0, 0, 0, 1, 8)))
+        if isinstance(value, View)
+        else value
+        for name, value in given.items()
+    }
+
+
+@pytest.mark.parametrize("name", PREMAKES)
+def test_a_guard_that_holds_implies_what_the_variant_assumes(name: str, tmp_path: Path) -> None:
+    c, unit = of_library(PREMAKES[name], name, tmp_path)
+    seen: list[str] = []
+    for given, variant, found in islice(launches(c, unit), COUNT):
+        assert found == [], (variant, given)
+        seen.append(variant)
+    assert len(seen) == COUNT
+    (edition,) = unit.editions
+    # But for what no call fulfils: test_launches says why.
+    unfulfilled = {"full", "aligned"} if name == "conv2d" else set()
+    assert {*seen} == {variant.name for variant in edition.variants} - unfulfilled
     if name == "sdpa":
         # Where keys fill blocks no comparison with their number is made.
-        assert "alike" in launched and assumptions["alike"].facts.comparisons
-    assert bool(described) == (name in ("mm", "addmm", "bmm", "sdpa"))
+        assert assumptions_of(unit.kernel, unit.fixed, edition)["alike"].facts.comparisons
+    has_described = any(a.described for variant in edition.variants for a in variant.arguments)
+    assert has_described == (name in ("mm", "addmm", "bmm", "sdpa"))
 
 
-def test_a_call_that_a_guard_refuses_would_have_broken_what_it_assumes() -> None:
-    """The comparison above can fail."""
-    kernel, fixed = defined("mm")
-    edition = edition_of(kernel, fixed, "sm_90")
-    unit = Unit("mm", kernel, fixed, (edition,), ())
-    strongest = Assumptions(kernel, edition.known, dict(fixed.dtypes)).chain()[-1]
-    source = random.Random(0)
-    refused = 0
-    for _ in range(100):
-        given = calls.random_call("mm", unit, source)
-        values = environment(unit, edition, given)
-        try:
-            kernel.verified_grid(values)
-        except ArrangementError:
-            continue
-        if edition.variants[chosen(edition, values, given)].name != "full":
-            refused += bool(breaches(strongest, unit, values, given))
-    assert refused > 30
+@pytest.mark.parametrize(
+    ("name", "condition", "breach"),
+    [
+        ("add", r".*n->input_stride_0.*2147483647\)|nt_is_narrow\(n->input_stride_0", "64 bits"),
+        ("mm", "n->other_stride_1 == 1", "other_stride_1 is not 1"),
+        ("mm", r"nt_is_aligned\(n->input,", "input is not aligned"),
+        ("mm", r"nt_mod\(n->input_size_1, 8", "input_size_1 is no multiple of 8"),
+        ("mm", r"nt_is_within\(nt_exact\(n->input_stride_0", "input has no descriptor"),
+        ("add", r"nt_is_within\(nt_range_sub", "condition ('input', 0) fails"),
+        ("sdpa", r".*n->key_size_1\)\), 1, 1\)", "query_size_1 // key_size_1 is not 1"),
+    ],
+    ids=["narrow", "contiguous", "aligned", "divisible", "described", "full", "alike"],
+)
+def test_a_guard_that_asks_less_lets_a_call_through_that_breaks_an_assumption(
+    name: str, condition: str, breach: str, tmp_path: Path
+) -> None:
+    c, unit = of_library(PREMAKES[name], name, tmp_path, condition)
+    assert any(breach in each for *_, found in launches(c, unit) for each in found)
 
 
-def test_a_comparison_is_left_out_where_the_sizes_of_a_call_say_that_it_holds() -> None:
+def test_a_comparison_is_left_out_where_the_sizes_of_a_call_say_that_it_holds(
+    tmp_path: Path,
+) -> None:
     def arrangement(input: Tensor, limit: Tensor, output: Tensor) -> tuple[Tensor, ...]:
         return input.tile((64,)), limit, output.tile((64,))
 
@@ -167,17 +226,14 @@ def test_a_comparison_is_left_out_where_the_sizes_of_a_call_say_that_it_holds() 
         output = ntl.where(is_within, input, -1.0)  # noqa: F841
 
     tensors = tuple(Tensor(1, dtype=ninetoothed.float16) for _ in range(3))
-    kernel, fixed = defined_of(lambda: (arrangement, application, tensors), "limited")
-    edition = edition_of(kernel, fixed, "sm_90")
-    unit = Unit("limited", kernel, fixed, (edition,), ())
-
-    def launched(count: int, limit: int) -> str:
-        sizes = {"input": count, "limit": limit, "output": count}
-        given = {name: View((size,), (1,), 0x7000_0000) for name, size in sizes.items()}
-        values = environment(unit, edition, given)
-        variant = edition.variants[chosen(edition, values, given)]
+    c, unit = of_library(lambda: (arrangement, application, tensors), "limited", tmp_path)
+    (edition,) = unit.editions
+    for variant in edition.variants:
         assert ("limit_size_0" in variant.source) == (variant.name != "alike")
-        return variant.name
 
-    found = {limit: launched(4096, limit) for limit in (4096, 5000, 4095, 64)}
+    def given(limit: int) -> dict[str, View]:
+        sizes = {"input": 4096, "limit": limit, "output": 4096}
+        return {name: View((size,), (1,)) for name, size in sizes.items()}
+
+    found = {limit: launched(c, unit, given(limit)) for limit in (4096, 5000, 4095, 64)}
     assert found == {4096: "alike", 5000: "alike", 4095: "full", 64: "full"}
