@@ -308,6 +308,8 @@ def assign(state: State, name: str, value: Value) -> None:
             if name in state.stale:
                 raise Ambiguous("kept twice in a round")
             state.stale.add(name)
+            # A tile that is the same one in every round meets what the variable is stored to.
+            unequal_meetings[0] += 1
         # What it had before the round, whatever it was given in between.
         kept = merged(value.exists, value, before)
         value = replace(kept, exists=value.exists | before.exists)
