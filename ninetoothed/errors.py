@@ -225,6 +225,16 @@ def warn_of_declaration(message: str, location: Location | None) -> None:
     warnings.warn_explicit(warning, DeclarationWarning, place.file, place.line)
 
 
+def shown(value: Any) -> str:
+    """``repr(value)`` for a message; of an int that is long to read, or that Python does not print, its bits."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an int of {value.bit_length()} bits"
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a {type(value).__name__} with an int of too many digits to print"
+
+
 def near(name: str, candidates: Iterable[str]) -> str:
     """`` Did you mean 'x'?`` where a candidate comes near ``name``, else an empty string."""
     import difflib  # Only an error needs it, and it costs a millisecond.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ninetoothed.kernels.ahead import TensorMap
@@ -18,13 +20,25 @@ _KEYWORDS = frozenset(
     reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct
     switch template this thread_local throw true try typedef typeid typename union unsigned using virtual
     void volatile wchar_t while xor xor_eq linux unix errno stdin stdout stderr
+    main NULL alloca offsetof kill_dependency EHWPOISON
     """.split()
-)
+) | frozenset(dir(errno))
 
 #: The generated functions' own.
 _OWN = frozenset(
     "stream result own tensors numbers new_numbers is_known n tiles bytes last decided arguments scratch "
-    "workspace value ask run decide launch targets parameters the_kernel".split()
+    "workspace value call_numbers ask run decide launch targets parameters the_kernel".split()
+)
+
+
+#: What headers define, or may: macros and types, of C's and of the runtime's.
+_DEFINED = re.compile(
+    r"(DL[A-Z]|kDL|NineToothed|NINETOOTHED)\w*"
+    r"|(atomic|pthread|ATOMIC|PTHREAD|SCHED|CLOCKS?|TIMER|SEEK|LC|EXIT|FD|RENAME|FLT|DBL|LDBL|U?INT\d*)_\w+"
+    r"|(U?INT(MAX|PTR)|SIG_ATOMIC)_\w+|[A-Z]+_(MAX|MIN|WIDTH|DIG|UTC|ENDIAN|CUR_MAX)"
+    r"|(u?int(_fast|_least)?(\d+|ptr|max)|size|ssize|ptrdiff|wchar|char\d+|max_align)_t"
+    r"|W(IF|EXIT|STOP|TERM|CONTINUED|UNTRACED|NO)[A-Z]*|W?EOF|FD[A-Z]*|NFDBITS|BYTE_ORDER|BUFSIZ|sched_priority"
+    r"|L_ctermid|L_cuserid|L_tmpnam|P_tmpdir|(htobe|htole|be|le)\d\d(toh)?"
 )
 
 
@@ -77,7 +91,8 @@ def c_names(names: Iterable[str]) -> dict[str, str]:
         if name in found:
             continue
         wanted = "".join(c if c.isascii() else f"u{ord(c):04x}" for c in name).replace(".", "_")
-        if wanted in _KEYWORDS or wanted in _OWN or wanted.startswith(("nt_", "NT_", "_")):
+        is_reserved = wanted in _KEYWORDS or wanted in _OWN or _DEFINED.fullmatch(wanted)
+        if is_reserved or wanted.startswith(("nt_", "NT_", "_")):
             wanted = f"{wanted.strip('_') or 'name'}_"
         while wanted in taken:
             wanted += "_"

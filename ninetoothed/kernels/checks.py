@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from ninetoothed.errors import ApplicationError, ArgumentError, Location
+from ninetoothed.errors import ApplicationError, ArgumentError, Location, shown
 from ninetoothed.parsing.frames import LIBRARIES
 from ninetoothed.passes import remove_dead
 from ninetoothed.program.effects import (
@@ -61,12 +61,13 @@ def check_choices(option: str, value: Any) -> None:
         return
     choices = (value,) if isinstance(value, int) or not isinstance(value, Sequence) else value
     are_counts = all(
-        isinstance(choice, int) and not isinstance(choice, bool) and choice > 0
+        isinstance(choice, int) and not isinstance(choice, bool) and 0 < choice < 1 << 31
         for choice in choices
     )
     if isinstance(value, str) or not choices or not are_counts:
         raise ArgumentError(
-            f"{option} must be a positive int, or several to choose from, as in (4, 8); got {value!r}"
+            f"{option} must be a positive int, or several to choose from, as in (4, 8); "
+            f"got {shown(value)}"
         )
     if option == "num_warps" and any(choice & (choice - 1) for choice in choices):
         raise ArgumentError(f"num_warps must be a power of two, as in (4, 8); got {value!r}")
@@ -74,8 +75,10 @@ def check_choices(option: str, value: Any) -> None:
 
 def check_count(option: str, value: Any) -> None:
     """`ArgumentError` where an option is neither None nor a positive int."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ArgumentError(f"{option} must be a positive int, got {value!r}")
+    if value is not None and (
+        not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 31
+    ):
+        raise ArgumentError(f"{option} must be a positive int, got {shown(value)}")
 
 
 def check_sequences(program: Program, arrangement: Arrangement) -> None:

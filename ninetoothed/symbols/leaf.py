@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location
+from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, shown
 
 #: Between which values the tuner chooses where nothing is said.
 META_BOUNDS = (32, 1024)
@@ -80,8 +80,8 @@ def declared(
         ArgumentError, ArrangementError: a bound is no int, or the keywords contradict each other.
     """
     for bound in (lower_bound, upper_bound):
-        if not (bound is None or isinstance(bound, int)):
-            raise ArgumentError(f"a bound of `{name}` is an int, not {bound!r}")
+        if not (bound is None or (isinstance(bound, int) and bound.bit_length() < 64)):
+            raise ArgumentError(f"a bound of `{name}` is an int of 64 bits, not {shown(bound)}")
     if constexpr and meta:
         raise ArrangementError(
             f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
@@ -96,6 +96,11 @@ def declared(
     if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
         raise ArrangementError(
             f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}"
+        )
+    if meta and upper_bound is not None and upper_bound < 1:
+        raise ArrangementError(
+            f"`{name}` has no value: the tuner chooses among numbers of at least 1, and its bounds are "
+            f"{lower_bound} to {upper_bound}"
         )
     return Leaf(
         name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninetoothed.errors import caller_location
+from ninetoothed.errors import caller_location, shown
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import (
     Expression,
@@ -38,10 +38,10 @@ from ninetoothed.tensors.metaops import (
 def normalized_dim(dim: Any, count: int) -> int:
     """``dim`` counted from the start; ``count`` is how many there are to choose from."""
     if not is_integer(dim):
-        raise Misfit(f"dimension {dim!r}", "an int")
+        raise Misfit(f"dimension {shown(dim)}", "an int")
     position = dim.__index__()
     if not -count <= position < count:
-        raise Misfit(f"dimension {position}", f"one from {-count} to {count - 1}")
+        raise Misfit(f"dimension {shown(position)}", f"one from {-count} to {count - 1}")
     return position % count
 
 
@@ -52,7 +52,7 @@ def entries_for(what: str, values: Any, shape: Shape) -> tuple[Any, ...]:
     try:
         values = tuple(values)
     except TypeError:
-        raise Misfit(f"{what} {values!r}", "a tuple of ints or Symbols") from None
+        raise Misfit(f"{what} {shown(values)}", "a tuple of ints or Symbols") from None
     if len(values) != len(shape):
         raise Misfit(
             f"{what} {shape_text(values)} with {len(values)} entries",
@@ -95,7 +95,9 @@ def expand(shape: Shape, new_shape: Any) -> Expand:
     expanded = []
     for dim, size in enumerate(sizes):
         if size != -1 and interval(size)[1] < 0:
-            raise Misfit(f"{size} for dimension {dim}", "a size of at least 0, or -1 to keep one")
+            raise Misfit(
+                f"{shown(size)} for dimension {dim}", "a size of at least 0, or -1 to keep one"
+            )
         keeps = size == -1 or difference(size, shape[dim]) == 0
         result.append(shape[dim] if keeps else simplify(size))
         expanded.append(not keeps)
@@ -147,7 +149,7 @@ def flatten(shape: Shape, start_dim: Any = None, end_dim: Any = None) -> Flatten
     end = count if end_dim is None else _end(end_dim, count)
     if not start < end <= count:
         raise Misfit(
-            f"start_dim={start_dim}, end_dim={end_dim} (exclusive)",
+            f"start_dim={shown(start_dim)}, end_dim={shown(end_dim)} (exclusive)",
             "at least one dimension from start_dim up to end_dim",
         )
     return Flatten((shape,), start, end, location=caller_location())
@@ -156,7 +158,7 @@ def flatten(shape: Shape, start_dim: Any = None, end_dim: Any = None) -> Flatten
 def _end(end_dim: Any, count: int) -> int:
     """An exclusive end, counted from the start."""
     if not is_integer(end_dim):
-        raise Misfit(f"end_dim={end_dim!r}", "an int")
+        raise Misfit(f"end_dim={shown(end_dim)}", "an int")
     end = end_dim.__index__()
     return end + count if end < 0 else end
 
@@ -166,7 +168,7 @@ def pad(shape: Shape, padding: Any) -> Pad:
     try:
         sides = tuple((left, right) for left, right in padding)
     except (TypeError, ValueError):
-        raise Misfit(f"{padding!r}", "one (left, right) for each dimension") from None
+        raise Misfit(f"{shown(padding)}", "one (left, right) for each dimension") from None
     if len(sides) != len(shape):
         raise Misfit(
             f"{len(sides)} pairs", f"one (left, right) for each of {len(shape)} dimensions"
@@ -174,9 +176,9 @@ def pad(shape: Shape, padding: Any) -> Pad:
     for dim, pair in enumerate(sides):
         for side in pair:
             if not is_expression(side):
-                raise Misfit(f"{side!r} in dimension {dim}", "ints or Symbols")
+                raise Misfit(f"{shown(side)} in dimension {dim}", "ints or Symbols")
             if interval(side)[1] < 0:
-                raise Misfit(f"{side} in dimension {dim}", "padding of at least 0")
+                raise Misfit(f"{shown(side)} in dimension {dim}", "padding of at least 0")
     simplified = tuple((simplify(left), simplify(right)) for left, right in sides)
     return Pad((shape,), simplified, location=caller_location())
 
@@ -212,7 +214,7 @@ def _position(index: Any, size: Expression) -> Expression:
         index = index.__index__()
     position = simplify(as_symbol(size) + index) if interval(index)[1] < 0 else simplify(index)
     if interval(position)[1] < 0 or interval(difference(size, position))[1] <= 0:
-        raise Misfit(f"index {index}", f"an index inside the dimension of size {size}")
+        raise Misfit(f"index {shown(index)}", f"an index inside the dimension of size {size}")
     return position
 
 

@@ -14,6 +14,7 @@ from ninetoothed.errors import (
     ArrangementError,
     caller_location,
     located_where_too_deep,
+    shown,
 )
 from ninetoothed.symbols.expr import Symbol, as_expression, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
@@ -222,7 +223,7 @@ def _variadic(arguments: tuple[Any, ...]) -> Any:
 def _checked_ndim(ndim: Any) -> int:
     if not isinstance(ndim, int) or isinstance(ndim, bool) or not 0 <= ndim <= _MOST_DIMENSIONS:
         raise ArrangementError(
-            f"a Tensor's ndim is a number of dimensions, at most {_MOST_DIMENSIONS}, not {ndim!r}"
+            f"a Tensor's ndim is a number of dimensions, at most {_MOST_DIMENSIONS}, not {shown(ndim)}"
         )
     return ndim
 
@@ -236,9 +237,9 @@ def _checked_shape(shape: Any) -> tuple[Any, ...]:
     for entry in entries:
         if entry is None or isinstance(entry, Symbol):
             continue
-        if not is_expression(entry) or entry < 0:
+        if not is_expression(entry) or not 0 <= entry < 1 << 63:
             raise ArrangementError(
-                f"a Tensor's shape has ints, Symbols or None for each dimension, not {entry!r}"
+                f"a Tensor's shape has ints, Symbols or None for each dimension, not {shown(entry)}"
             )
     return entries
 

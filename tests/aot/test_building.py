@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import re
 import subprocess
@@ -20,7 +21,7 @@ from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.aot.build import build  # noqa: E402
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError  # noqa: E402
 from tests.aot.kernels import PREMAKES, premake_add, premake_silu  # noqa: E402
-from tests.aot.making import HERE, Loaded, built, driver, labelled, library, needs_cc, run  # noqa: E402
+from tests.aot.making import HERE, Loaded, built, built_of, driver, labelled, library, needs_cc, run  # noqa: E402
 from tests.aot.reference import View  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -28,6 +29,37 @@ ROOT = HERE.parents[1]
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("NULL", "NineToothedTensor", "main"),
+        ("INT32_MAX", "DBL_MAX", "int"),
+        ("DLTensor", "int64_t", "stdin"),
+        ("call_numbers", "errno", "uint8_t"),
+        ("EOF", "ERANGE", "atomic_load"),
+    ],
+)
+def test_parameters_that_c_or_its_headers_know(names: tuple[str, ...], tmp_path: Path) -> None:
+    x, shift, y = names
+    source = f"def application({x}, {shift}, {y}):\n    {y} = {x} + {shift}\n"
+    (tmp_path / "written.py").write_text(source)
+    spec = importlib.util.spec_from_file_location("written", tmp_path / "written.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def premake() -> Any:
+        half = [Tensor(1, dtype=ninetoothed.float16) for _ in range(2)]
+        tensors = half[0], Tensor(0, dtype=ninetoothed.float32), half[1]
+        return (lambda a, s, b: (a.tile((64,)), s, b.tile((64,)))), module.application, tensors
+
+    made = built_of(premake, "named", tmp_path / "named")
+    library(made)
+    (tmp_path / "user.cpp").write_text('#include <cerrno>\n#include <cstdio>\n#include "named.h"\n')
+    run("c++", "-fsyntax-only", "-Wall", "-Werror", f"-I{made.folder}", tmp_path / "user.cpp")
 
 
 _SCRIPT = """

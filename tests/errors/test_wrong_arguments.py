@@ -1,5 +1,6 @@
 """Wrong arguments, a row each: what is called with them, and what the error says of it."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -12,6 +13,9 @@ from ninetoothed import Symbol, Tensor, block_size, make
 from ninetoothed.errors import ArgumentError, ArrangementError, NineToothedError
 
 N = Symbol("N", constexpr=True)
+
+#: Python refuses to print it.
+HUGE = 10**5000
 
 
 def _arrangement(x, o):
@@ -55,6 +59,8 @@ ROWS = {
     "a negative ndim": (lambda: Tensor(-1), "number of dimensions.*-1"),
     "half an ndim": (lambda: Tensor(1.5), "number of dimensions.*1.5"),
     "too many dimensions": (lambda: Tensor(65), "at most 64"),
+    "dimensions beyond all": (lambda: Tensor(HUGE), "number of dimensions.*16610 bits"),
+    "a declared size beyond all": (lambda: Tensor(shape=(HUGE,)), "shape has ints.*16610 bits"),
     "ndim and shape": (lambda: Tensor(1, shape=(2, 3)), "must agree"),
     "a negative size": (lambda: Tensor(shape=(-1,)), "ints, Symbols or None.*-1"),
     "a text as size": (lambda: Tensor(shape=("a",)), "ints, Symbols or None.*'a'"),
@@ -75,6 +81,8 @@ ROWS = {
     "a half": (lambda: Symbol(0.5), "a name, an expression or an int.*0.5"),
     "an expression with bounds": (lambda: Symbol("a + 1", lower_bound=2), "only a plain name"),
     "meta and constexpr": (lambda: Symbol("a", meta=True, constexpr=True), "not both"),
+    "bounds below every size": (lambda: block_size(-1, 0), "numbers of at least 1.*-1 to 0"),
+    "a bound beyond all": (lambda: block_size(HUGE, HUGE), "a bound.*an int of 16610 bits"),
     "bounds crossed": (lambda: block_size(64, 32), "has no value.*64 to 32"),
     "a text as bound": (lambda: block_size("64"), "a bound.*is an int.*'64'"),
     "division": (lambda: N / 2, "may be no integer.*rounds down"),
@@ -101,6 +109,10 @@ ROWS = {
     "two ellipses": (lambda: Tensor(2)[..., ...], "one at most"),
     "an unknown size": (lambda: Tensor(1).eval(), "must be known"),
     "subs of a name": (lambda: Tensor(1).subs({"x": 1}), "neither"),
+    "a dimension beyond all": (lambda: Tensor(1).squeeze(HUGE), "an int of 16610 bits"),
+    "several dimensions beyond all": (lambda: Tensor(1).flatten((HUGE,)), "a tuple with an int"),
+    "a padding below all": (lambda: Tensor(1).pad(((-HUGE, 0),)), "16610 bits.*at least 0"),
+    "a size below all": (lambda: Tensor(1).expand((-HUGE,)), "16610 bits.*at least 0"),
     # make.
     "a tensor for tensors": (lambda: _made(tensors=Tensor(1)), "as a tuple"),
     "too few tensors": (lambda: _made(tensors=(Tensor(1),)), "1 tensor"),
@@ -109,6 +121,9 @@ ROWS = {
     "an unknown caller": (lambda: _made(caller="tensorflow"), "tensorflow"),
     "a name with a space": (lambda: _made(kernel_name="a b"), "identifier"),
     "no warps": (lambda: _made(num_warps=0), "num_warps"),
+    "warps beyond all": (lambda: _made(num_warps=HUGE), "num_warps.*an int of 16610 bits"),
+    "stages beyond all": (lambda: _made(num_stages=(2, HUGE)), "num_stages.*too many digits"),
+    "no end of choices": (lambda: _made(max_num_configs=HUGE), "max_num_configs.*16610 bits"),
     "nothing returned": (lambda: _made(arrangement=lambda x, o: None), "returned None"),
     "other outermost shapes": (
         lambda: _made(arrangement=lambda x, o: (x.tile((64,))[:3], o.tile((64,))[:4]))(
@@ -130,13 +145,29 @@ ROWS = {
         "other=300, which uint8.*from 0 to 255",
     ),
     "sizes that differ": (lambda: KERNEL(vector(200), vector(8)), "outermost shapes"),
+    "a tile of more dimensions than NumPy has": (
+        lambda: _made(
+            arrangement=lambda x, o: (x.tile((1,) * 33), o.tile((1,) * 33)),
+            tensors=(Tensor(33), Tensor(33)),
+        )(vector(*(1,) * 33), vector(*(1,) * 33)),
+        "tile of `x` has 33 dimensions.*32 at most",
+    ),
+    "a grid of more dimensions than NumPy has": (
+        lambda: _made(
+            arrangement=lambda x, o: tuple(
+                functools.reduce(lambda made, _: made.unsqueeze(0), range(64), t.tile((4,)))
+                for t in (x, o)
+            )
+        )(vector(), vector()),
+        "the grid has 65 dimensions.*64 at most",
+    ),
     "a tile that no memory holds": (
         lambda: SIZED(vector(), vector(), N=2**40),
         "tile of `x` is.*1099511627776 elements.*on a CPU a tile has at most 268435456",
     ),
     "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
     "a size beyond all": (
-        lambda: SIZED(vector(), vector(), N=10**5000),
+        lambda: SIZED(vector(), vector(), N=HUGE),
         "`N` is an integer constant.*16610 bits",
     ),
     "a symbol as value": (lambda: SIZED(vector(), vector(), N=N), "integer constant|no value"),

@@ -229,8 +229,17 @@ def _tensor_plan(
 def _check_tile(
     kernel: Definition, parameter: Parameter, environment: Mapping[Symbol, int]
 ) -> None:
-    """`ArgumentError` where no memory would hold a tile, before any is asked for."""
+    """`ArgumentError` where no memory would hold a tile, before any is asked for, or no array of NumPy's."""
     tile = tuple(concrete(size, environment) for size in parameter.tile_shape)
+    for what, rank, most in (
+        (f"the tile of `{parameter.name}`", len(tile), 32),
+        ("the grid", len(kernel.grid), 64),
+    ):
+        if rank > most:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: {what} has {rank} dimensions; on a CPU, with NumPy, {most} at most. "
+                "Flatten some."
+            )
     count = prod(map(next_power_of_2, tile))
     if count > _MOST_HELD:
         raise ArgumentError(
