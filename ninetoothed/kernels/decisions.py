@@ -1,25 +1,52 @@
 """Conditions that no size decides: whether a call's numbers do, or what is loaded, or where a program is.
 
 Numbers are known at each call, so that what meets under such a condition is refused where it holds. What
-data decide may hold. A position may be asked about because of what exists there: nothing follows from it.
+data decide may hold, and so may what numbers do by a function that is not among those here. A position may
+be asked about because of what exists there: nothing follows from it.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.size_expressions import is_of_sizes
+from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read, operation_of, statements_of, targets_of
-from ninetoothed.program.nodes import Load, Offsets, SourceLoad, SymbolValue, walk
+from ninetoothed.program.nodes import DTypeRef, Load, Offsets, SourceLoad, SymbolValue, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 #: Variables that a call's numbers and sizes decide, as expressions of the numbers' names.
 Numbers = Mapping[str, ast.expr]
+
+
+def _shifted(shift: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    """A shift of 32 bits; a device's of more, or of fewer than none, is no number that is known."""
+
+    def shifted(value: int, by: int) -> int:
+        if not 0 <= by < 32:
+            raise OverflowError
+        return shift(value, by)
+
+    return shifted
+
+
+def _ordered(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The least or the greatest of two, none of which is a NaN."""
+
+    def ordered(one: Any, other: Any) -> Any:
+        if math.isnan(one) or math.isnan(other):
+            raise ArithmeticError
+        return choose(one, other)
+
+    return ordered
+
 
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -30,6 +57,9 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Mod: operator.mod,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: _shifted(operator.lshift),
+    ast.RShift: _shifted(operator.rshift),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -38,6 +68,22 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.NotEq: operator.ne,
     ast.Not: operator.not_,
     ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "minimum": _ordered(min),
+    "maximum": _ordered(max),
+    "cdiv": lambda one, other: (one + other - 1) // other,
+    "where": lambda test, one, other: one if test else other,
+}
+
+#: What ``bool``, ``int`` and ``float`` make of a number, and `ntl.cast` to the same.
+_CASTS: dict[dtypes.DType, Callable[[Any], Any]] = {
+    dtypes.bool: bool,
+    dtypes.int64: int,
+    dtypes.float32: float,
 }
 
 
@@ -66,9 +112,18 @@ class Decision:
                 bool(_value(self.test, values, sizes, rounded))
                 for rounded in (lambda value: value, _rounded)
             }
-        except (ArithmeticError, TypeError, struct.error):
+        except (ArithmeticError, TypeError, ValueError, struct.error):
             return False
         return found == {self.holds}
+
+
+def scalars(kernel: Definition) -> dict[str, ast.expr]:
+    """The numbers of a kernel's calls."""
+    return {
+        parameter.name: ast.Name(id=parameter.name, ctx=ast.Load())
+        for parameter in kernel.parameters
+        if parameter.kind == "scalar"
+    }
 
 
 def number(node: ast.expr | None, numbers: Numbers) -> ast.expr | None:
@@ -90,7 +145,29 @@ def number(node: ast.expr | None, numbers: Numbers) -> ast.expr | None:
             return _of_parts(node, parts, numbers, lambda p: ast.Compare(p[0], node.ops, p[1:]))
         case ast.BoolOp():
             return _of_parts(node, node.values, numbers, lambda p: ast.BoolOp(node.op, p))
+        case ast.IfExp():
+            parts = [node.test, node.body, node.orelse]
+            return _of_parts(node, parts, numbers, lambda p: ast.IfExp(*p))
+        case ast.Call() if _function(node) is not None:
+            parts, rest = _operands(node)
+            return _of_parts(node, parts, numbers, lambda p: ast.Call(node.func, [*p, *rest], []))
     return None
+
+
+def _function(node: ast.Call) -> Callable[..., Any] | None:
+    """What a function of the language computes of numbers; None of one that is not known here."""
+    operation, (_, rest) = operation_of(node), _operands(node)
+    if operation is None or node.keywords or isinstance(node.func, ast.Attribute):
+        return None
+    if operation.name == "cast" and len(rest) == 1:
+        return _CASTS.get(rest[0].dtype)
+    return None if rest else _FUNCTIONS.get(operation.name)
+
+
+def _operands(node: ast.Call) -> tuple[list[ast.expr], list[DTypeRef]]:
+    """The arguments of a call that are values, and those that are element types."""
+    types = [item for item in node.args if isinstance(item, DTypeRef)]
+    return [item for item in node.args if not isinstance(item, DTypeRef)], types
 
 
 def _of_parts(
@@ -123,16 +200,26 @@ def _value(
         case ast.UnaryOp():
             return _OPERATORS[type(node.op)](of(node.operand))
         case ast.BinOp():
-            result = rounded(_OPERATORS[type(node.op)](of(node.left), of(node.right)))
-            if isinstance(result, int) and abs(result) >= 1 << 31:
-                raise OverflowError
-            return result
+            return _held(rounded(_OPERATORS[type(node.op)](of(node.left), of(node.right))))
+        case ast.Call():
+            function = _function(node)
+            assert function is not None
+            return _held(rounded(function(*map(of, _operands(node)[0]))))
+        case ast.IfExp():
+            return of(node.body) if of(node.test) else of(node.orelse)
         case ast.Compare():
             return _OPERATORS[type(node.ops[0])](of(node.left), of(node.comparators[0]))
         case ast.BoolOp():
             found = map(of, node.values)
             return all(found) if isinstance(node.op, ast.And) else any(found)
     raise TypeError(type(node).__name__)
+
+
+def _held(value: Any) -> Any:
+    """A result, if it is one that an integer of 32 bits holds."""
+    if isinstance(value, int) and abs(value) >= 1 << 31:
+        raise OverflowError
+    return value
 
 
 def _rounded(value: Any) -> Any:
@@ -146,25 +233,32 @@ class Kinds:
     Attributes:
         positions: those that follow which round, program or element it is, and those that count.
         data: those that follow what is loaded.
+        numbers: those that follow a number of a call's.
     """
 
     positions: frozenset[str]
     data: frozenset[str]
+    numbers: frozenset[str]
 
     def is_of_data(self, test: ast.expr, is_of_loop: bool) -> bool:
-        """Whether data decide a condition, and no position does, unless it counts a loop's rounds."""
+        """Whether data or numbers decide a condition, and no position does, unless it counts rounds."""
         is_of_position = not is_of_loop and _follows(test, self.positions, _is_position)
-        return _follows(test, self.data, _is_load) and not is_of_position
+        return _follows(test, self.data | self.numbers, _is_load) and not is_of_position
 
 
-def kinds_of(body: Iterable[ast.stmt]) -> Kinds:
-    """What the variables follow that these statements assign."""
+def kinds_of(body: Iterable[ast.stmt], scalars: Iterable[str] = ()) -> Kinds:
+    """What the variables follow that these statements assign.
+
+    Args:
+        scalars: the names of a call's numbers.
+    """
     statements = [inner for statement in body for inner in statements_of(statement)]
     positions: set[str] = set()
     data: set[str] = set()
+    numbers = set(scalars)
     size = -1
-    while size < len(positions) + len(data):
-        size = len(positions) + len(data)
+    while size < len(positions) + len(data) + len(numbers):
+        size = len(positions) + len(data) + len(numbers)
         for statement in statements:
             names = {target.id for target in targets_of(statement)}
             value = getattr(statement, "value", None)
@@ -177,9 +271,10 @@ def kinds_of(body: Iterable[ast.stmt]) -> Kinds:
                 names_read(value)
             )
             data |= names if is_of_data else frozenset()
+            numbers |= names if _follows(value, numbers, lambda _: False) else frozenset()
             if (is_counted and not is_of_data) or _follows(value, positions, _is_position):
                 positions |= names
-    return Kinds(frozenset(positions), frozenset(data))
+    return Kinds(frozenset(positions), frozenset(data), frozenset(numbers))
 
 
 def _follows(node: ast.AST, names: Collection[str], is_one: Callable[[ast.AST], bool]) -> bool:

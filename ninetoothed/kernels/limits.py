@@ -7,11 +7,13 @@ other lane, and that its lanes are within the tile. What data decides (the lengt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ninetoothed import threads
 from ninetoothed.errors import Location
+from ninetoothed.kernels import decisions, size_expressions
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
@@ -117,6 +119,37 @@ class Meeting:
     is_store: bool
     loops: tuple[Loop, ...]
     location: Location
+
+
+def either_way(
+    test: ast.expr,
+    integers: size_expressions.Integers,
+    numbers: decisions.Numbers,
+    kinds: decisions.Kinds,
+    is_of_loop: bool,
+) -> tuple[Loop, Loop] | None:
+    """Loops that have a round where a condition holds, and where not; None where positions decide."""
+    holds = size_expressions.condition(test, integers)
+    if holds is not None:
+        return Loop(index("if"), holds), Loop(index("if"), 1 - holds)
+    number = decisions.number(test, numbers)
+    if number is None and not kinds.is_of_data(test, is_of_loop):
+        return None
+    # Those that data decide run once or not at all; that of numbers no size tells.
+    count = constant(1) if number is None else None
+    one, other = (Decision(number, test, holds) for holds in (True, False))
+    return Loop(index("if"), count, one), Loop(index("if"), count, other)
+
+
+def in_each(alternatives: Sequence[Sequence[Meeting]]) -> Iterator[Meeting]:
+    """What meets in each of several alternatives, with the loops around all of its places."""
+    first, *others = alternatives
+    by_sides = [{frozenset(each.sides): each for each in found} for found in others]
+    for meeting in first:
+        alike = [found.get(frozenset(meeting.sides)) for found in by_sides]
+        if None not in alike:
+            loops = [loop for each in (meeting, *alike) if each for loop in each.loops]
+            yield replace(meeting, loops=tuple(dict.fromkeys(loops)))
 
 
 @analysis

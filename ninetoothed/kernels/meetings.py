@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 
 from ninetoothed.kernels import decisions, loaded_values, size_expressions
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import Loop, Meeting, Side, Use, limits_of
+from ninetoothed.kernels.limits import Loop, Meeting, Side, Use, either_way, in_each, limits_of
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes import custom_reductions, remove_dead
 from ninetoothed.passes.padding_arguments import Arguments
@@ -26,22 +25,24 @@ from ninetoothed.passes.padding_calls import RULES
 from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
 from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, typed, with_rank
-from ninetoothed.program.effects import names_assigned, operation_of
+from ninetoothed.program.effects import called_name, names_assigned, operation_of
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
     ElementStore,
     SourceLoad,
+    SourcePlace,
     SourceStore,
     Store,
     TileRef,
+    at,
     location,
     walk,
 )
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import INTEGER, held, held_shape
-from ninetoothed.symbols.expr import Symbol, constant, index
+from ninetoothed.symbols.expr import Symbol, index
 
 Looped = ast.For | ast.While
 Result = TypeVar("Result")
@@ -81,12 +82,8 @@ class _Walk(Values):
         self.loops: tuple[Loop, ...] = ()
         self.left: set[Use] | None = None
         self.integers: dict[str, Symbol] = {}
-        self.numbers: dict[str, ast.expr] = {
-            parameter.name: ast.Name(id=parameter.name, ctx=ast.Load())
-            for parameter in kernel.parameters
-            if parameter.kind == "scalar"
-        }
-        self.kinds = decisions.kinds_of(self.draft.body)
+        self.numbers = decisions.scalars(kernel)
+        self.kinds = decisions.kinds_of(self.draft.body, self.numbers)
 
     # What is met.
 
@@ -142,6 +139,27 @@ class _Walk(Values):
             found = Side(use, dim, limits_of(self.kernel, use, dim))
             self.sides[use, dim] = found
         return found
+
+    def atomic(self, node: ast.Call) -> Known:
+        """As a store to each element of a tile; where it has a mask, that says to which."""
+        place, *values = node.args
+        known = [self.value(each) for each in values]
+        named = {each.arg: self.value(each.value) for each in node.keywords}
+        is_compared = called_name(node) == "atomic_cas"
+        given = known[: 1 + is_compared] + [named[each] for each in ("cmp", "val") if each in named]
+        is_masked = "mask" in named or len(known) > 1 + is_compared
+        if not isinstance(place, ElementPlace):
+            assert isinstance(place, SourcePlace)
+            self.meet(node, self.addressed(place) + ([] if is_masked else given))
+            return UNKNOWN
+        self.elements(place)
+        if is_masked or not place.view.is_whole(self.tensors[place.parameter].tile_shape):
+            return UNKNOWN
+        tile = TileRef(parameter=place.parameter, indices=place.indices)
+        changed = self.loaded(at(tile, place), False)
+        for each in given:
+            self.pairs(node, each, changed, is_store=True)
+        return changed
 
     # Statements.
 
@@ -222,17 +240,8 @@ class _Walk(Values):
         self.forget(assigned)
 
     def decided(self, test: ast.expr, is_of_loop: bool = False) -> tuple[Loop, Loop] | None:
-        """Loops that have a round where a condition holds, and where not; None where positions decide."""
-        holds = size_expressions.condition(test, self.integers)
-        if holds is not None:
-            return Loop(index("if"), holds), Loop(index("if"), 1 - holds)
-        number = decisions.number(test, self.numbers)
-        if number is None and not self.kinds.is_of_data(test, is_of_loop):
-            return None
-        # Those that data decide run once or not at all; that of numbers no size tells.
-        count = constant(1) if number is None else None
-        one, other = (Decision(number, test, holds) for holds in (True, False))
-        return Loop(index("if"), count, one), Loop(index("if"), count, other)
+        """See `either_way`."""
+        return either_way(test, self.integers, self.numbers, self.kinds, is_of_loop)
 
     def within(self, loop: Loop, walk: Callable[[], Result]) -> Result:
         """Walks what stands in a loop alone, and forgets what it made known."""
@@ -264,20 +273,14 @@ class _Walk(Values):
 
     def in_all(self, alternatives: Sequence[Callable[[], Any]]) -> list[Any]:
         """Walks alternatives; found is what meets in each of them."""
-        outer, results, founds = self.found, [], list[dict[_Place, Meeting]]()
+        outer, results, founds = self.found, [], list[list[Meeting]]()
         for alternative in alternatives:
             self.found = {}
             results.append(alternative())
-            founds.append(self.found)
+            founds.append([*self.found.values()])
         self.found = outer
-        first, *others = founds
-        by_sides = [{frozenset(each.sides): each for each in found.values()} for found in others]
-        for meeting in first.values():
-            alike = [found.get(frozenset(meeting.sides)) for found in by_sides]
-            if None not in alike:
-                loops = [loop for each in (meeting, *alike) if each for loop in each.loops]
-                together = replace(meeting, loops=tuple(dict.fromkeys(loops)))
-                outer.setdefault((*meeting.sides, together.loops), together)
+        for meeting in in_each(founds):
+            outer.setdefault((*meeting.sides, meeting.loops), meeting)
         return results
 
     def forget(self, names: Iterable[str]) -> None:
@@ -394,6 +397,8 @@ class _Walk(Values):
         return loaded_values.either(one, other, loops)
 
     def visit_function(self, node: ast.Call) -> Known:
+        if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
+            return self.atomic(node)
         operation, arguments = operation_of(node), Arguments(self, node)
         if operation is None or operation.shape == "counted":
             return UNKNOWN

@@ -64,6 +64,13 @@ class View:
         """For how many dimensions the program gives positions."""
         return sum(isinstance(entry, Chosen) for entry in self.entries)
 
+    def is_whole(self, shape: Shape) -> bool:
+        """Whether it takes all elements of a tile of this shape, each at its place."""
+        return all(
+            isinstance(entry, Run) and entry.start == 0 and entry.step == 1 and entry.count == size
+            for entry, size in zip(self.entries, shape)
+        )
+
     @property
     def before(self) -> int:
         """How many slices stand before what is chosen; all where nothing is."""

@@ -63,6 +63,30 @@ def while_it_lasts(x, w, y, flag):
         left -= 1
 
 
+def by_an_absolute_value(x, w, y, flag):
+    y = x + w if abs(flag) > 0 else x  # noqa: F841
+
+
+def by_the_least_and_the_greatest(x, w, y, flag):
+    if min(flag, 2) + ntl.maximum(flag, 0) > 1:
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+def by_shifts(x, w, y, flag):
+    y = x + w if (flag << 3) >> 2 == 2 else x  # noqa: F841
+
+
+def by_what_is_left_over(x, w, y, flag):
+    y = x + w if (flag + 6) // 2 * 2 % 3 == (flag ^ 1) else x  # noqa: F841
+
+
+def by_a_choice(x, w, y, flag):
+    chosen = 3 if flag > 0 else -3
+    y = x + w if bool(flag) and float(chosen) > 0.0 else x  # noqa: F841
+
+
 def in_a_branch_of_a_branch(x, w, y, flag):
     value = x
     if flag * 2 > 1:
@@ -88,6 +112,11 @@ DECIDED = [
     not_at_all,
     so_many_times,
     while_it_lasts,
+    by_an_absolute_value,
+    by_the_least_and_the_greatest,
+    by_shifts,
+    by_what_is_left_over,
+    by_a_choice,
     in_a_branch_of_a_branch,
     in_a_variable_that_the_rounds_leave,
 ]
@@ -132,6 +161,30 @@ def test_what_data_decide_may_be_and_is_refused(application):
     with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
         kernel(*given(whole, (12,), (11,), (12,))["arguments"], flag)
     kernel(*given(whole, (12,), (12,), (12,))["arguments"], flag)
+
+
+def by_an_unknown_function(x, w, y, flag):
+    y = x + w if ntl.exp(ntl.cast(flag, ntl.float32)) > 1.5 else x  # noqa: F841
+
+
+def test_what_numbers_decide_by_another_function_may_be_and_is_refused():
+    kernel = made(by_an_unknown_function, whole, (12,), (11,), (12,), numbers=(0,))
+    for flag in (0, 1):
+        with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
+            kernel(*given(whole, (12,), (11,), (12,), numbers=(flag,))["arguments"])
+        kernel(*given(whole, (12,), (12,), (12,), numbers=(flag,))["arguments"])
+
+
+def test_a_shift_that_no_device_has_decides_nothing():
+    kernel = made(by_shifts_of_a_number, whole, (12,), (11,), (12,), numbers=(0,))
+    for flag in (-1, 40, 0):
+        kernel(*given(whole, (12,), (11,), (12,), numbers=(flag,))["arguments"])
+    with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
+        kernel(*given(whole, (12,), (11,), (12,), numbers=(1,))["arguments"])
+
+
+def by_shifts_of_a_number(x, w, y, flag):
+    y = x + w if 1 << flag == 2 else x  # noqa: F841
 
 
 def tiles_up_to_a_number(x, w, y, count):
@@ -197,3 +250,41 @@ def test_a_number_that_is_rounded_on_a_device_is_given_its_way():
         kernel(*given(whole, (12,), (11,), (12,), numbers=(scale,))["arguments"])
     with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
         kernel(*given(whole, (12,), (11,), (12,), numbers=(0.2,))["arguments"])
+
+
+# What is changed in one step.
+
+
+def added(x, y):
+    ntl.atomic_add(y, x)
+
+
+def greatest_by_name(x, y):
+    ntl.atomic_max(y, val=x * 1.0)
+
+
+def added_and_stored(x, y):
+    before = ntl.atomic_add(y, x)
+    y = before  # noqa: F841
+
+
+def added_where_there_is_a_mask(x, y):
+    ntl.atomic_add(y, x, mask=ntl.arange(0, 16) < 11)
+
+
+@pytest.mark.parametrize("arrangement", [blocks, whole])
+@pytest.mark.parametrize("application", [added, greatest_by_name, added_and_stored])
+def test_what_an_atomic_operation_changes_is_compared_as_what_is_stored_to(
+    application, arrangement
+):
+    with pytest.raises(ArgumentError, match="what is made of `x` of shape .11,. is stored to `y`"):
+        called(application, arrangement, (11,), (12,))
+    called(application, arrangement, (12,), (12,))
+    if arrangement is blocks:
+        # What there is more of is dropped.
+        called(application, arrangement, (12,), (11,))
+
+
+def test_the_mask_of_an_atomic_operation_says_what_is_changed():
+    _, y = called(added_where_there_is_a_mask, blocks, (11,), (12,))
+    assert y.tolist() == [4.0] * 11 + [2.0]
