@@ -24,13 +24,21 @@ _random = np.random.default_rng(0)
 
 @dataclass
 class View:
-    """A tensor in a piece of memory: the values, and how they lie."""
+    """A tensor in a piece of memory: the values, and how they lie.
+
+    Attributes:
+        row: where rows lie far from one another, the elements of one; the storage has them without what is
+            between, and so have the strides, but for that from one row to the next. 0 elsewhere.
+        apart: from the beginning of a row to that of the next one.
+    """
 
     values: np.ndarray
     storage: np.ndarray
     strides: tuple[int, ...]
     offset: int
     is_output: bool = False
+    row: int = 0
+    apart: int = 0
 
     def places(self) -> np.ndarray:
         """Where in the storage each element is."""
@@ -60,6 +68,16 @@ def view(values: np.ndarray, how: str, is_output: bool = False) -> View:
     made = View(values, storage, tuple(strides), offset, is_output)
     if not is_output:
         storage[made.places()] = values
+    return made
+
+
+def far(values: np.ndarray, is_output: bool = False) -> View:
+    """Laid out contiguously, but for the rows of the first dimension that has two: the last begins past 2^31 elements."""
+    made = view(values, "contiguous", is_output)
+    dim = next(dim for dim, size in enumerate(values.shape) if size > 1)
+    made.row = made.strides[dim]
+    made.storage = made.storage[: values.size]
+    made.apart = max(2**31 // (values.shape[dim] - 1) + 1, made.row)
     return made
 
 

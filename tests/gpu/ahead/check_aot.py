@@ -2,7 +2,7 @@
 
 Run it by hand: ``python tests/gpu/ahead/check_aot.py [FOLDER] [--tuned=FILE]``. It compiles the ten kernels
 for the device's architecture, chosen by what ``tuning export`` wrote to a file or else by the estimate,
-writes cases with odd, misaligned, strided and empty views, has ``cc`` build ``aot_program.c``, and runs it.
+writes cases with odd, misaligned, strided, empty and far-flung views, has ``cc`` build ``aot_program.c``, and runs it.
 ``--no-run`` stops before that, where there is no device. Status 1 if something is wrong.
 """
 
@@ -29,29 +29,34 @@ from ninetoothed.aot.build import Built, build  # noqa: E402
 from ninetoothed.aot.packaging import RUNTIME_SOURCES  # noqa: E402
 from ninetoothed.kernels.ahead import Edition  # noqa: E402
 from tests.aot.kernels import DECLARED, JAGGED, PREMAKES  # noqa: E402
-from tests.aot.values import CASES, HOW, TOLERANCE, View, view  # noqa: E402
+from tests.aot.values import CASES, HOW, TOLERANCE, View, far, view  # noqa: E402
 
 #: DLPack's code of an element type, and its bits.
 DTYPES = {np.dtype(np.float16): (2, 16), np.dtype(np.float32): (2, 32), np.dtype(np.int64): (0, 64)}
+
+
+#: How the cases lie: the last way, at the first size alone, has elements past 2^31.
+WAYS = (*HOW, "past 2^31")
 
 
 def cases() -> Iterator[bytes]:
     """Each case as the program reads it."""
     for number, (kernel, (make, sizes)) in enumerate(CASES.items()):
         for size in sizes:
-            for how in HOW:
+            for how in WAYS:
+                is_far = how == WAYS[-1]
+                if is_far and (size is not sizes[0] or kernel in JAGGED):
+                    continue
                 arguments, expected = make(*size)
-                views = [
-                    each
-                    if isinstance(each, View)
-                    else view(
-                        np.zeros(expected.shape, np.float16) if each is None else each,
-                        how,
-                        each is None,
-                    )
-                    for each in arguments
-                    if not isinstance(each, float)
-                ]
+                views = []
+                for each in arguments:
+                    if isinstance(each, View):
+                        views.append(each)
+                    elif not isinstance(each, float):
+                        values = np.zeros(expected.shape, np.float16) if each is None else each
+                        is_output = each is None
+                        laid = far(values, is_output) if is_far else view(values, how, is_output)
+                        views.append(laid)
                 scalars = [each for each in arguments if isinstance(each, float)]
                 name = f"{kernel} {'x'.join(map(str, size))} {how}"
                 yield _packed(name, number, views, scalars, expected)
@@ -70,8 +75,10 @@ def _packed(
         rank, fill = each.values.ndim, [0] * (4 - each.values.ndim)
         itemsize = each.storage.itemsize
         parts.append(struct.pack("<4i", *DTYPES[each.storage.dtype], rank, each.is_output))
-        parts.append(struct.pack("<4q4q", *each.values.shape, *fill, *each.strides, *fill))
+        strides = [each.apart if each.row and s == each.row else s for s in each.strides]
+        parts.append(struct.pack("<4q4q", *each.values.shape, *fill, *strides, *fill))
         parts.append(struct.pack("<QQ", each.offset * itemsize, each.storage.nbytes))
+        parts.append(struct.pack("<QQ", each.row * itemsize, each.apart * itemsize))
         parts.append(each.storage.tobytes())
         if each.is_output:
             wanted, written = np.zeros(each.storage.size), np.zeros(each.storage.size, np.uint8)
