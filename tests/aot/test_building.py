@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 pytest.importorskip("triton", reason="needs Triton")
 
 import ninetoothed  # noqa: E402
+import ninetoothed.language as ntl  # noqa: E402
 from examples import add, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.aot.build import build  # noqa: E402
@@ -29,6 +31,28 @@ ROOT = HERE.parents[1]
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def _prints_shapes(x: Any, y: Any) -> None:
+    ntl.static_print("PRINTED", x.shape, (x.shape[0] * 2, "a'b{c}"), ((1,), ()), sep="|")
+    y = x  # noqa: F841
+
+
+def test_a_tuple_prints_when_compiled_as_python_prints_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+    def premake() -> Any:
+        tensors = tuple(Tensor(1, dtype=ninetoothed.float32) for _ in range(2))
+        return (lambda x, y: (x.tile((16,)), y.tile((16,)))), _prints_shapes, tensors
+
+    build(premake, [((), {}, {"num_warps": 4})], output_dir=tmp_path / "out", targets=("sm_90",))
+    arrangement, application, tensors = premake()
+    x = torch.ones(16)
+    ninetoothed.make(arrangement, application, tensors)(x, torch.empty(16))
+    printed = set(capsys.readouterr().out.splitlines())
+    assert printed == {"""PRINTED|(16,)|(32, "a'b{c}")|((1,), ())"""}
 
 
 @needs_cc

@@ -28,7 +28,7 @@ from ninetoothed.backends.triton.printers.validity import ValidityLowering, know
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import dtypes, operations
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import names_assigned
+from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 
@@ -314,18 +314,34 @@ class Lowering(ValidityLowering):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
             return self._atomic(node, node.args[0])
-        is_dot = isinstance(node.func, nodes.LanguageRef) and node.func.name == "dot"
+        called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
         self.generic_visit(node)
+        if called == "static_print":
+            # Triton's own tuples print as lists of texts.
+            node.args = [
+                ast.JoinedStr(list(_printed(argument))) if self._is_constant(argument) else argument
+                for argument in node.args
+            ]
         if isinstance(node.func, ast.Attribute):
             method = operations.find(node.func.attr)
             if method is not None and method.member_of == "tile" and method.triton is not None:
                 node.func = ast.Attribute(node.func.value, method.triton, ast.Load())
         given = {keyword.arg for keyword in node.keywords}
         node.keywords = [keyword for keyword in node.keywords if not _asks_nothing(keyword)]
-        if is_dot and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
+        if called == "dot" and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
             # Triton's own default rounds float32 operands to tf32.
             node.keywords.append(ast.keyword("input_precision", ast.Constant("ieee")))
         return node
+
+    def _is_constant(self, node: ast.expr) -> bool:
+        """Whether a tuple is known when the kernel is compiled."""
+        kernel = self._emission.kernel
+        constants = {kernel.names[symbol] for symbol in kernel.symbols}
+        return (
+            isinstance(node, ast.Tuple)
+            and names_read(node) <= constants
+            and not any(isinstance(child, ast.Call) for child in ast.walk(node))
+        )
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         comparison = comparisons_of(self._emission.kernel).of(node)
@@ -375,6 +391,20 @@ def _part(loop: ast.For, start: ast.expr, end: ast.expr) -> ast.For:
     part = nodes.at(ast.For(whole.target, whole.iter, whole.body, whole.orelse), loop)
     part.iter.args = [nodes.clone(start), nodes.clone(end)]  # type: ignore[attr-defined]
     return part
+
+
+def _printed(item: ast.expr) -> Iterator[ast.Constant | ast.FormattedValue]:
+    """A tuple as Python prints it, and what is in one."""
+    if isinstance(item, ast.Constant):
+        yield ast.Constant(repr(item.value))
+        return
+    if not isinstance(item, ast.Tuple):
+        yield ast.FormattedValue(item, -1)
+        return
+    for place, entry in enumerate(item.elts):
+        yield ast.Constant(", " if place else "(")
+        yield from _printed(entry)
+    yield ast.Constant(",)" if len(item.elts) == 1 else ")" if item.elts else "()")
 
 
 def _asks_nothing(keyword: ast.keyword) -> bool:
