@@ -2,14 +2,15 @@
 
 `agreement` compares the numbers of a call and says where in the application they meet. Here are those of
 its comparisons that expressions can say: two tiles whose positions along a dimension are one sum of the
-same terms. Whatever is not among them `agreement` may still refuse; no call is refused that it takes.
+same terms, and what a call's numbers decide only where it is the same whichever way they do. Whatever is not among them `agreement` may still refuse; no call is refused that it takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.limits import LANE, Limit, Meeting, Side
 from ninetoothed.kernels.meetings import meetings
@@ -25,13 +26,47 @@ def meeting_requirements(kernel: Definition, known: Mapping[Symbol, int]) -> Ite
     Args:
         known: the values of the constexpr and meta symbols.
     """
+    cases: dict[Symbol, list[frozenset[Decision]]] = {}
+    for requirement, decisions in _requirements(kernel, known):
+        value = as_symbol(simplify(requirement.expression.substitute(known)))
+        found = cases.setdefault(value, [])
+        found.append(decisions)
+        if _always(found):
+            yield requirement
+
+
+def _always(cases: Sequence[frozenset[Decision]]) -> bool:
+    """Whether for all numbers one of the cases comes, in each of which all the decisions are so."""
+    if frozenset() in cases:
+        return True
+    condition = next((d.condition for case in cases for d in case), None)
+    return condition is not None and all(
+        _always(
+            [
+                frozenset(d for d in case if d.condition is not condition)
+                for case in cases
+                if all(d.condition is not condition or d.holds is holds for d in case)
+            ]
+        )
+        for holds in (True, False)
+    )
+
+
+def _requirements(
+    kernel: Definition, known: Mapping[Symbol, int]
+) -> Iterator[tuple[Requirement, frozenset[Decision]]]:
+    """What must hold in calls whose numbers decide so."""
     for meeting in meetings(kernel):
-        counts = [loop.count for loop in meeting.loops]
+        decisions = frozenset(
+            loop.decision for loop in meeting.loops if loop.decision and loop.decision.test
+        )
+        loops = [loop for loop in meeting.loops if loop.decision not in decisions]
+        counts = [loop.count for loop in loops]
         widths = [_width(kernel, side, known) for side in meeting.sides]
         if None in counts or None in widths or (1 in widths and widths[0] != widths[1]):
             continue
         lasts = dict(zip(kernel.arrangement.programs, (as_symbol(n) - 1 for n in kernel.grid)))
-        lasts |= {loop.round: as_symbol(loop.count) - 1 for loop in meeting.loops}
+        lasts |= {loop.round: as_symbol(loop.count) - 1 for loop in loops}
         for one, other in _alike(meeting):
             for low, high in ((one, other), (other, one)):
                 # Of what is stored there may be more than there is room for.
@@ -52,7 +87,7 @@ def meeting_requirements(kernel: Definition, known: Mapping[Symbol, int]) -> Ite
                     f"it meets `{names[1]}`, and they have not the same elements: {low.size} must be "
                     f"no less than {high.size}"
                 )
-                yield Requirement(names[0], as_symbol(room), 0, None, text)
+                yield Requirement(names[0], as_symbol(room), 0, None, text), decisions
 
 
 def _alike(meeting: Meeting) -> Iterator[tuple[Limit, Limit]]:

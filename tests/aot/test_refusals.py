@@ -220,6 +220,59 @@ def test_a_number_that_its_type_does_not_hold(folder: Path) -> None:
         assert c.message() == f"kernel `shifted`: `shift` is {number}, which does not fit uint8"
 
 
+def _in_both_branches(x: Any, w: Any, y: Any, flag: Any) -> None:
+    if flag > 0:
+        y = x + w
+    else:
+        y = x - w  # noqa: F841
+
+
+def _in_both_of_either(x: Any, w: Any, y: Any, flag: Any) -> None:
+    if flag > 0:
+        y = x + w if flag > 5 else x * w
+    else:
+        y = x - w  # noqa: F841
+
+
+def _in_one_branch(x: Any, w: Any, y: Any, flag: Any) -> None:
+    if flag > 0:
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "code"),
+    [(_in_both_branches, -7), (_in_both_of_either, -7), (_in_one_branch, 0)],
+)
+def test_sizes_that_must_agree_whichever_way_a_number_decides(
+    application: Any, code: int, folder: Path
+) -> None:
+    """What one branch alone needs is not asked in C: the other's calls are right with any sizes."""
+    import ninetoothed
+    from ninetoothed import Tensor
+
+    def arrangement(x: Tensor, w: Tensor, y: Tensor, flag: Tensor) -> Any:
+        return x.tile((1, 64)), w.tile((1, 64)), y.tile((1, 64)), flag
+
+    half = [Tensor(2, dtype=ninetoothed.float16) for _ in range(3)]
+    tensors = *half, Tensor(0, dtype=ninetoothed.int32)
+    name = application.__name__.strip("_")
+    made = built_of(lambda: (arrangement, application, tensors), name, folder / name)
+    c = Loaded(library(made), driver(folder / "driver"))
+    launch = getattr(c.library, f"{name}_launch")
+
+    def called(columns: int, flag: int) -> int:
+        given = [view(2, n) for n in (60, columns, 60)]
+        passed = [ctypes.byref(each.dlpack()) for each in given]
+        return launch(None, *passed, ctypes.c_int64(flag))
+
+    assert called(60, 1) == called(60, -1) == 0, c.message()
+    assert called(50, -1) == code, c.message()
+    assert called(50, 1) == code, c.message()
+    assert not code or "`x`: it meets `w`" in c.message()
+
+
 #: A driver without a function, and a process without memory: what is defined away, the code and the message.
 LACKING = [
     ("cuLaunchKernel nothing", "driver", "-15 libcuda.so.1 has no cuLaunchKernel"),
