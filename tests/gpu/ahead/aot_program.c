@@ -164,6 +164,8 @@ static void place(a_case *of, placed *on) {
     view->shape = each->shape;
     view->strides = each->strides;
   }
+  /* What is copied from pageable memory may still be on its way, on a stream for which no other waits. */
+  need(cuStreamSynchronize(NULL), "copying there");
 }
 
 static int start(a_case *of, placed *on, handle stream) {
