@@ -29,4 +29,4 @@ def test_a_kernel_of_ours_and_what_failed_are_in_the_table() -> None:
 
 
 def test_a_build_that_takes_too_long_is_said_to() -> None:
-    assert built("add", None, 0.01, "sm_90") == {"failed": "more than 0 s"}
+    assert built("add", None, 0.01, "sm_90") == {"failed": "more than 0 s, 0 sources by then"}

@@ -92,7 +92,7 @@ def test_simulate_arrangement_exists():
             ninetoothed.build,
             "premake configs meta_parameters caller kernel_name output_dir lazy "
             # "ours adds"
-            "targets is_portable progress tuned device torch_library",
+            "targets is_portable progress tuned device torch_library libraries",
         ),
         (ninetoothed.debugging.simulate_arrangement, "arrangement tensors subs"),
     ],
@@ -109,6 +109,7 @@ def test_defaults():
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         assert defaults.pop("lazy", False) is False and defaults.pop("is_portable", False) is False
         assert defaults.pop("specialize", "classes") == "classes"
+        assert defaults.pop("libraries", ()) == ()
         assert {*defaults.values()} == {None}
 
 

@@ -25,6 +25,10 @@ def application(x, output):
     output = x + x
 
 
+def copy(x, output):
+    output = x
+
+
 @pytest.fixture(scope="module")
 def double():
     return ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
@@ -73,8 +77,14 @@ def test_every_element_type(double, frontend, name):
     dtype = dtypes.by_name(name)
     x = np.arange(10).astype(dtype.numpy)
     output = np.zeros_like(x)
-    double(x, output, BLOCK_SIZE=32)
-    assert np.array_equal(output, x + x)
+    if name.startswith("float8"):
+        # No device computes with these.
+        copied = ninetoothed.make(arrangement, copy, (Tensor(1), Tensor(1)))
+        copied(x, output, BLOCK_SIZE=32)
+        assert np.array_equal(output, x)
+    else:
+        double(x, output, BLOCK_SIZE=32)
+        assert np.array_equal(output, x + x)
     assert frontend.native_dtype(dtype) == x.dtype
 
 

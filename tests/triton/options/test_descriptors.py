@@ -21,6 +21,7 @@ from ninetoothed.backends.triton.specialization.call_facts import CallFacts  # n
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
 from ninetoothed.language.dtypes import float16  # noqa: E402
+from ninetoothed.program.nodes import Store, TileRef  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
@@ -210,7 +211,7 @@ def test_a_result_that_is_read_too_is_no_box():
     kernel, call, _ = product(half(64, 64), half(64, 128))
     program = kernel.definition.optimized
     last = program.body[-1]
-    last = type(last)(tile=type(last.tile)(parameter="input", indices=[]), value=last.value)
+    last = Store(tile=TileRef(parameter="input", indices=[]), value=last.value)
 
     assert box_analysis._moved(program) == {"input", "other", "output"}
     assert box_analysis._moved(replace(program, body=[*program.body[:-1], last])) == {"other"}
