@@ -39,7 +39,7 @@ def check_names(
     for name in given:
         if name in LIBRARIES:
             raise ArgumentError(
-                f"`{name}` is what a generated source calls one of Triton's modules; call it otherwise",
+                f"`{name}` is what a generated source calls one of its modules; call it otherwise",
                 place,
             )
 

@@ -21,6 +21,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read, operation_of, statements_of, targets_of
 from ninetoothed.program.nodes import DTypeRef, Load, Offsets, SourceLoad, SymbolValue, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_COMPARE, PYTHON_UNARY
 
 #: Variables that a call's numbers and sizes decide, as expressions of the numbers' names.
 Numbers = Mapping[str, ast.expr]
@@ -48,28 +49,13 @@ def _ordered(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return ordered
 
 
+#: What is computed of numbers as a device does: of the rest nothing is known.
 _OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: _shifted(operator.lshift),
-    ast.RShift: _shifted(operator.rshift),
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
+    node: function
+    for table in (PYTHON_UNARY, PYTHON_BINARY, PYTHON_COMPARE)
+    for node, function in table.items()
+    if node not in (ast.Pow, ast.MatMult, ast.Invert, ast.Is, ast.IsNot)
+} | {ast.LShift: _shifted(operator.lshift), ast.RShift: _shifted(operator.rshift)}
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,

@@ -2,7 +2,8 @@
 
 `agreement` compares the numbers of a call and says where in the application they meet. Here are those of
 its comparisons that expressions can say: two tiles whose positions along a dimension are one sum of the
-same terms, and what a call's numbers decide only where it is the same whichever way they do. Whatever is not among them `agreement` may still refuse; no call is refused that it takes.
+same terms, and what a call's numbers decide only where it is the same whichever way they do. Whatever
+is not among them `agreement` may still refuse; no call is refused that it takes.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tensors.arrange import NO_VALUE
 
 #: The names of a generated text that are not inputs or outputs of the operator.
-_OWN_NAMES = (
-    *("kernel_", "empty_", "like_", "native_", "default_", "constant_", "found_", "wide_", "zero_"),
+_OWN_NAMES = tuple(
+    f"{name}_" for name in "kernel empty like native default constant found wide zero".split()
 )
 
 

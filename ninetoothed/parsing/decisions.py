@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.operators import BinaryFunction
+from ninetoothed.symbols.operators import PYTHON_BITWISE, PYTHON_COMPARE
 
 #: What a condition is made of, beside symbolic integers, where it is decided.
 _MADE = (ast.Constant, ast.Compare, ast.BinOp)
-
-COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}
-
-#: The operations on integers that a Symbol does not have itself.
-BITWISE: dict[type[ast.operator], BinaryFunction] = {
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
-}
 
 
 @dataclass
@@ -74,9 +53,9 @@ class Decisions:
         if isinstance(node, SymbolValue):
             return as_symbol(node.symbol).evaluate(self.values)
         if isinstance(node, ast.BinOp):
-            return BITWISE[type(node.op)](self._value(node.left), self._value(node.right))
+            return PYTHON_BITWISE[type(node.op)](self._value(node.left), self._value(node.right))
         if isinstance(node, ast.Compare):
             (op,), (right,) = node.ops, node.comparators
-            return COMPARE[type(op)](self._value(node.left), self._value(right))
+            return PYTHON_COMPARE[type(op)](self._value(node.left), self._value(right))
         assert isinstance(node, ast.Constant)
         return node.value

@@ -18,7 +18,7 @@ from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_functi
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 
-#: What generated sources call Triton's modules.
+#: What generated sources call the modules that they import.
 LIBRARIES = frozenset({"gl", "libdevice", "tl", "triton"})
 
 #: Names that the Program itself may use for Python's own functions, and printers of it for others.

@@ -6,7 +6,6 @@ import ast
 import operator
 from typing import Any, cast
 
-from ninetoothed.parsing.decisions import BITWISE, COMPARE
 from ninetoothed.parsing.expressions import ExpressionFrame
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.values import (
@@ -25,33 +24,13 @@ from ninetoothed.parsing.values import (
 )
 from ninetoothed.program.effects import called_name, has_effect, names_assigned
 from ninetoothed.program.nodes import clone, walk
-from ninetoothed.symbols.operators import BinaryFunction, UnaryFunction
-
-_BINARY: dict[type[ast.operator], BinaryFunction] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.MatMult: operator.matmul,
-    **BITWISE,
-}
+from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_COMPARE, PYTHON_UNARY
 
 #: The largest exponent of a value of the running kernel.
 MOST_FACTORS = 64
 
 #: The operations that a symbolic integer supports itself.
 _SYMBOLIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
-
-_UNARY: dict[type[ast.unaryop], UnaryFunction] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-    ast.Not: operator.not_,
-}
-
 
 _EQUALITY: dict[type[ast.cmpop], ast.cmpop] = {ast.Is: ast.Eq(), ast.IsNot: ast.NotEq()}
 
@@ -73,10 +52,10 @@ class OperatorFrame(ExpressionFrame):
                 return concatenated
         if isinstance(left, Known) and isinstance(right, Known):
             one, other = literal(left.object), literal(right.object)
-            return self.computed(_BINARY[type(op)], node, one, other)
+            return self.computed(PYTHON_BINARY[type(op)], node, one, other)
         if isinstance(op, _SYMBOLIC) and is_symbolic(left) and is_symbolic(right):
             one, other = symbol_of(left), symbol_of(right)
-            return self.computed(lambda: _BINARY[type(op)](one, other), node)
+            return self.computed(lambda: PYTHON_BINARY[type(op)](one, other), node)
         count = (
             literal(right.object) if isinstance(op, ast.Pow) and isinstance(right, Known) else None
         )
@@ -130,7 +109,7 @@ class OperatorFrame(ExpressionFrame):
                 return Known(not truth)
         if isinstance(value, Known):
             item = literal(value.object)
-            return self.computed(lambda: _UNARY[type(node.op)](item), node)
+            return self.computed(lambda: PYTHON_UNARY[type(node.op)](item), node)
         if isinstance(value, Symbolic) and isinstance(node.op, ast.USub):
             return self.computed(lambda: 0 - value.symbol, node)
         operand = self.expression(value, node)
@@ -265,7 +244,7 @@ class OperatorFrame(ExpressionFrame):
             one, other = left.object, right.object
             if not isinstance(op, ast.Eq | ast.NotEq):
                 one, other = literal(one), literal(other)
-            return self.computed(lambda: COMPARE[type(op)](one, other), node)
+            return self.computed(lambda: PYTHON_COMPARE[type(op)](one, other), node)
         elif isinstance(op, ast.Eq | ast.NotEq):
             equal = self._equal(left, right, node)
             if equal is not None:

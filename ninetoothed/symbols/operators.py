@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,42 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": _minimum,
     "max": _maximum,
     "padded": next_power_of_2,
+}
+
+#: What Python computes for the nodes of its tree, of whatever has such operators.
+PYTHON_UNARY: dict[type[ast.unaryop], UnaryFunction] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: operator.not_,
+}
+PYTHON_BITWISE: dict[type[ast.operator], BinaryFunction] = {
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.BitAnd: operator.and_,
+}
+PYTHON_BINARY: dict[type[ast.operator], BinaryFunction] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    **PYTHON_BITWISE,
+}
+PYTHON_COMPARE: dict[type[ast.cmpop], BinaryFunction] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
 }
 
 #: The operator that a node of Python's tree stands for.

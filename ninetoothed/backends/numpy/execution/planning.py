@@ -136,6 +136,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     chosen = fitting_meta(kernel, known)
     environment = known | chosen
     grid = kernel.verified_grid(environment)
+    _check_rank(kernel, "the grid", len(grid), 64)
     refusals = check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
@@ -231,21 +232,22 @@ def _check_tile(
 ) -> None:
     """`ArgumentError` where no memory would hold a tile, before any is asked for, or no array of NumPy's."""
     tile = tuple(concrete(size, environment) for size in parameter.tile_shape)
-    for what, rank, most in (
-        (f"the tile of `{parameter.name}`", len(tile), 32),
-        ("the grid", len(kernel.grid), 64),
-    ):
-        if rank > most:
-            raise ArgumentError(
-                f"kernel `{kernel.name}`: {what} has {rank} dimensions; on a CPU, with NumPy, {most} at most. "
-                "Flatten some."
-            )
+    _check_rank(kernel, f"the tile of `{parameter.name}`", len(tile), 32)
     count = prod(map(next_power_of_2, tile))
     if count > _MOST_HELD:
         raise ArgumentError(
             f"kernel `{kernel.name}`: the tile of `{parameter.name}` is {tile}, {count} elements when padded "
             f"to powers of two; on a CPU a tile has at most {_MOST_HELD}. Tile the dimension and go through "
             "it in a loop, or use a smaller block size."
+        )
+
+
+def _check_rank(kernel: Definition, what: str, rank: int, most: int) -> None:
+    """`ArgumentError` where NumPy has no arrays of so many dimensions."""
+    if rank > most:
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: {what} has {rank} dimensions; on a CPU, with NumPy, {most} at most. "
+            "Flatten some."
         )
 
 

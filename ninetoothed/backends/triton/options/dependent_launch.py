@@ -6,7 +6,7 @@ capability 9.0 and above) the launch begins when the kernel before has no progra
 each program's first instruction waits until that kernel is done and its results can be read: what a
 launch costs the device, about 1.6 µs on an H200, passes in the meantime. Where the work before is no
 kernel, and where the launcher does not ask for it, the instruction waits for nothing.
-Gained 5.8% in the mean of three settings and 24 tasks (2026-11-23: nothing cold, 8.3% in a row, 9.3% in a
+Gained 5.7% in the mean of three settings and 25 tasks (2026-11-23: nothing cold, 8.2% in a row, 9.1% in a
 chain of kernels).
 """
 
