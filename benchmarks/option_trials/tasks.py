@@ -299,19 +299,20 @@ SDPA, CAUSAL = _attention(False), _attention(True)
 # The tasks.
 
 
-def _task(name: str, size: str, operation: Operation, build: Builder, segments: int = 4) -> Task:
+def task(name: str, size: str, operation: Operation, build: Builder, segments: int = 4) -> Task:
+    """One operation, timed in all three settings."""
     step = Step(operation, build)
     return Task(name, size, (step,), step, segments)
 
 
 def _product(name: str, m: int, k: int, segments: int) -> Task:
     build = _scaled(normal((m, k), (k, k)), 1, k)
-    return _task(name, f"{m} × {k} × {k}", MM, build, segments)
+    return task(name, f"{m} × {k} × {k}", MM, build, segments)
 
 
 def _heads(name: str, shape: tuple[int, ...], is_causal: bool = False) -> Task:
     size = f"{shape}{', causal' if is_causal else ''}"
-    return _task(name, size, CAUSAL if is_causal else SDPA, normal(*[shape] * 3), 1)
+    return task(name, size, CAUSAL if is_causal else SDPA, normal(*[shape] * 3), 1)
 
 
 _WIDE = normal((4096, 4096))
@@ -323,13 +324,13 @@ _FILTERS = _scaled(BUILDERS["conv2d"], 1, 512 * 9)
 #: The memory-bound ones first: they take the least time. In a chain, what weights multiply stays as
 #: large as it was.
 TASKS = (
-    _task("add", f"{ELEMENTS}", ADD, BUILDERS["add"]),
-    _task("silu", f"{ELEMENTS}", SILU, BUILDERS["silu"]),
-    _task("softmax", "(4096, 4096)", SOFTMAX, BUILDERS["softmax"]),
-    _task("rms_norm", "(4096, 4096)", RMS_NORM, BUILDERS["rms_norm"]),
-    _task("rms_norm_backward", "(8192, 4096)", RMS_NORM_BACKWARD, _rows_and_gradients, 1),
-    _task("rope", "(4, 1024, 48, 64)", ROPE, BUILDERS["rope"]),
-    _task("rope_", "(4, 1024, 48, 64), in place", ROPE_IN_PLACE, BUILDERS["rope_"]),
+    task("add", f"{ELEMENTS}", ADD, BUILDERS["add"]),
+    task("silu", f"{ELEMENTS}", SILU, BUILDERS["silu"]),
+    task("softmax", "(4096, 4096)", SOFTMAX, BUILDERS["softmax"]),
+    task("rms_norm", "(4096, 4096)", RMS_NORM, BUILDERS["rms_norm"]),
+    task("rms_norm_backward", "(8192, 4096)", RMS_NORM_BACKWARD, _rows_and_gradients, 1),
+    task("rope", "(4, 1024, 48, 64)", ROPE, BUILDERS["rope"]),
+    task("rope_", "(4, 1024, 48, 64), in place", ROPE_IN_PLACE, BUILDERS["rope_"]),
     Task(
         "chain",
         "silu, rms_norm, add, softmax of (4096, 4096)",
@@ -365,12 +366,12 @@ TASKS = (
     _product("mm_skinny", 16, 4096, segments=4),
     _product("mm_small", 512, 512, segments=4),
     _product("mm", 4096, 4096, segments=1),
-    _task("addmm", "4096³", ADDMM, _scaled(BUILDERS["addmm"], 2, 4096), 1),
-    _task("bmm", "4 × 2048³", BMM, _scaled(BUILDERS["bmm"], 1, 2048), 1),
+    task("addmm", "4096³", ADDMM, _scaled(BUILDERS["addmm"], 2, 4096), 1),
+    task("bmm", "4 × 2048³", BMM, _scaled(BUILDERS["bmm"], 1, 2048), 1),
     # Rows of multiples of 8 and not of 16, rows of which a program has several, an odd size.
-    _task("softmax_1000", "(16384, 1000)", SOFTMAX, normal((16384, 1000))),
-    _task("softmax_256", "(65536, 256)", SOFTMAX, normal((65536, 256))),
-    _task("silu_odd", f"{ELEMENTS - 7}", SILU, normal((ELEMENTS - 7,))),
+    task("softmax_1000", "(16384, 1000)", SOFTMAX, normal((16384, 1000))),
+    task("softmax_256", "(65536, 256)", SOFTMAX, normal((65536, 256))),
+    task("silu_odd", f"{ELEMENTS - 7}", SILU, normal((ELEMENTS - 7,))),
     *(
         Task(name, "(32, 64, 112, 112), windows of 2 × 2", (), Step(operation, _IMAGES))
         for name, operation in (("max_pool2d", MAX_POOL2D), ("avg_pool2d", AVG_POOL2D))

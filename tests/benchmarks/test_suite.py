@@ -177,7 +177,15 @@ def test_the_sweep_tells_the_share_of_the_copys_bandwidth() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sweep", "tuner.first_call", "tuner.first_calls", "tasks", "option_trials"]
+    "name",
+    [
+        "sweep",
+        "tuner.first_call",
+        "tuner.first_calls",
+        "tasks",
+        "option_trials",
+        "option_trials.sizes",
+    ],
 )
 def test_what_needs_a_device_says_so(name: str) -> None:
     if torch.cuda.is_available():

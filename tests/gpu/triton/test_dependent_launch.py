@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from examples import add, conv2d, rms_norm, rope, silu, softmax  # noqa: E402
+from examples import add, conv2d, rms_norm, rope, rope_in_place, silu, softmax  # noqa: E402
 
 pytestmark = pytest.mark.fixes_options("it compares both values of its option")
 
-KERNELS = [module.kernel for module in (add, conv2d, rms_norm, rope, silu, softmax)]
+KERNELS = [module.kernel for module in (add, conv2d, rms_norm, rope, rope_in_place, silu, softmax)]
 
 
 def fix(monkeypatch: pytest.MonkeyPatch, value: int) -> None:
@@ -90,3 +90,25 @@ def test_what_another_stream_writes_is_waited_for(monkeypatch: pytest.MonkeyPatc
 
     for _ in range(20):
         assert all(map(torch.equal, results(run), expected))
+
+
+def test_what_each_call_overwrites_is_what_the_next_one_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = inputs()[0].view(1, 64, -1, 64)
+    angles = torch.linspace(0, 6, 64 * 32, device="cuda").view(64, 32)
+    tables = angles.sin().half(), angles.cos().half()
+
+    def run(is_waited_for: bool = False) -> tuple[torch.Tensor, ...]:
+        turned = given.clone()
+        for _ in range(1000):
+            rope_in_place.rope_(turned, *tables)
+            if is_waited_for:
+                torch.cuda.synchronize()
+        return (turned,)
+
+    fix(monkeypatch, 0)
+    expected = results(lambda: run(is_waited_for=True))
+    assert expected[0].isfinite().all()
+    fix(monkeypatch, 1)
+    assert all(map(torch.equal, results(run), expected))
