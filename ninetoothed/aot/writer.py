@@ -11,7 +11,7 @@ from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.tables import Tables
 from ninetoothed.aot.unit import Unit
 from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
-from ninetoothed.kernels.meeting_requirements import meeting_requirements
+from ninetoothed.kernels.meetings.requirements import meeting_requirements
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import product, simplify
 from ninetoothed.tensors.requirements import Requirement, requirements

@@ -11,9 +11,9 @@ from typing import Any
 from ninetoothed.aot.unit import Unit
 from ninetoothed.backends.triton.runtime.launch_record import packed
 from ninetoothed.errors import ArgumentError, ArrangementError
-from ninetoothed.kernels.agreement import check_meetings
 from ninetoothed.kernels.ahead import Aligned, Condition, Edition, TensorMap
 from ninetoothed.kernels.call import Argument, Call
+from ninetoothed.kernels.meetings.agreement import check_meetings
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from tests.aot.making import tensor_map

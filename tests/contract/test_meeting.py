@@ -13,7 +13,7 @@ import ninetoothed.language as ntl
 from examples import addmm, bmm, conv2d, layer_norm, mm, sdpa
 from ninetoothed import Tensor, block_size
 from ninetoothed.errors import ArgumentError, ArrangementError
-from ninetoothed.kernels import agreement
+from ninetoothed.kernels.meetings import agreement
 from tests.contract.kernels import B, blocks_of_rows, tiles
 
 #: Where the kernels run.

@@ -35,7 +35,7 @@ from ninetoothed.backends.triton.specialization.size_classes import general_call
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
-from ninetoothed.kernels.agreement import check_meetings, guarded
+from ninetoothed.kernels.meetings.agreement import check_meetings, guarded
 from ninetoothed.tuning.space import Config
 from tests.examples.cases import EXAMPLES, LAYOUTS, Example, Maker
 from tests.examples.checking import check

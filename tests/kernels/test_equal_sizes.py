@@ -8,8 +8,8 @@ import pytest
 
 from examples import addmm, bmm, layer_norm, mm, rms_norm, sdpa, softmax
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.agreement import check_meetings, equal_sizes
 from ninetoothed.kernels.call import Argument, Call, Device
+from ninetoothed.kernels.meetings.agreement import check_meetings, equal_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.symbols.expr import as_symbol
 

@@ -6,7 +6,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import mm, sdpa
 from ninetoothed import Symbol, Tensor, block_size
-from ninetoothed.kernels.meetings import meetings
+from ninetoothed.kernels.meetings.walk import meetings
 
 BLOCK = block_size()
 

@@ -24,7 +24,7 @@ class NumpyBackend(Backend):
     def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; nothing is tuned."""
         from ninetoothed.backends.numpy.execution.planning import plan_for
-        from ninetoothed.kernels.agreement import guarded
+        from ninetoothed.kernels.meetings.agreement import guarded
 
         plan = plan_for(kernel, call)
         run = guarded(kernel, plan.run, plan.refusals)

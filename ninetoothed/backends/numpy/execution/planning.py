@@ -21,7 +21,7 @@ from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ArgumentError, ArrangementError
-from ninetoothed.kernels.agreement import Refusal, check_meetings
+from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol

@@ -12,7 +12,7 @@ from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspa
 from ninetoothed.backends.triton.specialization.size_classes import Classes, Numbers
 from ninetoothed.bounded import keep
 from ninetoothed.errors import NineToothedError
-from ninetoothed.kernels.agreement import check_meetings, equal_sizes
+from ninetoothed.kernels.meetings.agreement import check_meetings, equal_sizes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import FUNCTIONS
 from ninetoothed.symbols.simplify import simplify

@@ -33,9 +33,9 @@ from ninetoothed.backends.triton.translation import environment_of, source_of, s
 from ninetoothed.bounded import keep
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
-from ninetoothed.kernels.agreement import Refusal, check_meetings, guarded
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings, guarded
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tuning import space as tuning

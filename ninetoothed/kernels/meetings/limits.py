@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from ninetoothed import threads
 from ninetoothed.errors import Location
-from ninetoothed.kernels import decisions, size_expressions
 from ninetoothed.kernels.analysis import analysis
-from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.meetings import decisions, size_expressions
+from ninetoothed.kernels.meetings.decisions import Decision
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, positions, steps
@@ -217,7 +217,7 @@ def _limit(
         chosen: what stands for the selections.
     """
     unmoved = as_symbol(simplify(position.substitute(dict.fromkeys(_indices(position), 0))))
-    found = _linear(as_symbol(simplify(position.substitute(chosen))))
+    found = linear(as_symbol(simplify(position.substitute(chosen))))
     if found is None:
         return None
     factors, first = found
@@ -231,7 +231,7 @@ def _limit(
     )
 
 
-def _linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
+def linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
     """The factors of the indices that a position is a sum of, and what is added to them."""
     if not _indices(position):
         return {}, position
@@ -239,7 +239,7 @@ def _linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
         return {position: constant(1)}, constant(0)
     if position.op not in ("+", "-", "*", "neg"):
         return None
-    parts = [_linear(operand) for operand in position.operands]
+    parts = [linear(operand) for operand in position.operands]
     if None in parts:
         return None
     (one, first), *others = [part for part in parts if part is not None]

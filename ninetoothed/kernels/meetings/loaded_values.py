@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.kernels.limits import Loop, Use
+from ninetoothed.kernels.meetings.limits import Loop, Use
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import LANE, Limit, Meeting, Side
-from ninetoothed.kernels.meetings import meetings
+from ninetoothed.kernels.meetings.decisions import Decision
+from ninetoothed.kernels.meetings.limits import LANE, Limit, Meeting, Side
+from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify

@@ -14,10 +14,10 @@ from typing import Any
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Call
-from ninetoothed.kernels.decisions import Decision
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import LANE, Limit, Loop, Meeting, Side
-from ninetoothed.kernels.meetings import meetings
+from ninetoothed.kernels.meetings.decisions import Decision
+from ninetoothed.kernels.meetings.limits import LANE, Limit, Loop, Meeting, Side
+from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
@@ -180,8 +180,9 @@ class _Numbers:
 
     def _runs(self, loop: Loop) -> bool:
         """Whether a loop has a round; one whose number of rounds is not known is taken to."""
-        self._last[loop.round] = None if loop.count is None else self.value(loop.count) - 1
-        return self._last[loop.round] != -1
+        last = None if loop.count is None else self.value(loop.count) - 1
+        self._last[loop.round] = last
+        return last is None or last >= 0
 
     def _lanes(self, side: Side) -> int:
         if side.dim is None:

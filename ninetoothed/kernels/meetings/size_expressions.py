@@ -26,6 +26,8 @@ def integer(node: ast.expr | None, known: Integers) -> Symbol | None:
         return as_symbol(node.symbol)
     if isinstance(node, ast.Name):
         return known.get(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return computed(ast.Sub(), constant(0), integer(node.operand, known))
     if isinstance(node, ast.BinOp):
         return computed(node.op, integer(node.left, known), integer(node.right, known))
     return None

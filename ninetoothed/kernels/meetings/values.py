@@ -1,31 +1,35 @@
-"""Where loaded tiles meet in an application: element by element, in a product, or as they are stored.
+"""What the values in an application are made of, and which of them meet: the expressions' part of `walk`.
 
-The program is walked knowing which loads each value is made of; `validity` says how their dimensions
-follow it. An ``if`` is a loop of at most one round, which sizes, a call's numbers or data decide
-(`decisions`). One that positions decide may be there for what does not exist: told of is what meets in both
-of its branches. Pure data: `ninetoothed.kernels.agreement` compares the sizes.
+`validity` says how the dimensions of a loaded tile follow it through what is made of it.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ninetoothed.kernels import decisions, loaded_values, size_expressions
-from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.limits import Loop, Meeting, Side, Use, either_way, in_each, limits_of
+from ninetoothed.kernels.meetings import decisions, loaded_values, size_expressions
+from ninetoothed.kernels.meetings.limits import (
+    Loop,
+    Meeting,
+    Side,
+    Use,
+    either_way,
+    in_each,
+    limits_of,
+)
+from ninetoothed.kernels.meetings.rounds import outcome
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes import custom_reductions, remove_dead
+from ninetoothed.passes import custom_reductions, padding_values, remove_dead
 from ninetoothed.passes.padding_arguments import Arguments
 from ninetoothed.passes.padding_calls import RULES
-from ninetoothed.passes.padding_values import Values
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, typed, with_rank
-from ninetoothed.program.effects import called_name, names_assigned, operation_of
+from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, with_rank
+from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -33,35 +37,20 @@ from ninetoothed.program.nodes import (
     ElementStore,
     SourceLoad,
     SourcePlace,
-    SourceStore,
-    Store,
     TileRef,
     at,
     location,
-    walk,
 )
 from ninetoothed.program.tile_masks import Origin, TileMask
-from ninetoothed.program.types import INTEGER, held, held_shape
-from ninetoothed.symbols.expr import Symbol, index
+from ninetoothed.program.types import held_shape
+from ninetoothed.symbols.expr import Symbol
 
-Looped = ast.For | ast.While
 Result = TypeVar("Result")
-#: In how many loops one may stand to be walked once more with what a round gives to the next.
-_DEEPEST = 2
-
 
 _Place = tuple[Side, Side, tuple[Loop, ...]]
 
 
-@analysis
-def meetings(kernel: Definition) -> tuple[Meeting, ...]:
-    """The meetings in a kernel whose sides' limits are not the same, whatever the sizes."""
-    walk = _Walk(kernel)
-    walk.block(walk.draft.body)
-    return tuple(walk.found.values())
-
-
-class _Walk(Values):
+class Values(padding_values.Values):
     """Follows the loads through a program, statement by statement; the key of a mask is its `Use`.
 
     Attributes:
@@ -72,6 +61,7 @@ class _Walk(Values):
         integers: the variables that are integers over sizes and rounds of loops.
         numbers: those that a call's numbers decide.
         kinds: what the others follow.
+        holds: conditions on the round of a loop that are so in all the rounds at hand, or in none.
     """
 
     def __init__(self, kernel: Definition) -> None:
@@ -83,6 +73,7 @@ class _Walk(Values):
         self.left: set[Use] | None = None
         self.integers: dict[str, Symbol] = {}
         self.numbers = decisions.scalars(kernel)
+        self.holds: Mapping[ast.expr, bool] = {}
         self.kinds = decisions.kinds_of(self.draft.body, self.numbers)
 
     # What is met.
@@ -161,83 +152,7 @@ class _Walk(Values):
             self.pairs(node, each, changed, is_store=True)
         return changed
 
-    # Statements.
-
-    def block(self, body: Sequence[ast.stmt]) -> None:
-        for statement in body:
-            self.statement = statement
-            if isinstance(statement, ast.If):
-                self.value(statement.test)
-                self.branches(statement)
-            elif isinstance(statement, ast.For | ast.While):
-                self.loop(statement)
-            else:
-                self.simple(statement)
-
-    def simple(self, statement: ast.stmt) -> None:
-        if isinstance(statement, Store):
-            stored = self.value(statement.value)
-            self.visit_tile(statement.tile)
-            self.pairs(statement, stored, self.loaded(statement.tile, False), is_store=True)
-            return
-        if isinstance(statement, SourceStore):
-            self.meet(statement, [*self.addressed(statement), self.value(statement.value)])
-            return
-        if isinstance(statement, ast.AugAssign):
-            assert isinstance(statement.target, ast.Name)
-            old, added = self.known.get(statement.target.id, UNKNOWN), self.value(statement.value)
-            self.meet(statement, [old, added])
-            found = self.types.operated(old.type, statement.op, added.type, statement)
-            result = ast.BinOp(statement.target, statement.op, statement.value)
-            self.assign(statement.target, typed(joined([old, added]), found), result)
-            return
-        known = self.fields(statement)
-        if isinstance(statement, ast.Assign | ast.AnnAssign):
-            (target,) = (
-                statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            )
-            self.assign(target, known, statement.value)
-
-    def assign(self, target: ast.expr, value: Known, node: ast.expr | None) -> None:
-        self.get(target, typed(value, held(value.type)))
-        integer, number = self.integer(node), decisions.number(node, self.numbers)
-        self.forget(each.id for each in walk(target) if isinstance(each, ast.Name))
-        if isinstance(target, ast.Name):
-            self.integers |= {} if integer is None else {target.id: integer}
-            self.numbers |= {} if number is None else {target.id: number}
-
-    def branches(self, statement: ast.If) -> None:
-        loops = self.decided(statement.test)
-        if loops is None:
-            self.perhaps(statement.body, statement.orelse)
-            return
-        outcomes = [
-            self.within(loop, functools.partial(self.ended, block))
-            for loop, block in zip(loops, (statement.body, statement.orelse))
-        ]
-        self.unite(statement, outcomes[0], outcomes[1], loops)
-
-    def ended(self, block: Sequence[ast.stmt]) -> dict[str, Known]:
-        """What is known after a block."""
-        self.block(block)
-        return self.known
-
-    def unite(
-        self,
-        statement: ast.If | Looped,
-        one: dict[str, Known],
-        other: dict[str, Known],
-        loops: tuple[Loop | None, Loop],
-    ) -> None:
-        """After it, variables are what they are at the end of the one way or of the other."""
-        assigned = names_assigned([statement])
-        self.known = {
-            name: loaded_values.either(one[name], other[name], loops)
-            if name in assigned
-            else one[name]
-            for name in one.keys() & other.keys()
-        }
-        self.forget(assigned)
+    # Ways that a program may go.
 
     def decided(self, test: ast.expr, is_of_loop: bool = False) -> tuple[Loop, Loop] | None:
         """See `either_way`."""
@@ -252,25 +167,6 @@ class _Walk(Values):
         self.loops, self.known, self.integers, self.numbers = loops, known, integers, numbers
         return result
 
-    def perhaps(self, *blocks: list[ast.stmt]) -> None:
-        """One of the blocks runs, nobody knows which."""
-        before, outcomes = dict(self.known), []
-        assigned = names_assigned([statement for block in blocks for statement in block])
-        self.forget(assigned)
-
-        def run(block: list[ast.stmt]) -> None:
-            self.known = dict(before)
-            self.block(block)
-            self.forget(assigned)
-            outcomes.append(self.known)
-
-        self.in_all([functools.partial(run, block) for block in blocks])
-        one, other = outcomes
-        self.known = {
-            name: met(one[name], other[name], lambda a, b: True)
-            for name in one.keys() & other.keys()
-        }
-
     def in_all(self, alternatives: Sequence[Callable[[], Any]]) -> list[Any]:
         """Walks alternatives; found is what meets in each of them."""
         outer, results, founds = self.found, [], list[list[Meeting]]()
@@ -282,73 +178,6 @@ class _Walk(Values):
         for meeting in in_each(founds):
             outer.setdefault((*meeting.sides, meeting.loops), meeting)
         return results
-
-    def forget(self, names: Iterable[str]) -> None:
-        """What the variables are is not known any more."""
-        for name in names:
-            self.integers.pop(name, None)
-            self.numbers.pop(name, None)
-
-    def loop(self, statement: Looped) -> None:
-        if isinstance(statement, ast.While):
-            self.value(statement.test)
-        counts, test = size_expressions.rounds(statement, self.integers)
-        loops = None if test is None else self.decided(test, is_of_loop=True)
-        if loops is None and counts.count is None and isinstance(statement, ast.While):
-            self.perhaps(statement.body, [])
-            return
-        before, first = dict(self.known), None
-        rounds = functools.partial(self.rounds_of, statement, counts)
-        if loops is not None and counts.count is None:
-            # Else the number of rounds says whether there is one.
-            first = loops[0]
-        after = rounds() if first is None else self.within(first, rounds)
-        self.forget(names_assigned([statement]))
-        if loops is not None:
-            self.unite(statement, after, before, (first, loops[1]))
-
-    def rounds_of(self, statement: Looped, counts: size_expressions.Counting) -> dict[str, Known]:
-        """What is known after the rounds of a loop, if there are any."""
-        before = dict(self.known)
-        loop = Loop(index(counts.name), counts.count)
-        self.repeat(statement, counts, loop, loop.round)
-        ended = dict(self.known)
-        again = Loop(index(counts.name), None if loop.count is None else loop.count - 1)
-        earlier, later = again.round, again.round + 1
-        if counts.is_down:
-            earlier, later = later, earlier
-        carried = {
-            name: loaded_values.given_by(ended[name], loop, again, earlier)
-            for name in names_assigned(statement.body) & before.keys() & ended.keys()
-            if loaded_values.uses_of(ended[name]) - loaded_values.uses_of(before[name])
-        }
-        if carried and again.count is not None and len(self.loops) < _DEEPEST:
-            # In all rounds but the first, variables hold what the round before left in them.
-            was_left = self.left
-            self.left = set[Use](was_left or ()).union(
-                *map(loaded_values.uses_of, carried.values())
-            )
-            self.known = {**ended, **carried}
-            self.repeat(statement, counts, again, later)
-            self.left = was_left
-        self.known = ended
-        for assigned in names_assigned(statement.body) & self.known.keys():
-            self.known[assigned] = loaded_values.after(self.known[assigned], loop)
-        return self.known
-
-    def repeat(
-        self, statement: Looped, counts: size_expressions.Counting, loop: Loop, number: Symbol
-    ) -> None:
-        """Walks the body of a loop, of which this is the number of the round."""
-        self.forget({counts.name, *names_assigned(statement.body)})
-        self.known[counts.name] = Known(INTEGER)
-        value = counts.value(number)
-        is_moved = isinstance(statement, ast.For) and counts.name in names_assigned(statement.body)
-        if value is not None and not is_moved:
-            self.integers[counts.name] = value
-        self.loops = (*self.loops, loop)
-        self.block(statement.body)
-        self.loops = self.loops[:-1]
 
     # Expressions.
 
@@ -388,6 +217,9 @@ class _Walk(Values):
 
     def visit_chosen(self, node: ast.IfExp) -> Known:
         self.value(node.test)
+        is_so = outcome(node.test, self.holds)
+        if is_so is not None:
+            return self.value(node.body if is_so else node.orelse)
         loops = self.decided(node.test)
         values = [functools.partial(self.value, part) for part in (node.body, node.orelse)]
         if loops is None:
@@ -438,11 +270,11 @@ class _Walk(Values):
         return size_expressions.integer(node, self.integers)
 
 
-_VISITS: dict[type, Callable[[_Walk, Any], Known]] = {
-    ast.BinOp: _Walk.visit_together,
-    ast.Compare: _Walk.visit_together,
-    ast.BoolOp: _Walk.visit_together,
-    ast.IfExp: _Walk.visit_chosen,
-    ast.Call: _Walk.visit_function,
-    SourceLoad: _Walk.visit_gathered,
+_VISITS: dict[type, Callable[[Values, Any], Known]] = {
+    ast.BinOp: Values.visit_together,
+    ast.Compare: Values.visit_together,
+    ast.BoolOp: Values.visit_together,
+    ast.IfExp: Values.visit_chosen,
+    ast.Call: Values.visit_function,
+    SourceLoad: Values.visit_gathered,
 }

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.size_expressions import is_of_sizes
+from ninetoothed.kernels.meetings.size_expressions import is_of_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read, operation_of, statements_of, targets_of
 from ninetoothed.program.nodes import DTypeRef, Load, Offsets, SourceLoad, SymbolValue, walk
