@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ninetoothed.errors import NineToothedError, near
-from ninetoothed.tensors.metaops import shape_text
+from ninetoothed.tensors.meta_operation import shape_text
 
 if TYPE_CHECKING:
     from ninetoothed.launch.kernel import Kernel

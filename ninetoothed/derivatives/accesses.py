@@ -15,7 +15,7 @@ from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import positions, steps
 from ninetoothed.tensors.arrange import Arrangement
-from ninetoothed.tensors.metaops import Indices
+from ninetoothed.tensors.meta_operation import Indices, MetaOperation
 
 
 class SharedError(Exception):
@@ -73,7 +73,7 @@ def shared(arrangement: Arrangement, parameter: Any) -> Sharing:
     )
 
 
-def _check(operation: metaops.MetaOperation, taken: Sequence[Indices]) -> None:
+def _check(operation: MetaOperation, taken: Sequence[Indices]) -> None:
     if not isinstance(operation, metaops.Tile):
         return
     outer, inner = taken
@@ -156,7 +156,7 @@ def _is_every(
     return isinstance(count, ast.Constant) and count.value == size
 
 
-def _covers(operation: metaops.MetaOperation, taken: Sequence[Indices]) -> bool:
+def _covers(operation: MetaOperation, taken: Sequence[Indices]) -> bool:
     if isinstance(operation, metaops.Index):
         # A part is taken of each dimension that is there.
         return all(

@@ -9,7 +9,8 @@ from typing import Any
 
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.level import owner_of, rebuilt
-from ninetoothed.tensors.metaops import Expand, MetaOperation
+from ninetoothed.tensors.meta_operation import MetaOperation
+from ninetoothed.tensors.metaops import Expand
 from ninetoothed.tensors.tensor import Tensor
 
 #: What stands for a size in a backward kernel.

@@ -19,7 +19,7 @@ from ninetoothed.program.effects import names_read
 from ninetoothed.symbols.expr import Expression, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.arrange import Arrangement, Parameter
-from ninetoothed.tensors.metaops import Rewrite
+from ninetoothed.tensors.meta_operation import Rewrite
 from ninetoothed.tensors.tensor import Tensor
 
 

@@ -20,12 +20,13 @@ def positive_names(kernel: Definition) -> frozenset[Symbol]:
     """The names that are 1 or more in every call: sizes, steps or dilations of tiles."""
     touched = kernel.arranged
     names = [
-        value
+        need.value
         for parameter in kernel.tensor_parameters
         if parameter.name in touched and parameter.tensor is not None
         for operation in operations(parameter.tensor)
         if isinstance(operation, Tile)
-        for _, _, value in operation.checked()
+        for need in operation.needs
+        if need.low == 1
     ]
     return frozenset(name for name in names if isinstance(name, Symbol) and name.op == "leaf")
 

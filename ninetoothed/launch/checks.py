@@ -18,7 +18,7 @@ from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.tensors.arrange import Parameter
-from ninetoothed.tensors.metaops import shape_text
+from ninetoothed.tensors.meta_operation import shape_text
 
 
 def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -> dict[str, Any]:

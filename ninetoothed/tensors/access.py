@@ -26,7 +26,7 @@ from ninetoothed.symbols.expr import (
 )
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.level import Level, identity
-from ninetoothed.tensors.metaops import Indices, MetaOperation, Shape
+from ninetoothed.tensors.meta_operation import Indices, MetaOperation, Shape
 
 
 @dataclass(frozen=True)

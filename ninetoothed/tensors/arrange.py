@@ -14,7 +14,7 @@ from ninetoothed.tensors import grids
 from ninetoothed.tensors.access import Access, access_of, positions
 from ninetoothed.tensors.grids import Places
 from ninetoothed.tensors.level import named, verify_operations
-from ninetoothed.tensors.metaops import Evaluate, Indices, Shape, shape_text
+from ninetoothed.tensors.meta_operation import Evaluate, Indices, Shape, shape_text
 from ninetoothed.tensors.tensor import Tensor
 
 #: A constexpr parameter without a default.

@@ -11,7 +11,7 @@ from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbo
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import positions, source_indices
 from ninetoothed.tensors.level import Level, LevelT, rebuilt, verify_operations
-from ninetoothed.tensors.metaops import Rewrite, shape_text
+from ninetoothed.tensors.meta_operation import Rewrite, shape_text
 
 Substitutions = Mapping[Any, Any]
 

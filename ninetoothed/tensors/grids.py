@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant
 from ninetoothed.symbols.simplify import difference, simplify
-from ninetoothed.tensors.metaops import Indices, Shape
+from ninetoothed.tensors.meta_operation import Indices, Shape
 
 #: For each dimension of a shape the one of the grid that it is, None where its size is 1. None: which
 #: it is is not known, and an element is found by the program's number, which is the same in both.

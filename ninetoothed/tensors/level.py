@@ -23,7 +23,14 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Symbol, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.metaops import Evaluate, MetaOperation, Misfit, Rewrite, Shape, shape_text
+from ninetoothed.tensors.meta_operation import (
+    Evaluate,
+    MetaOperation,
+    Misfit,
+    Rewrite,
+    Shape,
+    shape_text,
+)
 
 LevelT = TypeVar("LevelT", bound="Level")
 

@@ -20,18 +20,16 @@ from ninetoothed.symbols.expr import (
     minimum,
 )
 from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.tensors.meta_operation import Misfit, Shape, shape_text
 from ninetoothed.tensors.metaops import (
     Expand,
     Flatten,
     Index,
-    Misfit,
     Pad,
     Permute,
-    Shape,
     Squeeze,
     Tile,
     Unsqueeze,
-    shape_text,
 )
 
 

@@ -1,146 +1,29 @@
-"""The meta-operations: each checks its arguments, gives the result's shape and maps indices.
-
-An operation stands between *levels*: it takes the indices of the levels that it made back to the
-indices of the levels that it was given. Nothing here knows of tensors' data, programs or backends.
-"""
+"""The meta-operations, one by one."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed.errors import ArrangementError, Location
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum, minimum
 from ninetoothed.symbols.simplify import is_nonnegative, product, simplify
-
-Shape = tuple[Expression, ...]
-Indices = tuple[Symbol, ...]
-#: A comparison that must hold for an element to exist.
-Condition = Symbol
-#: Gives the known size that an expression has.
-Evaluate = Callable[[Expression], int]
-#: Gives what is to stand for an expression.
-Rewrite = Callable[[Expression], Expression]
-
-
-@dataclass(frozen=True, eq=False)
-class MetaOperation:
-    """One meta-operation between levels.
-
-    Attributes:
-        operand: the shapes of the levels that it was given, outermost first.
-        location: where the user wrote it.
-    """
-
-    operand: tuple[Shape, ...]
-    location: Location | None = field(kw_only=True, default=None)
-
-    @property
-    def input(self) -> Shape:
-        """The shape of the one level that it was given."""
-        return self.operand[0]
-
-    @property
-    def name(self) -> str:
-        return type(self).__name__.lower()
-
-    def results(self) -> tuple[Shape, ...]:
-        """The shapes of the levels that it makes, outermost first."""
-        raise NotImplementedError
-
-    def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
-        """The operand levels' indices at the given indices of the result's levels."""
-        raise NotImplementedError
-
-    def conditions(self, *indices: Indices) -> list[Condition]:
-        """What must hold for the operand's element to exist."""
-        return []
-
-    def conditions_of_sizes(self, *indices: Indices) -> list[Condition]:
-        """Those of `conditions` that a size alone decides.
-
-        Positions that `pad` adds and windows that overlap may lie beyond a size on purpose.
-        """
-        return []
-
-    def verify(self, evaluate: Evaluate) -> None:
-        """Checks, on known sizes, what could not be proved symbolically.
-
-        Raises:
-            Misfit: the sizes do not fit the operation.
-        """
-
-    def symbols(self) -> Iterator[Symbol]:
-        """The names in its arguments, as they were given."""
-        for entry in fields(self):
-            if entry.name not in ("operand", "location"):
-                for value in _flat(getattr(self, entry.name)):
-                    yield from value.leaves()
-
-    def substituted(self, function: Rewrite) -> MetaOperation:
-        """This operation with ``function`` applied to every expression in it."""
-        changes = {
-            entry.name: _mapped(getattr(self, entry.name), function)
-            for entry in fields(self)
-            if entry.name != "location"
-        }
-        return replace(self, **changes)
+from ninetoothed.tensors.meta_operation import (
+    Condition,
+    Evaluate,
+    Indices,
+    MetaOperation,
+    Misfit,
+    Need,
+    Shape,
+)
 
 
-class Misfit(Exception):
-    """An operation does not fit its operand: what it got, what it needs, what to do.
-
-    Whoever knows the tensor makes an error of it (`Misfit.error`); no user ever sees a Misfit.
-    """
-
-    def __init__(self, found: str, needed: str, remedy: str = "") -> None:
-        super().__init__(found, needed, remedy)
-        self.found, self.needed, self.remedy = found, needed, remedy
-
-    def error(
-        self,
-        operation: str,
-        subject: str,
-        shape: Sequence[Expression],
-        location: Location | None = None,
-    ) -> ArrangementError:
-        """The user's error: which tensor, which operation, what it got, what it needs."""
-        remedy = f" {self.remedy}" if self.remedy else ""
-        return ArrangementError(
-            f"`{operation}` on {subject} of shape {shape_text(shape)} got {self.found}; it needs "
-            f"{self.needed}.{remedy}",
-            location,
-        )
-
-
-def shape_text(shape: Sequence[Expression]) -> str:
-    """A shape as Python prints a tuple."""
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-
-
-def _mapped(value: Any, function: Rewrite) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_mapped(entry, function) for entry in value)
-    if isinstance(value, Symbol):
-        return function(value)
-    return value
-
-
-def _flat(value: Any) -> Iterator[Symbol]:
-    if isinstance(value, tuple):
-        for entry in value:
-            yield from _flat(entry)
-    elif isinstance(value, Symbol):
-        yield value
-
-
-def _shown(value: Expression, known: int) -> str:
-    """A value, and the expression that it comes from."""
-    return f"{known} (`{value}`)" if isinstance(value, Symbol) else f"{known}"
+def _shown(value: Expression) -> str:
+    """A place for a value's number, and the expression that it comes from."""
+    return f"{{}} (`{value}`)" if isinstance(value, Symbol) else "{}"
 
 
 def _at_least_zero(size: Expression) -> Expression:
@@ -210,27 +93,16 @@ class Tile(MetaOperation):
         is_side_by_side = [t == stride and d == 1 for whole, t, stride, d in sizes if not whole]
         return list(itertools.compress(self.conditions(*indices), is_side_by_side))
 
-    def verify(self, evaluate: Evaluate) -> None:
-        for dim, what, value in self.checked():
-            known = evaluate(value)
-            if known < 1:
-                raise Misfit(
-                    f"a {what} of {_shown(value, known)} in dimension {dim}",
-                    f"a {what} of at least 1",
-                )
-
-        for dim, size in enumerate(self.input):
-            if _is_checked(size) and (known := evaluate(size)) < 0:
-                raise Misfit(
-                    f"a size of {_shown(size, known)} in dimension {dim}", "a size of at least 0"
-                )
-
-    def checked(self) -> Iterator[tuple[int, str, Expression]]:
-        """What must be at least 1, with its dimension and what it is."""
+    def _needed(self) -> Iterator[Need]:
         for dim, values in enumerate(zip(self.tile_shape, self.strides, self.dilation)):
             if not self.whole[dim]:
-                for what, value in zip(("tile size", "stride", "dilation"), values):
-                    yield dim, what, value
+                for noun, value in zip(("a tile size", "a stride", "a dilation"), values):
+                    found = f"{noun} of {_shown(value)} in dimension {dim}"
+                    yield Need(value, 1, None, dim, f"{noun} of at least 1", found)
+        for dim, size in enumerate(self.input):
+            if _is_checked(size):
+                found = f"a size of {_shown(size)} in dimension {dim}"
+                yield Need(size, 0, None, dim, "a size of at least 0", found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +121,11 @@ class Expand(MetaOperation):
         zero = as_symbol(0)
         return (tuple(zero if e else i for i, e in zip(index, self.expanded)),)
 
-    def verify(self, evaluate: Evaluate) -> None:
-        for dim, expanded in enumerate(self.expanded):
-            size = evaluate(self.input[dim])
-            if expanded and size != 1:
-                raise Misfit(
-                    f"{self.shape[dim]} for dimension {dim}, whose size is {size}",
-                    "a size of 1 there, or -1 to keep the dimension",
-                )
+    def _needed(self) -> Iterator[Need]:
+        for dim, (size, new) in enumerate(zip(self.input, self.shape)):
+            if self.expanded[dim]:
+                found = f"{new} for dimension {dim}, whose size is {{}}"
+                yield Need(size, 1, 1, dim, "a size of 1", found, "Pass -1 to keep a dimension.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,11 +142,10 @@ class Squeeze(MetaOperation):
         zero = as_symbol(0)
         return (tuple(zero if d in self.dims else next(remaining) for d in range(len(self.input))),)
 
-    def verify(self, evaluate: Evaluate) -> None:
+    def _needed(self) -> Iterator[Need]:
         for dim in self.dims:
-            size = evaluate(self.input[dim])
-            if size != 1:
-                raise Misfit(f"dimension {dim}, whose size is {size}", "a dimension of size 1")
+            found = f"dimension {dim}, whose size is {{}}"
+            yield Need(self.input[dim], 1, 1, dim, "a size of 1", found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,18 +192,21 @@ class Flatten(MetaOperation):
         merged = unravel(index[self.start], self.input[self.start : self.end])
         return (index[: self.start] + merged + index[self.start + 1 :],)
 
-    def verify(self, evaluate: Evaluate) -> None:
-        sizes = [evaluate(size) for size in self.input[self.start : self.end]]
-        if math.prod(sizes) <= 0:
-            return
+    def _needed(self) -> Iterator[Need]:
+        sizes = self.input[self.start : self.end]
+        # Where a tile does not fit even once, their number is negative, and the product of two is not.
+        below_if_empty = minimum(0 - as_symbol(product(sizes)), 0)
         for dim, size in enumerate(sizes, self.start):
-            # So is the number of tiles where not even one fits; the product of two is not.
-            if size < 0:
-                raise Misfit(
-                    f"a size of {size} in dimension {dim}",
-                    "sizes of at least 0",
-                    "No tile fits there: pad before tiling, or make no call with such sizes.",
-                )
+            yield Need(
+                size,
+                0,
+                None,
+                dim,
+                "a size of at least 0",
+                f"a size of {{}} in dimension {dim}",
+                "No tile fits there: pad before tiling, or make no call with such sizes.",
+                simplify(maximum(size, below_if_empty)),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,10 +251,11 @@ class Pad(MetaOperation):
                 result.append(position < as_symbol(size))
         return result
 
-    def verify(self, evaluate: Evaluate) -> None:
+    def _needed(self) -> Iterator[Need]:
         for dim, sides in enumerate(self.padding):
-            if any(evaluate(side) < 0 for side in sides):
-                raise Misfit(f"a negative padding in dimension {dim}", "padding of at least 0")
+            for side in sides:
+                found = f"a padding of {_shown(side)} in dimension {dim}"
+                yield Need(side, 0, None, dim, "a padding of at least 0", found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,15 +287,29 @@ class Index(MetaOperation):
                 result.append(as_symbol(simplify(entry[1] + next(remaining) * as_symbol(entry[2]))))
         return (tuple(result),)
 
+    def _indexed(self) -> Iterator[tuple[int, Expression, Expression]]:
+        """Each dimension that an int picks from, its size, and the position."""
+        old = (entry for entry in self.entries if entry[0] != "new")
+        for dim, (size, entry) in enumerate(zip(self.input, old, strict=True)):
+            if entry[0] == "int":
+                yield dim, size, entry[1]
+
+    def _needed(self) -> Iterator[Need]:
+        for dim, size, position in self._indexed():
+            yield Need(position, 0, None, dim, "an index of at least 0", "index {}")
+            beyond, what = (
+                simplify(as_symbol(size) - position),
+                f"a size above the index {position}",
+            )
+            yield Need(size, 1, None, dim, what, "a size of {}", bounded=beyond)
+
     def verify(self, evaluate: Evaluate) -> None:
-        sizes = iter(self.input)
-        for entry in self.entries:
-            size = evaluate(next(sizes)) if entry[0] != "new" else 0
-            if entry[0] == "int" and not 0 <= evaluate(entry[1]) < size:
-                found = evaluate(entry[1])
+        for _, size, position in self._indexed():
+            found, count = evaluate(position), evaluate(size)
+            if not 0 <= found < count:
                 # What counts from the end has the size in it.
-                given = found if found >= 0 else found - size
-                raise Misfit(f"index {given}", f"an index from {-size} to {size - 1}")
+                given = found if found >= 0 else found - count
+                raise Misfit(f"index {given}", f"an index from {-count} to {count - 1}")
 
 
 def unravel(position: Expression, shape: Shape) -> Indices:

@@ -28,7 +28,7 @@ from ninetoothed.tensors.level import (
     cloned,
     made_level,
 )
-from ninetoothed.tensors.metaops import MetaOperation, Misfit, Shape
+from ninetoothed.tensors.meta_operation import MetaOperation, Misfit, Shape
 
 #: As many as NumPy's and PyTorch's tensors may have.
 _MOST_DIMENSIONS = 64

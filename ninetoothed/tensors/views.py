@@ -15,7 +15,7 @@ from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbo
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, held_size, is_power_of_two, offset_of, positions
 from ninetoothed.tensors.level import Level
-from ninetoothed.tensors.metaops import Shape
+from ninetoothed.tensors.meta_operation import Shape
 
 
 @dataclass(frozen=True)

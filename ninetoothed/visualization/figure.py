@@ -15,7 +15,7 @@ from ninetoothed.errors import ArrangementError, MissingPackageError, caller_loc
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.evaluate import eval
 from ninetoothed.tensors.level import Level
-from ninetoothed.tensors.metaops import shape_text
+from ninetoothed.tensors.meta_operation import shape_text
 
 #: More than these cannot be told apart in a picture.
 MOST_ELEMENTS = 65536

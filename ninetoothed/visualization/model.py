@@ -16,12 +16,11 @@ from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location, near
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, make
-from ninetoothed.symbols.simplify import product
-from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import Access, access_of
 from ninetoothed.tensors.arrange import mismatch
 from ninetoothed.tensors.evaluate import values_of
 from ninetoothed.tensors.level import Level, operations, verify_operations
+from ninetoothed.tensors.meta_operation import Need, shape_text
 from ninetoothed.visualization.javascript import javascript, listed
 from ninetoothed.visualization.sizes import Links, default_sizes, default_symbols, within_bounds
 
@@ -121,8 +120,8 @@ class Model:
             wanted = resolved.get(source, {}).get("shape", shape)
             if tuple(wanted) != shape:
                 raise ArrangementError(
-                    f"`{view.name}` was given the shape {metaops.shape_text(wanted)}; as it is "
-                    f"declared, it has {metaops.shape_text(shape)}"
+                    f"`{view.name}` was given the shape {shape_text(wanted)}; as it is "
+                    f"declared, it has {shape_text(shape)}"
                 )
             verify_operations(view.tensor, f"`{view.name}`", self.evaluate)
             shapes[view.name] = tuple(max(self.evaluate(size), 0) for size in view.tensor.shape)
@@ -228,17 +227,15 @@ class Model:
         code = places.__getitem__
         for view in self.views:
             for operation in operations(view.tensor):
-                for condition, found, text in requirements(operation):
-                    if condition.op == "const":
-                        continue
-                    yield _object(
-                        "",
-                        {
+                for need in operation.needs:
+                    condition = _holds(need)
+                    if condition.op != "const":
+                        parts = {
                             "holds": f"(v) => {javascript(condition, code)}",
-                            "found": f"(v) => {javascript(found, code)}",
-                            "text": _text(f"{operation.name} of {view.name} needs {text}"),
-                        },
-                    )
+                            "found": f"(v) => {javascript(need.value, code)}",
+                            "text": _text(f"{operation.name} of {view.name} needs {need.text}"),
+                        }
+                        yield _object("", parts)
 
 
 def _numbers(resolved: Mapping[Any, Any]) -> dict[Symbol, int]:
@@ -252,45 +249,13 @@ def _numbers(resolved: Mapping[Any, Any]) -> dict[Symbol, int]:
     return {leaf: int(value) for leaf, value in values.items()}  # type: ignore[arg-type]
 
 
-def requirements(operation: metaops.MetaOperation) -> Iterable[tuple[Symbol, Expression, str]]:
-    """What `MetaOperation.verify` asks of sizes, as expressions: what must hold, of what, in words."""
-    if isinstance(operation, metaops.Tile):
-        cuts = (
-            ("tile size", operation.tile_shape),
-            ("stride", operation.strides),
-            ("dilation", operation.dilation),
-        )
-        for what, values in cuts:
-            for dim, (value, is_whole) in enumerate(zip(values, operation.whole)):
-                if not is_whole:
-                    text = f"a {what} of at least 1 in dimension {dim}"
-                    yield as_symbol(value) >= 1, value, text
-    elif isinstance(operation, (metaops.Squeeze, metaops.Expand)):
-        for dim, size in enumerate(operation.input):
-            if isinstance(operation, metaops.Squeeze):
-                is_single = dim in operation.dims
-            else:
-                is_single = operation.expanded[dim]
-            if is_single:
-                single = make("==", as_symbol(size), as_symbol(1))
-                yield single, size, f"a size of 1 in dimension {dim}"
-    elif isinstance(operation, metaops.Pad):
-        for dim, sides in enumerate(operation.padding):
-            for side in sides:
-                yield as_symbol(side) >= 0, side, f"a padding of at least 0 in dimension {dim}"
-    elif isinstance(operation, metaops.Index):
-        sizes = iter(operation.input)
-        for kind, *entry in operation.entries:
-            size = next(sizes) if kind != "new" else 0
-            if kind == "int":
-                text = f"the index {entry[0]} to be below the size"
-                yield as_symbol(entry[0]) < as_symbol(size), size, text
-    elif isinstance(operation, metaops.Flatten):
-        merged = operation.input[operation.start : operation.end]
-        is_empty = as_symbol(product(merged)) <= 0
-        for dim, size in enumerate(merged, operation.start):
-            text = f"a size of at least 0 in dimension {dim}"
-            yield is_empty | (as_symbol(size) >= 0), size, text
+def _holds(need: Need) -> Symbol:
+    """The condition that sizes fulfil."""
+    expression = as_symbol(need.expression)
+    if need.low == need.high:
+        return make("==", expression, as_symbol(need.low))
+    assert need.high is None
+    return expression >= need.low
 
 
 def _labels(
@@ -308,7 +273,7 @@ def _labels(
         expressions += [size for level in view.tensor.levels for size in level.shape]
         expressions += [*access.indices, *access.conditions]
         for operation in operations(view.tensor):
-            expressions += [value for _, value, _ in requirements(operation)]
+            expressions += [need.value for need in operation.needs]
     taken = set(labels.values())
     for expression in expressions:
         for leaf in as_symbol(expression).leaves():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ninetoothed.backends.triton.analysis.full_iterations import FullIterations
 from ninetoothed.program import nodes
 from ninetoothed.tensors.access import Access
-from ninetoothed.tensors.metaops import Shape
+from ninetoothed.tensors.meta_operation import Shape
 
 #: The most counters that a launch has in its workspace.
 MOST_COUNTERS = 16384

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
     from ninetoothed.kernels.definition import Definition
-    from ninetoothed.tensors.metaops import Shape
+    from ninetoothed.tensors.meta_operation import Shape
     from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
 

@@ -11,7 +11,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.nodes import ElementLoad, ElementPlace, ElementStore, location
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
-from ninetoothed.tensors.metaops import Shape
+from ninetoothed.tensors.meta_operation import Shape
 
 #: The most elements of a tile that Triton takes.
 _LARGEST_TILE = 2**20
