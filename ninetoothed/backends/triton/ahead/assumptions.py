@@ -10,10 +10,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ninetoothed.backends.triton.ahead.selections import Bounds, taken
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.divisors import MOST
-from ninetoothed.backends.triton.specialization.selections import Selection, is_bounded
+from ninetoothed.backends.triton.specialization.selections import (
+    Bounds,
+    Selection,
+    is_bounded,
+    taken,
+)
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType

@@ -15,7 +15,12 @@ from ninetoothed.backends.triton.specialization import (
     offsets,
     size_ratios,
 )
-from ninetoothed.backends.triton.specialization.selections import Selection, taken, unguarded
+from ninetoothed.backends.triton.specialization.selections import (
+    Selection,
+    in_numbers,
+    taken,
+    unguarded,
+)
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
@@ -91,7 +96,7 @@ def facts_of(
     powers: set[Symbol] = set()
     empty: set[Symbol] = set()
     beyond: set[Selection] = set()
-    selected = taken(kernel, environment)
+    selected = {key: in_numbers(found) for key, found in taken(kernel, environment).items()}
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]

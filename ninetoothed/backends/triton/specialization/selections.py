@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import called_name, names_assigned
 from ninetoothed.program.nodes import ElementLoad, ElementStore, SymbolValue, TileRef, walk
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, make
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, make, maximum, minimum
 from ninetoothed.tensors.access import Access, needed
 
-_UNKNOWN: Interval = (-float("inf"), float("inf"))
+#: The least and the greatest value of an integer, as expressions; None where it is not known.
+Bounds = tuple[Symbol | None, Symbol | None]
+
+_UNKNOWN: Bounds = (None, None)
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 
@@ -28,19 +30,30 @@ _CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max"}
 Selection = tuple[str, int]
 
 
-def taken(kernel: Definition, environment: Mapping[Symbol, int]) -> dict[Selection, Interval]:
+def taken(
+    kernel: Definition, environment: Mapping[Symbol, int] | None = None
+) -> dict[Selection, Bounds]:
     """The least and the greatest index that the program selects, wherever it does.
 
     Args:
-        environment: the values of a call.
+        environment: the values of a call: then bounds are numbers.
     """
-    found: dict[Selection, Interval] = {}
+    found: dict[Selection, Bounds] = {}
     program = kernel.optimized
     for body in (program.body, *(helper.body for helper in program.helpers.values())):
-        for parameter, place, (low, high) in Walk(environment).statements(body):
-            others = found.get((parameter, place), (low, high))
-            found[parameter, place] = (min(low, others[0]), max(high, others[1]))
+        for parameter, place, bounds in _Walk(environment).statements(body):
+            known = found.get((parameter, place))
+            found[parameter, place] = bounds if known is None else _either(known, bounds)
     return found
+
+
+def in_numbers(bounds: Bounds) -> Interval:
+    """Bounds of known values: infinite where there is none."""
+    low, high = bounds
+    return (
+        -float("inf") if low is None else int(low.evaluate({})),
+        float("inf") if high is None else int(high.evaluate({})),
+    )
 
 
 def unguarded(
@@ -69,14 +82,14 @@ def is_bounded(access: Access, place: int, size: Expression) -> bool:
     return not needed([access.selections[place] < as_symbol(size)], access.conditions)
 
 
-class Walk:
-    """Follows what is known of a program's integers, statement by statement, as intervals of numbers."""
+class _Walk:
+    """Follows what is known of a program's integers, statement by statement."""
 
-    def __init__(self, environment: Mapping[Symbol, int]) -> None:
+    def __init__(self, environment: Mapping[Symbol, int] | None) -> None:
         self._environment = environment
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, Bounds] = {}
 
-    def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Any]]:
+    def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Bounds]]:
         """Each selection in some statements, with the values of its index."""
         for statement in body:
             blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse")]
@@ -89,10 +102,10 @@ class Walk:
                     # Positions in the tile, which come last, have conditions of their own.
                     count = len(node.indices) - (node.view.chosen if hasattr(node, "view") else 0)
                     for place, index in enumerate(node.indices[:count]):
-                        yield node.parameter, place, self.bounds(index)
+                        yield node.parameter, place, self._bounds(index)
             if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
                 if statement.target.id not in names_assigned(inner):
-                    self._known[statement.target.id] = self.range_of(statement.iter)
+                    self._known[statement.target.id] = self._range_of(statement.iter)
                 yield from self.statements(inner)
                 self._forget(names_assigned([statement]))
             elif isinstance(statement, ast.If):
@@ -103,79 +116,123 @@ class Walk:
             else:
                 self._assign(statement)
 
-    def _branches(self, *blocks: Sequence[ast.stmt]) -> Iterator[tuple[str, int, Any]]:
+    def _branches(self, *blocks: Sequence[ast.stmt]) -> Iterator[tuple[str, int, Bounds]]:
         before, after = self._known, []
         for block in blocks:
             self._known = dict(before)
             yield from self.statements(block)
             after.append(self._known)
         one, other = after
-        self._known = {
-            name: self.either(one[name], other[name]) for name in one.keys() & other.keys()
-        }
+        self._known = {name: _either(one[name], other[name]) for name in one.keys() & other.keys()}
 
     def _assign(self, statement: ast.stmt) -> None:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         value = statement.value if isinstance(statement, ast.Assign) else None
         self._forget(names_assigned([statement]))
         if isinstance(target, ast.Name) and value is not None:
-            self._known[target.id] = self.bounds(value)
+            self._known[target.id] = self._bounds(value)
 
     def _forget(self, names: Iterable[str]) -> None:
         for name in names:
             self._known.pop(name, None)
 
-    def either(self, one: Any, other: Any) -> Any:
-        """What is known where one of two is."""
-        return (min(one[0], other[0]), max(one[1], other[1]))
-
-    def range_of(self, iterated: ast.expr) -> Any:
+    def _range_of(self, iterated: ast.expr) -> Bounds:
         """The values that a loop's variable takes."""
-        if not isinstance(iterated, ast.Call) or not called(iterated).endswith("range"):
+        if not isinstance(iterated, ast.Call) or not _called(iterated).endswith("range"):
             return _UNKNOWN
-        bounds = [self.bounds(argument) for argument in iterated.args]
+        bounds = [self._bounds(argument) for argument in iterated.args]
         if len(bounds) == 1:
-            bounds = [(0, 0), *bounds]
-        start, end = bounds[0], bounds[1]
-        step = bounds[2] if len(bounds) > 2 else (1, 1)
-        if step[0] > 0:
-            return (start[0], max(end[1] - 1, start[0]))
-        if step[1] < 0:
-            return (min(end[0] + 1, start[1]), start[1])
+            bounds = [_ZERO, *bounds]
+        start, end, step = [*bounds, _ONE][:3]
+        if step[0] is not None and interval(step[0])[0] > 0:
+            return start[0], _of_both(maximum, _sum(end[1], constant(-1)), start[0])
+        if step[1] is not None and interval(step[1])[1] < 0:
+            return _of_both(minimum, _sum(end[0], constant(1)), start[1]), start[1]
         return _UNKNOWN
 
-    def bounds(self, node: ast.expr) -> Any:
+    def _bounds(self, node: ast.expr) -> Bounds:
         """The least and the greatest value of an integer."""
-        leaves: dict[Symbol, Interval] = {}
-        return interval(self._symbol(node, leaves), leaves)
-
-    def _symbol(self, node: ast.expr, leaves: dict[Symbol, Interval]) -> Symbol:
-        """An integer as an expression over leaves whose bounds are noted."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return as_symbol(int(node.value))
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return (as_symbol(node.value),) * 2
         if isinstance(node, SymbolValue):
-            return as_symbol(int(as_symbol(node.symbol).evaluate(self._environment)))
-        operands, operator = parts(node)
-        if operator:
-            return make(operator, *(self._symbol(operand, leaves) for operand in operands))
-        known = self._known.get(node.id, _UNKNOWN) if isinstance(node, ast.Name) else _UNKNOWN
-        leaf = Symbol(f"value_{len(leaves)}")
-        leaves[leaf] = known
-        return leaf
+            symbol = as_symbol(node.symbol)
+            known = self._environment
+            return (symbol if known is None else as_symbol(int(symbol.evaluate(known))),) * 2
+        if isinstance(node, ast.Name):
+            return self._known.get(node.id, _UNKNOWN)
+        operands, operator = _parts(node)
+        if not operator:
+            return _UNKNOWN
+        return _operated(operator, [self._bounds(operand) for operand in operands])
 
 
-def parts(node: ast.expr) -> tuple[Sequence[ast.expr], str]:
+_ZERO: Bounds = (constant(0),) * 2
+_ONE: Bounds = (constant(1),) * 2
+
+
+def _operated(operator: str, bounds: list[Bounds]) -> Bounds:
+    """What is known of a result where that is known of the operands."""
+    lows, highs = zip(*bounds, strict=True)
+    if operator == "neg":
+        return _negated(highs[0]), _negated(lows[0])
+    if operator == "+":
+        return _sum(*lows), _sum(*highs)
+    if operator == "-":
+        return _sum(lows[0], _negated(highs[1])), _sum(highs[0], _negated(lows[1]))
+    if operator == "min":
+        return _of_both(minimum, *lows), _of_some(minimum, highs)
+    if operator == "max":
+        return _of_some(maximum, lows), _of_both(maximum, *highs)
+    if operator == "*" and lows[0] is highs[0]:
+        bounds, lows, highs = bounds[::-1], lows[::-1], highs[::-1]
+    (low, high), by = bounds[0], lows[1]
+    if by is None or by is not highs[1] or interval(by)[0] < 1:
+        return _UNKNOWN
+    if operator == "%":
+        return constant(0), by - 1
+    # A product or a quotient by what is positive keeps the order.
+    return tuple(None if bound is None else make(operator, bound, by) for bound in (low, high))  # type: ignore[return-value]
+
+
+def _either(one: Bounds, other: Bounds) -> Bounds:
+    """What is known where one of two is."""
+    return _of_both(minimum, one[0], other[0]), _of_both(maximum, one[1], other[1])
+
+
+def _sum(one: Symbol | None, other: Symbol | None) -> Symbol | None:
+    return None if one is None or other is None else one + other
+
+
+def _negated(bound: Symbol | None) -> Symbol | None:
+    return None if bound is None else -bound
+
+
+def _of_both(function: object, one: Symbol | None, other: Symbol | None) -> Symbol | None:
+    if one is None or other is None:
+        return None
+    return one if one is other else function(one, other)  # type: ignore[operator,no-any-return]
+
+
+def _of_some(function: object, bounds: Iterable[Symbol | None]) -> Symbol | None:
+    """What is known of a minimum's upper bound where one operand's is."""
+    known = [bound for bound in bounds if bound is not None]
+    if not known:
+        return None
+    return known[0] if len(known) == 1 else _of_both(function, *known)
+
+
+def _parts(node: ast.expr) -> tuple[Sequence[ast.expr], str]:
     """The operands and the operator of an operation on integers; no operator of any other node."""
     if isinstance(node, ast.BinOp):
         return (node.left, node.right), _OPERATORS.get(type(node.op), "")
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return (node.operand,), "neg"
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
-        return node.args, _CALLS.get(called(node), "")
+        return node.args, _CALLS.get(_called(node), "")
     return (), ""
 
 
-def called(call: ast.Call) -> str:
+def _called(call: ast.Call) -> str:
     """The name of what is called."""
     return call.func.id if isinstance(call.func, ast.Name) else called_name(call)
 
