@@ -11,7 +11,7 @@ With ``--beside`` another commit, or a folder with another checkout, takes turns
 processes of their own. Without a device, ``--stub`` measures the launch function alone, before a plan
 that does nothing, on PyTorch's tensors on the CPU.
 
-python -m benchmarks.launch [--stub] --beside COMMIT [--rounds 15]
+python -m benchmarks.launch [--stub] [--in-place] --beside COMMIT [--rounds 15]
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ else:
     plugins.backend_for("cpu").plan = lambda *arguments: Plan(lambda *values: None)
 
 x, y = (torch.ones(1024, dtype=torch.float16, device=sys.argv[2]) for _ in range(2))
-kernel, output = add.kernel, torch.empty_like(x)
+kernel, output = add.kernel, x if sys.argv[3] == "in place" else torch.empty_like(x)
 times = []
 for _ in range(300):
     wait()
@@ -67,14 +67,18 @@ print(json.dumps(times[10:]))
 """
 
 
-def times_alone(device: str, beside: str | None, rounds: int) -> dict[str, list[float]]:
+def times_alone(
+    device: str, beside: str | None, rounds: int, is_in_place: bool = False
+) -> dict[str, list[float]]:
     """The nanoseconds of a call: the least of each process.
 
     Args:
         device: ``"cuda"``; ``"cpu"`` for a call before a plan that does nothing.
         beside: a commit or a folder that takes turns with this checkout.
         rounds: processes of each.
+        is_in_place: whether the output is one of the inputs.
     """
+    what = "in place" if is_in_place else "apart"
     with tempfile.TemporaryDirectory() as folder:
         places = {"this": str(fresh.ROOT)}
         if beside is not None:
@@ -82,7 +86,7 @@ def times_alone(device: str, beside: str | None, rounds: int) -> dict[str, list[
         times: dict[str, list[float]] = {name: [] for name in places}
         for turn in range(rounds):
             for name in sorted(places, reverse=bool(turn % 2)):
-                times[name].append(min(fresh.figures(_ALONE, places[name], device)))
+                times[name].append(min(fresh.figures(_ALONE, places[name], device, what)))
     return times
 
 
@@ -99,9 +103,9 @@ def _checked_out(commit: str, folder: str) -> str:
     return folder
 
 
-def alone(device: str, beside: str | None, rounds: int) -> None:
+def alone(device: str, beside: str | None, rounds: int, is_in_place: bool) -> None:
     """Measures and prints what a call costs here and in another checkout; see `times_alone`."""
-    times = times_alone(device, beside, rounds)
+    times = times_alone(device, beside, rounds, is_in_place)
     rows = []
     for name, values in times.items():
         spread, ratio = Spread.of(values), ratios(times, "this", name)
@@ -165,10 +169,12 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULTS / "launch")
     parser.add_argument("--stub", action="store_true", help="the launch function alone")
     parser.add_argument("--beside", metavar="COMMIT", help="this beside it, and nothing else")
+    parser.add_argument("--in-place", action="store_true", help="of these: the output is an input")
     options = parser.parse_args()
 
     if options.stub or options.beside:
-        alone("cpu" if options.stub else "cuda", options.beside, options.rounds)
+        device = "cpu" if options.stub else "cuda"
+        alone(device, options.beside, options.rounds, options.in_place)
         return 0
 
     paths = frontends.paths_of(options.path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
-from ninetoothed.frontends.torch_kinds import never, refused, remark, state_of, stored
+from ninetoothed.frontends.torch_kinds import alike_test, never, refused, remark, state_of, stored
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 
@@ -95,9 +95,9 @@ def _guard(*tensors: Any, stored: Sequence[int] = ()) -> Callable[..., bool]:
     """
     import torch
 
-    alike = _tensor_guards()(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    alike = alike_test(_tensor_guards(), tensors)
     if not any(tensor.requires_grad for tensor in tensors):
-        return alike  # type: ignore[no-any-return]
+        return alike
     is_recorded, recorded = torch.is_grad_enabled, torch.is_grad_enabled()
     if recorded and any(tensors[place].requires_grad for place in stored):
         return never

@@ -17,7 +17,8 @@ from ninetoothed.bounded import keep
 _USUAL: dict[tuple[type, int], None] = {}
 _MOST_USUAL = 256
 
-#: How often a launch function's quick test of usual tensors is made anew, for others.
+#: So many quick tests of usual tensors a launch function has: one for each element type, device, use in
+#: place or need of gradients that it is called with.
 _MOST_TESTS = 16
 
 
@@ -37,27 +38,54 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
     import torch
 
     (_, modes), forward_ad = _tracing_functions(), _forward_ad()
-    is_recorded, is_usual, usual, tests = torch.is_grad_enabled, never, 0, 0
-    requires_grad = False
+    is_recorded = torch.is_grad_enabled
+    #: Tests that usual tensors pass, with their number and whether some of them require grad.
+    tests: list[tuple[Callable[..., bool], int, bool]] = []
     numbers: dict[Any, int] = {}
 
     def state(*tensors: Any) -> int:
-        nonlocal is_usual, usual, requires_grad, tests
-        if is_usual(*tensors) and not modes() and forward_ad._current_level < 0:
-            if not (requires_grad and is_recorded()):
-                return usual
+        if not modes() and forward_ad._current_level < 0:
+            for is_usual, number, requires_grad in tests:
+                if is_usual(*tensors) and not (requires_grad and is_recorded()):
+                    return number
         found = _state(tensors)
         types = [(each.__class__, each.dtype, each.device) for each in tensors]
         has_versions = [not tensors[place].is_inference() for place in stored]
         number = numbers.setdefault((found, *types, *has_versions), len(numbers))
-        if found is None and tests < _MOST_TESTS:
-            any_sizes = [[None] * tensor.dim() for tensor in tensors]
-            made = guards(*tensors, dynamic_dims_sizes=any_sizes, dynamic_dims_strides=any_sizes)
-            is_usual, usual, tests = made.check, number, tests + 1
+        if found is None and len(tests) < _MOST_TESTS:
             requires_grad = any(tensor.requires_grad for tensor in tensors)
+            tests.append((alike_test(guards, tensors, any_sizes=True), number, requires_grad))
         return number
 
     return state
+
+
+def alike_test(guards: Any, tensors: Sequence[Any], any_sizes: bool = False) -> Callable[..., bool]:
+    """The test that tensors like these pass, of whatever sizes and strides if so wanted.
+
+    PyTorch's comparison takes no tensor twice, as calls in place give one: it is made of each tensor once,
+    and that the others are the same ones again is asked besides.
+
+    Args:
+        guards: PyTorch's `TensorGuards`.
+    """
+    places: dict[int, int] = {}
+    firsts = [places.setdefault(id(tensor), place) for place, tensor in enumerate(tensors)]
+    once = list(dict.fromkeys(firsts))
+    sizes = [[None] * tensors[place].dim() for place in once] if any_sizes else None
+    compared = [tensors[place] for place in once]
+    check = guards(*compared, dynamic_dims_sizes=sizes, dynamic_dims_strides=sizes).check
+    again = [(place, first) for place, first in enumerate(firsts) if place != first]
+    if not again:
+        return check  # type: ignore[no-any-return]
+
+    def is_alike(*others: Any) -> bool:
+        for place, first in again:
+            if others[place] is not others[first]:
+                return False
+        return check(*[others[place] for place in once])  # type: ignore[no-any-return]
+
+    return is_alike
 
 
 def _state(tensors: Sequence[Any]) -> Any:

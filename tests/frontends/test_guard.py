@@ -42,14 +42,43 @@ def check(kernel, x, **options):
     assert torch.equal(y, (x * 2).detach())
 
 
-def test_a_call_like_the_last_makes_no_key(kernel):
-    launch = kernel.func
-    plans = launch.__globals__["plans_"]
-    launch.__globals__["plans_"] = {}
-    try:
-        check(kernel, torch.randn(8))
-    finally:
-        launch.__globals__["plans_"] = plans
+class Asked(BaseException):
+    """No `Exception`: a launch function goes another way after one."""
+
+
+class Unasked(dict):
+    """Plans that nobody may look up."""
+
+    def __getitem__(self, key):
+        raise Asked
+
+
+def test_a_call_like_the_last_makes_no_key(kernel, monkeypatch):
+    monkeypatch.setitem(kernel.func.__globals__, "plans_", Unasked())
+    check(kernel, torch.randn(8))
+    with pytest.raises(Asked):
+        check(kernel, torch.randn(9))
+
+
+def test_a_call_in_place_like_the_last_makes_no_key(kernel, monkeypatch):
+    """PyTorch's comparison passes no tensor twice."""
+    x = torch.ones(8)
+    for _ in range(3):
+        kernel(x, x, BLOCK_SIZE=4)
+    monkeypatch.setitem(kernel.func.__globals__, "plans_", Unasked())
+    kernel(x, x, BLOCK_SIZE=4)
+    assert torch.equal(x, torch.full((8,), 16.0))
+
+
+def test_calls_in_place_and_others_are_told_apart(kernel):
+    x, y, z = torch.ones(8), torch.empty(8), torch.ones(8, dtype=torch.float64)
+    for _ in range(3):
+        kernel(x, x, BLOCK_SIZE=4)
+        kernel(x, y, BLOCK_SIZE=4)
+        kernel(z, z, BLOCK_SIZE=4)
+    assert torch.equal(x, torch.full((8,), 8.0))
+    assert torch.equal(y, torch.full((8,), 16.0))
+    assert torch.equal(z, torch.full((8,), 8.0, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(

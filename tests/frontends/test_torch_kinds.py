@@ -302,3 +302,19 @@ def test_recording_decides_although_calls_of_two_lengths_were_alike():
     for x, weight in calls:
         with pytest.raises(ArgumentError, match="`y` is stored to, and is a leaf"):
             kernel(x, weight)
+
+
+def test_what_kinds_of_tensors_are_is_asked_once_for_each_kind(monkeypatch):
+    """In place or not, of two element types, in turns and of ever other lengths."""
+    kernel, asked, whole = make(), [], torch_kinds._state
+    monkeypatch.setattr(
+        torch_kinds, "_state", lambda tensors: asked.append(tensors) or whole(tensors)
+    )
+    for size in (3, 4, 5):
+        for dtype in (torch.float32, torch.float64):
+            x, out = torch.ones(size, dtype=dtype), torch.empty(size, dtype=dtype)
+            kernel(x, out)
+            kernel(x, x)
+            assert torch.equal(x, out)
+    # Of a new key the slow path asks too.
+    assert len(asked) <= 4 * 2
