@@ -9,7 +9,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.program.effects import called_name
+from ninetoothed.program.effects import called_name, is_atomic
 from ninetoothed.program.inference import infer
 from ninetoothed.program.types import type_of
 
@@ -36,9 +36,14 @@ def _depends_on_types(kernel: Definition) -> bool:
     return any(
         (hasattr(node, "orelse") and hasattr(node, "body"))
         or _divides(node)
-        or (isinstance(node, ast.Call) and called_name(node) in _OF_ONE_KIND)
+        or (isinstance(node, ast.Call) and _asks_for_types(called_name(node)))
         for node in kernel.program.nodes()
     )
+
+
+def _asks_for_types(function: str) -> bool:
+    """Whether what a function is given must be of one type, or no value."""
+    return function in _OF_ONE_KIND or is_atomic(function)
 
 
 def _divides(node: ast.AST) -> bool:

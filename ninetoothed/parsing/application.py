@@ -44,6 +44,7 @@ def parse(
     function = function_of(source.read(application))
     state = State(names={*RESERVED, *taken, name, *(item.name for item in parameters)})
     state.decisions = decisions or state.decisions
+    state.parameters = {item.name: item for item in parameters}
     frame = FunctionFrame(state, function)
     frame.enter_application([_with_value(item, constants or {}) for item in parameters])
     state.frames.append(frame)

@@ -41,8 +41,11 @@ class CallFrame(LanguageCallFrame):
             raise self.error(node, "This cannot be called.")
         item = function.object
         if isinstance(item, LanguageFunction):
-            if is_atomic(item.name) and arguments:
-                arguments[0] = self.place_of(arguments[0], node)
+            if is_atomic(item.name):
+                if "pointer" in keywords:
+                    arguments = [keywords.pop("pointer"), *arguments]
+                first, *rest = arguments or [Known(None)]
+                arguments = [self.place_of(first, node), *rest]
             return self.language_function(item, arguments, keywords, node)
         if is_triton_function(item):
             reference: ast.expr = self.at(ExternRef(name=self._extern(item)), node)

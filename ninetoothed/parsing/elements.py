@@ -102,12 +102,28 @@ class ElementFrame(TileFrame):
         )
 
     def place_of(self, value: Value, node: ast.AST) -> Value:
-        """What an atomic operation changes: of what is loaded from a tensor, the place."""
+        """What an atomic operation changes: of what is loaded from a tensor, the place.
+
+        Raises:
+            ApplicationError: it is none, nor pointers.
+        """
+        loaded, keys = value.node if isinstance(value, Runtime) else None, list[Value]()
+        while isinstance(loaded, ast.Subscript) and is_whole(loaded.slice):
+            keys = max(keys, [_WHOLE] * len(parts_of(loaded.slice)), key=len)
+            loaded = loaded.value
+        if isinstance(loaded, nodes.Load):
+            parameter = self.state.parameters[loaded.tile.parameter]
+            value = Tile(parameter, tuple(loaded.tile.indices), len(parameter.levels))
         if isinstance(value, Tile):
             self.reference(value, node)
-            value = self.loaded_elements(self.elements_of(value, [], node), node)
-        loaded = value.node if isinstance(value, Runtime) else None
+            loaded = self.loaded_elements(self.elements_of(value, keys, node), node).node
         if not isinstance(loaded, nodes.SourceLoad):
+            if loaded is None or not any(isinstance(n, _POINTING) for n in nodes.walk(loaded)):
+                raise self.error(
+                    node,
+                    "An atomic operation changes a tensor: give it a parameter, elements of one "
+                    "(`x[1:]`, `x.source[i]`), or pointers such as `x.data_ptr() + offsets`.",
+                )
             return value
         fields = {field: getattr(loaded, field) for field in loaded._fields}
         place = nodes.ElementPlace if isinstance(loaded, nodes.ElementLoad) else nodes.SourcePlace
@@ -121,12 +137,25 @@ class ElementFrame(TileFrame):
         self.emit(store, node)
 
 
+#: What may give a pointer: a tensor, a local variable, a function.
+_POINTING = nodes.SourcePointer | ast.Name | ast.Call
+
+
+def is_whole(index: ast.expr) -> bool:
+    """Whether an index is made of ``:`` alone."""
+    return all(isinstance(p, ast.Slice) and is_reshaped_only(p) for p in parts_of(index))
+
+
+def parts_of(index: ast.expr) -> list[ast.expr]:
+    """The parts of an index that commas divide."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
 def is_reshaped_only(node: ast.expr) -> bool:
-    """Whether a subscript is made of ``:``, ``None`` and ``...``: all elements are taken as they are."""
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    """Whether a subscript is made of ``:`` and ``None``: all elements are taken as they are."""
     return all(
         part.lower is None and part.upper is None and part.step is None
         if isinstance(part, ast.Slice)
-        else isinstance(part, ast.Constant) and part.value in (None, Ellipsis)
-        for part in parts
+        else isinstance(part, ast.Constant) and part.value is None
+        for part in parts_of(node)
     )

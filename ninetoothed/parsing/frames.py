@@ -41,6 +41,7 @@ class State:
         effects: how many calls had an effect so far.
         copies: how many calls of helpers and rounds of loops were put in one by one so far.
         decisions: what constexpr symbols decide.
+        parameters: the application's, by name.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -54,6 +55,7 @@ class State:
     effects: int = 0
     copies: int = 0
     decisions: Decisions = field(default_factory=Decisions)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""

@@ -252,6 +252,10 @@ class Expressions:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             return COUNT
         entries = [isinstance(part, ast.Slice) for part in parts]
+        if any(isinstance(part, ast.Constant) and part.value is Ellipsis for part in parts):
+            self.refuse(
+                node, "`...` stands in an index of a parameter alone: write `:` for each axis."
+            )
         if not all(
             own or (isinstance(part, ast.Constant) and part.value is None)
             for own, part in zip(entries, parts)

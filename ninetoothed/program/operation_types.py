@@ -13,7 +13,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import scalar_dtype
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
-from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.nodes import SourcePointer, SymbolValue
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
@@ -287,6 +287,20 @@ def _number(call: Call, operation: Operation) -> ValueType:
 
 
 def _atomic(call: Call, operation: Operation) -> ValueType:
+    if call.type(0).dtype is not None and not isinstance(call.get(0), SourcePointer):
+        call.refuse(
+            f"`ntl.{operation.name}` changes a tensor, and this is a value: give it a parameter, elements of "
+            "one (`x[1:]`, `x.source[i]`), or pointers such as `x.data_ptr() + offsets`."
+        )
+    compared = ("cmp",) if operation.name == "atomic_cas" else ()
+    names = ("pointer", *compared, "val", *(() if compared else ("mask",)), "sem", "scope")
+    twice = [name for place, name in enumerate(names) if call.get(place) and call.has(name)]
+    given = {name for place, name in enumerate(names) if call.node_of(name, place)}
+    if not {*compared, "val"} <= given or twice or call.get(len(names)) is not None:
+        call.refuse(f"`ntl.{operation.name}` takes ({', '.join(names)}), each once at most.")
+    mask = UNKNOWN if compared else call.named("mask", 2)
+    if mask.dtype not in (None, dtypes.bool) or (mask.kind == "float" and mask.dtype is None):
+        call.refuse("A mask is made of truth values, as a comparison gives them.")
     return replace(call.type(0), is_natural=False, number=None)
 
 

@@ -138,12 +138,134 @@ def test_what_a_kernel_changes_atomically_is_stored_to():
     assert written(made(application, 1, 1).program) == {"y"}
 
 
-def test_a_value_is_no_place():
-    def application(x, y):
-        ntl.atomic_add(y + 1.0, x)
+def whole_slice(x, y):
+    ntl.atomic_max(y[:], x)
 
-    with pytest.raises(Exception, match="[Pp]ointer|ptr"):
-        made(application, 1, 1)(torch.ones(3), torch.ones(3))
+
+def whole_slice_of_a_slice(x, y):
+    ntl.atomic_max(y[:][:], x)
+
+
+def ellipsis(x, y):
+    ntl.atomic_max(y[...], x[...])
+
+
+def by_name(x, y):
+    ntl.atomic_max(pointer=y[:], val=x)
+
+
+@pytest.mark.parametrize("application", [whole_slice, whole_slice_of_a_slice, ellipsis, by_name])
+def test_all_elements_of_a_tile_are_its_place(application):
+    y = torch.tensor([5.0, 0.0, 2.0, -1.0, 9.0])
+    made(application, 1, 1)(torch.arange(5.0), y)
+    assert y.tolist() == [5.0, 1.0, 2.0, 3.0, 9.0]
+
+
+def in_each_tile(x, y):
+    for k in range(y.shape[0]):
+        ntl.atomic_add(y[k][:], x[k])
+
+
+def test_all_elements_of_a_selected_tile_are_its_place():
+    def arrangement(x, y):
+        return x.tile((4,)).tile((-1,)), y.tile((4,)).tile((-1,))
+
+    y = torch.ones(5)
+    ninetoothed.make(arrangement, in_each_tile, (Tensor(1), Tensor(1)))(torch.arange(5.0), y)
+    assert y.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def a_sum(x, y):
+    ntl.atomic_add(y + 1.0, x)
+
+
+def a_new_axis(x, y):
+    ntl.atomic_add(y[:, None], x[:, None])
+
+
+def a_number(x, y):
+    ntl.atomic_add(3, x)
+
+
+def no_place(x, y):
+    ntl.atomic_add()
+
+
+def too_many_dimensions(x, y):
+    ntl.atomic_add(y[:, :], x)
+
+
+def no_value(x, y):
+    ntl.atomic_add(y[:])
+
+
+def nothing_to_compare_with(x, y):
+    ntl.atomic_cas(y, x)
+
+
+def two_places(x, y):
+    ntl.atomic_add(y, pointer=y, val=x)
+
+
+@pytest.mark.parametrize(
+    ("application", "words"),
+    [
+        (a_sum, "changes a tensor"),
+        (a_new_axis, "changes a tensor"),
+        (a_number, "changes a tensor"),
+        (no_place, "changes a tensor"),
+        (too_many_dimensions, "'y' is indexed with 2 indices"),
+        (no_value, "takes .pointer, val, mask"),
+        (nothing_to_compare_with, "takes .pointer, cmp, val"),
+        (two_places, "each once at most"),
+    ],
+)
+def test_what_is_no_place_or_no_value_is_refused_when_the_kernel_is_made(application, words):
+    with pytest.raises(ApplicationError, match=words) as caught:
+        made(application, 1, 1)
+    assert caught.value.location.file == __file__
+
+
+def a_variable(x, y):
+    value = y[1:]
+    ntl.atomic_add(value, x[1:])
+
+
+def a_mask_of_numbers(x, y):
+    ntl.atomic_add(y, x, y)
+
+
+@pytest.mark.parametrize(
+    ("application", "words"),
+    [(a_variable, "this is a value"), (a_mask_of_numbers, "made of truth values")],
+)
+def test_what_types_tell_is_refused_at_the_call(application, words):
+    kernel = made(application, 1, 1)
+    with pytest.raises(ApplicationError, match=words) as caught:
+        kernel(torch.ones(3), torch.ones(3))
+    assert caught.value.location.file == __file__
+
+
+def pointers_in_a_variable(x, y):
+    place = y.data_ptr()
+    place += ntl.arange(0, 4)
+    ntl.atomic_add(place, 1.0)
+
+
+def test_pointers_in_a_variable_are_a_place():
+    y = torch.zeros(6)
+    made(pointers_in_a_variable, 1, 2)(torch.ones(3), y.view(1, 6))
+    assert y.tolist() == [1.0] * 4 + [0.0] * 2
+
+
+def all_of_a_value(x, y):
+    value = x + 1
+    y = value[...]  # noqa: F841
+
+
+def test_an_ellipsis_stands_for_axes_of_a_parameter_alone():
+    with pytest.raises(ApplicationError, match="write `:` for each axis"):
+        made(all_of_a_value, 1, 1)
 
 
 def test_several_tiles_are_no_place():

@@ -33,8 +33,8 @@ class Positions(NamedTuple):
 
 
 def is_reshaped_only(keys: Sequence[Any]) -> bool:
-    """Whether there are only ``:``, ``None`` and ``...`` among the keys."""
-    return all(key is None or key is Ellipsis or _is_whole(key) for key in keys)
+    """Whether there are only ``:`` and ``None`` among the keys."""
+    return all(key is None or _is_whole(key) for key in keys)
 
 
 def _is_whole(key: Any) -> bool:

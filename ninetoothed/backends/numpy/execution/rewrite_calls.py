@@ -19,6 +19,7 @@ from ninetoothed.backends.numpy.execution.rewrite_expressions import (
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing import source as sources
+from ninetoothed.parsing.elements import is_whole
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.program.effects import is_atomic
@@ -77,7 +78,7 @@ class CallRewriter(ExpressionRewriter):
                 node.func = self.reference(node.func)
                 return self._with_values(node)
             return self._invoked(node, function)
-        if isinstance(function, LanguageFunction) and is_atomic(function.name) and node.args:
+        if isinstance(function, LanguageFunction) and is_atomic(function.name):
             return self._atomic(node, function.name)
         if not is_direct(function):
             return self._invoked(node, function)
@@ -88,7 +89,16 @@ class CallRewriter(ExpressionRewriter):
 
     def _atomic(self, node: ast.Call, name: str) -> ast.Call:
         """An atomic operation, which is given the place of what stands first."""
+        given = [keyword.value for keyword in node.keywords if keyword.arg == "pointer"]
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "pointer"]
+        node.args = [*given, *node.args]
         first = node.args[0]
+        while (
+            isinstance(first, ast.Subscript)
+            and isinstance(first.value, ast.Subscript)
+            and is_whole(first.slice)
+        ):
+            first = first.value
         if isinstance(first, ast.Subscript):
             key = self.positions(first.slice)
             place = trees.hook_call("__place__", self.reference(first.value), key)
