@@ -58,13 +58,9 @@ def simulate_arrangement(
         raise ArgumentError(f"`simulate_arrangement` takes the tensors as a tuple, not {tensors!r}")
     values = arranged_by(arrangement, [_symbolic(tensor) for tensor in tensors])
     return Simulation(
-        tuple(_numbered(value, subs or {}) for value in values),
-        tuple(eval(value, subs) if isinstance(value, Tensor) else value for value in values),
+        tuple(eval(v.source, subs or {}) if isinstance(v, Tensor) else v for v in values),
+        tuple(eval(v, subs) if isinstance(v, Tensor) else v for v in values),
     )
-
-
-def _numbered(value: Any, subs: Mapping[Any, Any]) -> Any:
-    return eval(value.source, subs) if isinstance(value, Tensor) else value
 
 
 def _symbolic(value: Any) -> Any:

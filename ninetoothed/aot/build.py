@@ -11,7 +11,7 @@ from ninetoothed import __version__
 from ninetoothed.aot import compiling, packaging, rust, torch_operator
 from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
 from ninetoothed.aot.headers import dispatcher, header
-from ninetoothed.aot.libraries import checked_kinds, compile_libraries
+from ninetoothed.aot.packaging import checked_kinds, compile_libraries
 from ninetoothed.aot.tables import suffix_of
 from ninetoothed.aot.unit import Unit, same_interface
 from ninetoothed.aot.writer import Source

@@ -59,7 +59,7 @@ def statement(start: str, tests: Sequence[str]) -> Iterator[str]:
         yield f"{begin}{test}{end}"
 
 
-def filled(items: Iterable[str], indent: str) -> Iterator[str]:
+def within_lines(items: Iterable[str], indent: str) -> Iterator[str]:
     line = indent
     for item in items:
         if len(line) + len(item) > _WIDTH and line.strip():

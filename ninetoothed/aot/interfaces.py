@@ -37,8 +37,9 @@ class Interfaces:
             given = f"&{self._names[parameter.name]}, &own[{place}]"
             yield from or_return(f"nt_from_ninetoothed(&the_kernel, {place}, {given})", "    ")
         yield "  }"
-        for parameter in self._signature.given_by_value:
-            yield from self._number(parameter)
+        for parameter in self._unit.parameters:
+            if parameter.kind != "tensor":
+                yield from self._number(parameter)
         yield from self._end("{}.data")
 
     def _number(self, parameter: Parameter) -> Iterator[str]:

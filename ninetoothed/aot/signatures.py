@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from ninetoothed.aot.c_text import c_names
@@ -86,11 +85,6 @@ class Signature:
     def scalars(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self._unit.parameters if p.kind == "scalar")
 
-    @property
-    def given_by_value(self) -> tuple[Parameter, ...]:
-        """Scalars and constants, in order."""
-        return tuple(p for p in self._unit.parameters if p.kind != "tensor")
-
     def dtype(self, parameter: Parameter) -> DType:
         """A scalar's element type."""
         return self._unit.fixed.dtypes[parameter.name]
@@ -118,7 +112,7 @@ class Signature:
         tensors = [f"const DLTensor *{self.names[p.name]}" for p in self.tensors]
         return self._function(f"int {name}_workspace_size", ["int64_t *bytes", *tensors])
 
-    def forwarded(self, first: str, kinds: Collection[str]) -> str:
+    def forwarded(self, first: str, *kinds: str) -> str:
         """The arguments with which a dispatcher calls a unit."""
         taken = [p for p in self._unit.parameters if p.kind in kinds]
         return ", ".join([first, *(self.names[p.name] for p in taken)])

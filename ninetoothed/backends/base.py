@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.language.dtypes import DType
     from ninetoothed.tuning.results import Entry
-    from ninetoothed.tuning.space import Effort
-    from ninetoothed.tuning.tuned import Tuned
+    from ninetoothed.tuning.space import Effort, Tuned
 
 __all__ = ["Argument", "Backend", "Call", "Device", "Plan", "run_nothing"]
 

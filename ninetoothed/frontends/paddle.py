@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
+from ninetoothed.frontends.paddle_autograd import remark, stored
 from ninetoothed.frontends.paddle_guard import Keys, guard
-from ninetoothed.frontends.paddle_kinds import remark, stored
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 
@@ -279,7 +279,7 @@ def _guard(*tensors_and_addresses: Any) -> Callable[..., bool]:
 
 
 def _operator(definition: OperatorDefinition, functions: Callable[..., Any]) -> Any:
-    from ninetoothed.frontends.paddle_operators import registered
+    from ninetoothed.frontends.paddle_autograd import registered
 
     def empty(beside: Any, shape: Any, dtype: Any) -> Any:
         device = _device_of(FRONTEND.evaluate("device", beside))

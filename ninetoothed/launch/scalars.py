@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ninetoothed.errors import ArgumentError, NineToothedError
+from ninetoothed.errors import ArgumentError, NineToothedError, shown
 from ninetoothed.frontends.base import Frontend
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
+from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.tensors.arrange import Parameter
 
 #: What an integer is that nothing was declared of: the first that it fits.
@@ -27,9 +28,7 @@ def bounds(dtype: dtypes.DType) -> tuple[Any, Any] | None:
     """The least and the greatest number of a type, or None where every number is taken."""
     if dtype is dtypes.float16:
         return -_LARGEST_FLOAT16, _LARGEST_FLOAT16
-    if dtype.kind == "int":
-        return -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
-    return (0, (1 << dtype.bits) - 1) if dtype.kind == "uint" else None
+    return integer_bounds(dtype) if dtype.kind in ("int", "uint") else None
 
 
 def past_32_bits(value: int) -> str | None:
@@ -86,9 +85,10 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
     dtype = parameter.dtype
     if dtype is None or not _fits(value, dtype):
         if value.__class__ is int and _first_that_holds(value) is None:
-            widest = " or ".join(_range_of(each) for each in _UNDECLARED[1:])
+            ranges = [(each, *integer_bounds(each)) for each in _UNDECLARED[1:]]
+            widest = " or ".join(f"{each} ({low} to {high})" for each, low, high in ranges)
             raise ArgumentError(
-                f"{subject} is {_shown(value)}, which fits no integer type: {widest}. Give a float, "
+                f"{subject} is {shown(value)}, which fits no integer type: {widest}. Give a float, "
                 "or a number within one of these."
             )
         return value
@@ -149,15 +149,3 @@ def _first_that_holds(value: int) -> dtypes.DType | None:
         if low <= value <= high:
             return dtype
     return None
-
-
-def _range_of(dtype: dtypes.DType) -> str:
-    within = bounds(dtype)
-    return str(dtype) if within is None else f"{dtype} ({within[0]} to {within[1]})"
-
-
-def _shown(value: Any) -> str:
-    """A number in full, unless it is too long to be read, or for Python to print."""
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"an integer of {value.bit_length()} bits"
-    return repr(value)

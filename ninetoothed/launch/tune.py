@@ -10,7 +10,7 @@ from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.plugins import backend_for
 from ninetoothed.tuning import space as tuning
-from ninetoothed.tuning.tuned import Tuned
+from ninetoothed.tuning.space import Tuned
 
 
 def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any) -> Tuned:

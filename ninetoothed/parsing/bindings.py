@@ -93,6 +93,16 @@ class BindingFrame(Frame):
         """An expression's value as a node."""
         return Runtime(self.expression(self.evaluate(node), node))
 
+    def computed_once(self, value: Value, node: ast.AST, wish: str) -> Value:
+        """A value that is used several times, in a variable where it takes computing."""
+        if isinstance(value, Tile) and value.is_complete:
+            value = Runtime(self.expression(value, node))
+        if isinstance(value, Group):
+            return value.with_items(self.computed_once(item, node, wish) for item in value.items)
+        if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
+            return Runtime(self.saved(value.node, node, wish))
+        return value
+
     # Binding.
 
     def bind(self, cell: Cell, value: Value, node: ast.AST) -> None:

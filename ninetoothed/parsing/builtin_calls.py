@@ -113,7 +113,9 @@ def _len(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Va
     if isinstance(arguments[0], Group | Range):
         return Known(len(frame.elements(arguments[0], node)))
     if isinstance(arguments[0], Runtime):
-        return _python_call(frame, "len", arguments, node)
+        nodes = [frame.expression(arguments[0], node)]
+        call = ast.Call(func=frame.name("len", node), args=nodes, keywords=[])
+        return Runtime(frame.at(call, node))
     return None
 
 
@@ -211,13 +213,6 @@ def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call
         kinds = arguments[1].object
         return frame.computed(lambda: isinstance((), kinds), node)
     return None
-
-
-def _python_call(
-    frame: LanguageCallFrame, name: str, arguments: list[Value], node: ast.Call
-) -> Runtime:
-    nodes = [frame.expression(argument, node) for argument in arguments]
-    return Runtime(frame.at(ast.Call(func=frame.name(name, node), args=nodes, keywords=[]), node))
 
 
 _SPECIAL: dict[Any, Meaning] = {

@@ -27,10 +27,6 @@ class Decisions:
     values: Mapping[Symbol, int] = field(default_factory=dict)
     missing: set[Symbol] = field(default_factory=set)
 
-    def of_symbol(self, symbol: Any) -> bool | None:
-        """Whether a symbolic integer counts as true; None where that is not known."""
-        return self.of(SymbolValue(symbol=symbol))
-
     def of(self, node: ast.expr) -> bool | None:
         """Whether what is made of symbolic integers and constants holds; None where that is not known."""
         symbols: set[Symbol] = set()

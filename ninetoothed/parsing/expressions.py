@@ -28,6 +28,7 @@ from ninetoothed.parsing.values import (
     Tile,
     Value,
 )
+from ninetoothed.program.nodes import SymbolValue
 
 _ADVICE = {
     ast.SetComp: "A set is not supported: use a list",
@@ -58,7 +59,7 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Group):
             return bool(value.items)
         if isinstance(value, Symbolic):
-            return self.state.decisions.of_symbol(value.symbol)
+            return self.state.decisions.of(SymbolValue(symbol=value.symbol))
         if isinstance(value, Runtime) and isinstance(value.node, ast.BinOp):
             return self.state.decisions.of(value.node)
         return None if isinstance(value, Runtime | Tile) else True

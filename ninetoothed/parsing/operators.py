@@ -17,7 +17,6 @@ from ninetoothed.parsing.values import (
     Range,
     Runtime,
     Symbolic,
-    Tile,
     Value,
     copy_of,
     same,
@@ -60,7 +59,7 @@ class OperatorFrame(ExpressionFrame):
             literal(right.object) if isinstance(op, ast.Pow) and isinstance(right, Known) else None
         )
         if type(count) is int and 1 <= count <= MOST_FACTORS:
-            return self._power(self._computed_once(left, node), count, node)
+            return self._power(self.computed_once(left, node, "factor"), count, node)
         operands = [self.expression(value, node) for value in (left, right)]
         if isinstance(op, ast.Pow) and not all(map(self.is_constant, operands)):
             raise self.error(
@@ -75,16 +74,9 @@ class OperatorFrame(ExpressionFrame):
         """A whole power, as products."""
         if count == 1:
             return copy_of(base)
-        half = self._computed_once(self._power(base, count // 2, node), node)
+        half = self.computed_once(self._power(base, count // 2, node), node, "factor")
         result = self.binary(copy_of(half), ast.Mult(), copy_of(half), node)
         return self.binary(result, ast.Mult(), copy_of(base), node) if count % 2 else result
-
-    def _computed_once(self, value: Value, node: ast.AST) -> Value:
-        """A value that may be used several times."""
-        value = Runtime(self.expression(value, node)) if isinstance(value, Tile) else value
-        if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
-            return Runtime(self.saved(value.node, node, "factor"))
-        return value
 
     def _concatenated(
         self, left: Value, op: ast.operator, right: Value, node: ast.AST

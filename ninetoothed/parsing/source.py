@@ -236,8 +236,9 @@ def application_of(given: Any) -> Any:
 
 def _with_defaults(given: functools.partial[Any]) -> FunctionType:
     function = application_of(given.func)
-    defaults = {**_defaults(function), **given.keywords}
     names = inspect.signature(function).parameters
+    own = {p.name: p.default for p in names.values() if p.default is not p.empty}
+    defaults = {**own, **given.keywords}
     wrong = (
         ["positional arguments"] if given.args else [n for n in given.keywords if n not in names]
     )
@@ -262,11 +263,6 @@ def _with_defaults(given: functools.partial[Any]) -> FunctionType:
     for name in ("__module__", "__qualname__", "__doc__"):
         setattr(result, name, getattr(function, name))
     return result
-
-
-def _defaults(function: FunctionType) -> dict[str, Any]:
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def _first(names: Iterable[str], among: Container[str]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
-from ninetoothed.parsing.comprehensions import ComprehensionFrame
+from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import reads_memory
 from ninetoothed.program.nodes import LanguageRef
@@ -39,7 +39,7 @@ class _Bound:
     value: Value
 
 
-class StatementFrame(ComprehensionFrame):
+class StatementFrame(AssignmentFrame):
     """A frame that evaluates statements."""
 
     def run(self, statements: list[ast.stmt | _Bound]) -> Value | None:
@@ -142,7 +142,9 @@ class StatementFrame(ComprehensionFrame):
             other = self.run([*node.orelse, *after])
         constant = self.is_constant(test)
         # After a return this function's own variables are of no use.
-        over = set() if rest is None else set(self.cells.values()) - self._outer_cells()
+        outer = self.state.frames[: self.state.frames.index(self)]
+        over = set(self.cells.values()) if rest is not None else set()
+        over -= {cell for frame in outer for cell in frame.cells.values()}
         for cell, value in before.items():
             if cell in over:
                 continue
@@ -154,10 +156,6 @@ class StatementFrame(ComprehensionFrame):
             result = self._returned((one, body), (other, orelse), node, constant)
         self.conditional(test, body, orelse, node)
         return result
-
-    def _outer_cells(self) -> set[Cell]:
-        frames = self.state.frames[: self.state.frames.index(self)]
-        return {cell for frame in frames for cell in frame.cells.values()}
 
     def _returned(
         self,

@@ -38,9 +38,11 @@ def places(shape: Shape, grid: Shape) -> Places:
     elif len(shape) == len(grid):
         found = {dim: dim for dim in own if dim in theirs}
     else:
-        left = iter(own)
-        pairs = ((next((d for d in left if _is_equal(shape[d], grid[g])), None), g) for g in theirs)
-        found = {dim: of_grid for dim, of_grid in pairs if dim is not None}
+        left, found = iter(own), {}
+        for of_grid in theirs:
+            equal = (dim for dim in left if difference(shape[dim], grid[of_grid]) == 0)
+            if (dim := next(equal, None)) is not None:
+                found[dim] = of_grid
         if len(found) < len(theirs):
             return None
     return tuple(found.get(dim) for dim in range(len(shape)))
@@ -88,10 +90,6 @@ def _may_agree(a: Shape, b: Shape) -> bool:
 def _may_be_equal(a: Symbol | int, b: Symbol | int) -> bool:
     low, high = interval(difference(a, b))
     return low <= 0 <= high
-
-
-def _is_equal(a: Symbol | int, b: Symbol | int) -> bool:
-    return difference(a, b) == 0
 
 
 def _others_than_1(shape: Shape) -> list[int]:

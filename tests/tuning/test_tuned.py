@@ -13,8 +13,7 @@ from ninetoothed.__main__ import main
 from ninetoothed.errors import ArgumentError, DeviceError, NineToothedError
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tuning.results import Results, Subject
-from ninetoothed.tuning.space import Config
-from ninetoothed.tuning.tuned import Tuned
+from ninetoothed.tuning.space import Config, Tuned
 
 
 def arrangement(input, output):

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.ahead import Edition, Fixed, Image, Variant
     from ninetoothed.kernels.definition import Definition
     from ninetoothed.tuning.results import Entry
-    from ninetoothed.tuning.space import Effort
-    from ninetoothed.tuning.tuned import Tuned
+    from ninetoothed.tuning.space import Effort, Tuned
 
 NINETOOTHED_CONTRACT = 1
 

@@ -14,9 +14,9 @@ from examples import sdpa  # noqa: E402
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, most_registers  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402
 from ninetoothed.backends.triton.options import tma_pipeline  # noqa: E402
-from ninetoothed.backends.triton.planning.legality import needs_of  # noqa: E402
 from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E402
 from ninetoothed.backends.triton.planning.space import space_of  # noqa: E402
+from ninetoothed.backends.triton.printers.gluon.translation import needs_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, lowered  # noqa: E402
 from ninetoothed.launch.recorded import definition_of  # noqa: E402

@@ -145,9 +145,10 @@ class Tensor:
         padded = self.plan.addressing.padded
         data = self._cast(value)
         if not _broadcasts(data.shape, padded):
+            note = "" if self.levels[-1] == padded else f", padded to {padded}"
             raise ApplicationError(
                 f"A value of shape {data.shape} cannot be stored to `{self.name}`, whose tile's "
-                f"shape is {self.levels[-1]}{_padded_note(self.levels[-1], padded)}."
+                f"shape is {self.levels[-1]}{note}."
             )
         offsets = self._offsets(self._indices(selection))
         masks, validity = self._masks(selection), as_tile(value).validity
@@ -366,7 +367,3 @@ def _broadcasts(shape: Shape, target: Shape) -> bool:
         return False
     ends = zip(reversed(shape), reversed(target), strict=False)
     return all(size in (1, wanted) for size, wanted in ends)
-
-
-def _padded_note(tile: Shape, padded: Shape) -> str:
-    return "" if tile == padded else f", padded to {padded}"

@@ -37,14 +37,10 @@ def accumulator(dtype: DType) -> DType:
     return dtypes.float32 if dtype.kind == "float" and dtype.bits < 32 else dtype
 
 
-def _axis_of(tile: Tile, axis: Any) -> int | None:
-    return None if axis is None else wrapped_axis(axis, tile.ndim)
-
-
 def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool) -> Tile:
     if tile.ndim == 0:
         raise refuse(f"ntl.{name} takes a tile, but got one number. Use it as it is.")
-    place = _axis_of(tile, axis)
+    place = None if axis is None else wrapped_axis(axis, tile.ndim)
     data = without_padding(tile, identity_of(name))
     between = accumulator(tile.dtype)
     data = cast_array(data, tile.dtype, between)

@@ -205,7 +205,7 @@ class Assumptions:
 
     def _narrow(self) -> Iterator[Condition]:
         """What must hold for every number to fit 32 bits."""
-        seen: set[Condition] = set()
+        seen: set[Within] = set()
         for parameter in self._kernel.tensor_parameters:
             access = self._kernel.arrangement.accesses[parameter.name]
             ranges = self._positions(parameter, access)
@@ -219,22 +219,17 @@ class Assumptions:
         numbers = {*self._kernel.grid, *(p for s in arithmetic(self._kernel) for p in s.walk())}
         seen |= {self._fits(self._expression(number), {}) for number in numbers}
         yield from sorted(
-            (asked for asked in seen if not self._is_certain(asked)),
-            key=lambda asked: (len(asked.positions), asked.expression.sort_key),  # type: ignore[union-attr]
+            (asked for asked in seen if asked.expression.op != "const"),
+            key=lambda asked: (len(asked.positions), asked.expression.sort_key),
         )
 
-    def _fits(
-        self, expression: Symbol, ranges: Mapping[Symbol, tuple[Symbol, Symbol]]
-    ) -> Condition:
+    def _fits(self, expression: Symbol, ranges: Mapping[Symbol, tuple[Symbol, Symbol]]) -> Within:
         return self._within_of(expression, -LARGEST_INT32, LARGEST_INT32, ranges)
 
     def _is_constant(self, asked: Within) -> bool:
         """Whether a condition is of no call's numbers."""
         known = {leaf for leaf, low, high in asked.positions if low.op == high.op == "const"}
         return set(asked.expression.leaves()) <= known
-
-    def _is_certain(self, asked: Condition) -> bool:
-        return isinstance(asked, Within) and asked.expression.op == "const"
 
     def _unit_strides(self) -> list[Symbol]:
         """The strides of each tensor's last dimension, but where that is known to have one element."""

@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.analysis.program_order import INVERSE_BITS
 from ninetoothed.backends.triton.analysis.resources import lanes
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
-from ninetoothed.backends.triton.planning.legality import needs_of
+from ninetoothed.backends.triton.printers.gluon.translation import needs_of
 from ninetoothed.backends.triton.specialization import comparisons, size_ratios
 from ninetoothed.backends.triton.translation import generic
 from ninetoothed.errors import ArrangementError

@@ -13,7 +13,7 @@ from ninetoothed.backends.triton.ahead.variants import edition_of
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.planning import space
 from ninetoothed.errors import ArgumentError, ArrangementError
-from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Within
+from ninetoothed.kernels.ahead import Edition, Fixed, Within
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.naming import default_name
@@ -47,8 +47,8 @@ def editions_of(
         if not is_last and _is_within(most, config, buckets[place + 1]):
             continue
         edition = edition_of(kernel, fixed, target, limits.name, (call, config))
-        sizes = () if is_last else _no_larger(most)
-        made.append(replace(edition, sizes=sizes))
+        no_larger = tuple(Within(symbol, None, size) for symbol, size in most.items())
+        made.append(replace(edition, sizes=() if is_last else no_larger))
     return tuple(made)
 
 
@@ -63,10 +63,6 @@ def _measured(wanted: DeviceLimits, found: Sequence[Entry], is_named: bool) -> D
 def _is_within(most: Mapping[Symbol, int], config: Config, other: _Bucket) -> bool:
     """Whether the next bucket has the same calls and more, and the same choice."""
     return config == other[2] and all(size <= other[0][symbol] for symbol, size in most.items())
-
-
-def _no_larger(most: Mapping[Symbol, int]) -> tuple[Condition, ...]:
-    return tuple(Within(symbol, None, size) for symbol, size in most.items())
 
 
 def _buckets(

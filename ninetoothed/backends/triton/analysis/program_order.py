@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import Arrangement
 
 #: Inverses are so many bits of a fraction, rounded up.
@@ -16,14 +15,11 @@ def is_grouped(arrangement: Arrangement) -> bool:
     if len(arrangement.grid) < 2:
         return False
     row, column = arrangement.programs[-2:]
-    follows = [_leaves(access.indices) for access in arrangement.accesses.values()]
+    accesses = arrangement.accesses.values()
+    follows = [{leaf for index in each.indices for leaf in index.leaves()} for each in accesses]
     return any(row in leaves and column not in leaves for leaves in follows) and any(
         column in leaves and row not in leaves for leaves in follows
     )
-
-
-def _leaves(indices: tuple[Symbol, ...]) -> set[Symbol]:
-    return {leaf for index in indices for leaf in index.leaves()}
 
 
 def are_inverses_exact(grid: tuple[int, ...]) -> bool:

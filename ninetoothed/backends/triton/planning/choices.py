@@ -14,7 +14,7 @@ from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Environment, Option
-from ninetoothed.backends.triton.planning.legality import needs_of
+from ninetoothed.backends.triton.printers.gluon.translation import needs_of
 from ninetoothed.backends.triton.translation import decided
 from ninetoothed.errors import NineToothedError, near
 from ninetoothed.kernels.definition import Definition

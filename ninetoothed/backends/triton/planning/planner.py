@@ -42,8 +42,7 @@ from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import FORMAT, Results, Subject, arguments_text
 from ninetoothed.tuning.search import Budget, Search, first_working
-from ninetoothed.tuning.space import Config, Space
-from ninetoothed.tuning.tuned import Tuned
+from ninetoothed.tuning.space import Config, Space, Tuned
 
 #: So many seconds another process that searches for the same is waited for.
 _PATIENCE = 60.0

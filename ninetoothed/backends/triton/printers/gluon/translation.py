@@ -10,19 +10,27 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ninetoothed.backends.triton.ir.lowered import Pipeline
+from ninetoothed.backends.triton.ir.lowered import Lowered, Pipeline
 from ninetoothed.backends.triton.ir.nodes import DescriptorStore, MarkedLoop
 from ninetoothed.backends.triton.ir.products import Needs
-from ninetoothed.backends.triton.printers.bodies import Body
+from ninetoothed.backends.triton.printers.bodies import Body, body_of
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.gluon import rounds
 from ninetoothed.backends.triton.printers.gluon.buffers import Buffers, allocated
-from ninetoothed.backends.triton.printers.gluon.forms import Form, Tile, form_of, without_unused
+from ninetoothed.backends.triton.printers.gluon.forms import (
+    Form,
+    NotPossibleError,
+    Tile,
+    form_of,
+    without_unused,
+)
 from ninetoothed.backends.triton.printers.gluon.layouts import Layouts
 from ninetoothed.backends.triton.printers.gluon.legality import Legality, Multiplication, Operand
 from ninetoothed.backends.triton.printers.gluon.rounds import Step
 from ninetoothed.backends.triton.printers.gluon.sizes import Sizes, Types
 from ninetoothed.backends.triton.printers.gluon.trees import called, expression, statement
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import at, clone
 from ninetoothed.program.types import type_of
@@ -294,3 +302,12 @@ def _is_nothing(assignment: ast.Assign) -> bool:
     """Whether a name is given what it has."""
     value = assignment.value
     return isinstance(value, ast.Name) and value.id in names_assigned([assignment])
+
+
+@analysis
+def needs_of(kernel: Definition, lowered: Lowered) -> Needs | str:
+    """What a call must fulfil for programs in Gluon; the reason where there can be none."""
+    try:
+        return understood(body_of(lowered)).needs
+    except NotPossibleError as reason:
+        return str(reason)
