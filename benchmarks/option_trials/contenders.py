@@ -21,7 +21,7 @@ from ninetoothed.backends.triton.planning.planner import Planner
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.kernel import Kernel
-from ninetoothed.launch.recorded import definition_of
+from ninetoothed.launch.recorded_calls import definition_of
 from ninetoothed.tuning.space import Config
 
 # Contenders.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ninetoothed import __version__
 from ninetoothed.aot import compiling, packaging, rust, torch_operator
-from ninetoothed.aot.choices import Choice, Configuration, choice_of, configurations
+from ninetoothed.aot.configurations import Choice, Configuration, choice_of, configurations
 from ninetoothed.aot.headers import dispatcher, header
 from ninetoothed.aot.packaging import checked_kinds, compile_libraries
 from ninetoothed.aot.tables import suffix_of

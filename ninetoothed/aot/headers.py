@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ninetoothed.aot.c_text import quoted
-from ninetoothed.aot.choices import Choice
+from ninetoothed.aot.configurations import Choice
 from ninetoothed.aot.packaging import filled
 from ninetoothed.aot.signatures import Signature
 from ninetoothed.aot.unit import Unit

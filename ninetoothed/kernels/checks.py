@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ninetoothed.errors import ApplicationError, ArgumentError, Location, shown
-from ninetoothed.parsing.frames import LIBRARIES
+from ninetoothed.parsing.frames import MODULE_NAMES
 from ninetoothed.passes import remove_dead
 from ninetoothed.program.effects import (
     names_assigned,
@@ -37,7 +37,7 @@ def check_names(
     given = [p.name for p in parameters if p.kind != "tensor"]
     given += [s.name for s in symbols if s.leaf.owner is None]
     for name in given:
-        if name in LIBRARIES:
+        if name in MODULE_NAMES:
             raise ArgumentError(
                 f"`{name}` is what a generated source calls one of its modules; call it otherwise",
                 place,

@@ -26,7 +26,7 @@ from ninetoothed.errors import (
 )
 from ninetoothed.kernels import checks
 from ninetoothed.kernels.call import Call
-from ninetoothed.kernels.exact import exact
+from ninetoothed.kernels.constant_keys import constant_key
 from ninetoothed.kernels.naming import (
     all_symbols,
     is_kernel_name,
@@ -262,7 +262,7 @@ class Specializations:
         return {self.declaration.names[s] for s in symbols if s in self.declaration.names}
 
     def _parsed(self, given: Mapping[str, Any]) -> _Parsed:
-        key = tuple((name, value.__class__, exact(value)) for name, value in given.items())
+        key = tuple((name, value.__class__, constant_key(value)) for name, value in given.items())
         with self._lock:
             if key not in self._known:
                 self._known[key] = _parsed(self.declaration, given)

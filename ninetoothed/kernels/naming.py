@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.parsing import source
-from ninetoothed.parsing.frames import LIBRARIES
+from ninetoothed.parsing.frames import MODULE_NAMES
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -36,7 +36,10 @@ def is_kernel_name(name: Any) -> bool:
     """Whether a generated source, and what a compiler makes of it, can have a function of this name."""
     is_plain = isinstance(name, str) and name.isidentifier() and name.isascii()
     return (
-        is_plain and not keyword.iskeyword(name) and name not in LIBRARIES and name.strip("_") != ""
+        is_plain
+        and not keyword.iskeyword(name)
+        and name not in MODULE_NAMES
+        and name.strip("_") != ""
     )
 
 

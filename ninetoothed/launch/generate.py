@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.kernels.exact import PLAIN, exact
-from ninetoothed.launch.absent import without_none
+from ninetoothed.kernels.constant_keys import PLAIN, constant_key
+from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import ALIGNMENT, may_be_stored
 from ninetoothed.launch.scalars import key_parts, past_32_bits
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
@@ -67,7 +67,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["last_"]: [[None] * 4 + unguarded],
         own["guard_"]: _guard(kernel, frontend),
         own["plain_"]: PLAIN,
-        own["exact_"]: exact,
+        own["exact_"]: constant_key,
         own["past_32_bits_"]: past_32_bits,
         own["state_"]: slow.state,
         own["int"]: int,

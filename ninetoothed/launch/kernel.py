@@ -20,11 +20,11 @@ from ninetoothed.cache import write_source
 from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep, near
 from ninetoothed.kernels.call import Call, Device
 from ninetoothed.kernels.definition import Definition, Specializations
-from ninetoothed.launch.absent import without_none
+from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.checks import checked_call, constants_of
 from ninetoothed.launch.generate import generate
-from ninetoothed.launch.recorded import RECORDER
+from ninetoothed.launch.recorded_calls import RECORDER
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import Arrangement

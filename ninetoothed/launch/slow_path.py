@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed import threads
 from ninetoothed.bounded import keep
 from ninetoothed.errors import caller_location
-from ninetoothed.launch.absent import Absent, without_none
+from ninetoothed.launch.absent_tensors import Absent, without_none
 from ninetoothed.launch.arguments import (
     check_tensors,
     described,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ninetoothed.errors import ArgumentError, NineToothedError
-from ninetoothed.launch.absent import without_none
+from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.plugins import backend_for

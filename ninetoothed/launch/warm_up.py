@@ -15,7 +15,7 @@ from ninetoothed.errors import ArgumentError, NineToothedError
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.kernel import Kernel
-from ninetoothed.launch.recorded import call_of, definition_of
+from ninetoothed.launch.recorded_calls import call_of, definition_of
 from ninetoothed.plugins import backend_for
 
 

@@ -19,10 +19,10 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 
 #: What generated sources call the modules that they import.
-LIBRARIES = frozenset({"gl", "libdevice", "tl", "triton"})
+MODULE_NAMES = frozenset({"gl", "libdevice", "tl", "triton"})
 
 #: Names that the Program itself may use for Python's own functions, and printers of it for others.
-RESERVED = frozenset({"float", "len", "range"}) | LIBRARIES
+RESERVED = frozenset({"float", "len", "range"}) | MODULE_NAMES
 
 #: How many copies of statements one kernel takes: a call of a helper or a round of an unrolled loop each.
 MOST_COPIES = 4096

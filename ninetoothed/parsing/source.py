@@ -352,16 +352,35 @@ def _varnames(code: CodeType) -> list[str]:
 
 def returns_value(tree: ast.FunctionDef) -> bool:
     """Whether a function returns more than None: then assigning a parameter rebinds its own name."""
-    pending: list[ast.AST] = list(tree.body)
+    found = (node.value for one in tree.body for node in returns_of(one))
+    return any(v and not (isinstance(v, ast.Constant) and v.value is None) for v in found)
+
+
+def returns_of(node: ast.AST) -> Iterator[ast.Return]:
+    """The returns of the function itself that a statement of it is or has."""
+    for child in of_one_function(node):
+        if isinstance(child, ast.Return):
+            yield child
+
+
+def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
+    """As ``ast.walk`` in the order of the text, but not into functions defined within."""
+    pending = [node]
     while pending:
-        node = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        current = pending.pop()
+        yield current
+        if isinstance(current, ast.FunctionDef | ast.Lambda | ast.ClassDef):
             continue
-        if isinstance(node, ast.Return) and node.value is not None:
-            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
-                return True
-        pending.extend(ast.iter_child_nodes(node))
-    return False
+        fields = current.__dict__
+        for name in reversed(current._fields):
+            if isinstance(current, ast.comprehension) and name == "target":
+                # Its variables are its own.
+                continue
+            value = fields.get(name)
+            if isinstance(value, list):
+                pending.extend(item for item in reversed(value) if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST) and value._fields:
+                pending.append(value)
 
 
 def _is_filled(cell: Any) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
+from ninetoothed.parsing.source import of_one_function, returns_of
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import reads_memory
 from ninetoothed.program.nodes import LanguageRef
@@ -69,7 +70,7 @@ class StatementFrame(AssignmentFrame):
             truth = self.truth(condition)
             if truth is not None:
                 pending += reversed(statement.body if truth else statement.orelse)
-            elif any(_returns(statement)):
+            elif any(returns_of(statement)):
                 rest = list(reversed(pending))
                 pending.clear()
                 return self._branch(statement, condition, rest)
@@ -290,7 +291,7 @@ class StatementFrame(AssignmentFrame):
         What it assigns has to be a variable of the running kernel from before the loop on. A helper
         may turn out to assign more than the body's own targets; then it is evaluated anew.
         """
-        for statement in _returns(node):
+        for statement in returns_of(node):
             raise self.error(
                 statement,
                 "`return` inside of a loop is not supported: assign to a variable and return it "
@@ -370,38 +371,12 @@ def assigned_names(nodes: Iterator[ast.AST] | list[ast.stmt] | list[ast.expr]) -
     """The names that statements of one function assign, in order, and how many places do."""
     found: dict[str, int] = {}
     for node in nodes:
-        for child in _of_one_function(node):
+        for child in of_one_function(node):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
                 found[child.id] = found.get(child.id, 0) + 1
             elif isinstance(child, ast.FunctionDef):
                 found[child.name] = found.get(child.name, 0) + 1
     return found
-
-
-def _of_one_function(node: ast.AST) -> Iterator[ast.AST]:
-    """As ``ast.walk`` in the order of the text, but not into functions defined within."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        yield current
-        if isinstance(current, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            continue
-        fields = current.__dict__
-        for name in reversed(current._fields):
-            if isinstance(current, ast.comprehension) and name == "target":
-                # Its variables are its own.
-                continue
-            value = fields.get(name)
-            if isinstance(value, list):
-                pending.extend(item for item in reversed(value) if isinstance(item, ast.AST))
-            elif isinstance(value, ast.AST) and value._fields:
-                pending.append(value)
-
-
-def _returns(node: ast.AST) -> Iterator[ast.Return]:
-    for child in _of_one_function(node):
-        if isinstance(child, ast.Return):
-            yield child
 
 
 def _is_zero(step: tuple[Value, ...]) -> bool:

@@ -205,7 +205,7 @@ def same(left: Value | None, right: Value | None) -> bool:
             type(a) is type(b) and isinstance(a, int | float | str) and repr(a) == repr(b)
         )
     if isinstance(left, Symbolic) and isinstance(right, Symbolic):
-        return bool(left.symbol == right.symbol) if left.symbol is not right.symbol else True
+        return left.symbol is right.symbol
     if isinstance(left, Group) and isinstance(right, Group):
         if getattr(left, "keys", None) != getattr(right, "keys", None):
             return False

@@ -13,7 +13,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ninetoothed.aot import compiling
 from ninetoothed.aot.unit import Unit
-from ninetoothed.backends.triton.ahead.choice import large_call
+from ninetoothed.backends.triton.ahead.default_config import large_call
 from ninetoothed.backends.triton.ahead.variants import edition_of
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.cache import write_source

@@ -21,7 +21,7 @@ import ninetoothed.language as ntl  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
 from ninetoothed.aot.unit import Unit  # noqa: E402
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions  # noqa: E402
-from ninetoothed.backends.triton.ahead.choice import choose, large_call  # noqa: E402
+from ninetoothed.backends.triton.ahead.default_config import choose, large_call  # noqa: E402
 from ninetoothed.backends.triton.ahead.devices import limits_of  # noqa: E402
 from ninetoothed.backends.triton.ahead.levels import with_descriptors, with_likeness  # noqa: E402
 from ninetoothed.backends.triton.analysis.boxes import box_of  # noqa: E402

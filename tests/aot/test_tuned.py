@@ -15,7 +15,7 @@ import pytest
 
 triton = pytest.importorskip("triton", reason="needs Triton")
 
-from ninetoothed.backends.triton.ahead.choice import large_call  # noqa: E402
+from ninetoothed.backends.triton.ahead.default_config import large_call  # noqa: E402
 from ninetoothed.backends.triton.ahead.devices import limits_of  # noqa: E402
 from ninetoothed.backends.triton.ahead.variants import Work, edition_of, images_of  # noqa: E402
 from ninetoothed.backends.triton.compiler import versions  # noqa: E402

@@ -22,7 +22,7 @@ from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel
-from ninetoothed.launch.recorded import definition_of
+from ninetoothed.launch.recorded_calls import definition_of
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config
 from tests.tuning.machines import H200

@@ -24,7 +24,7 @@ import torch
 
 from ninetoothed import plugins
 from ninetoothed.errors import NineToothedError
-from ninetoothed.launch.recorded import definition_of
+from ninetoothed.launch.recorded_calls import definition_of
 from ninetoothed.program.verify import verify
 from tests.hunt import reference
 from tests.hunt.description import Program

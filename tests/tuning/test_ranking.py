@@ -21,7 +21,7 @@ from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.cache import Cache
 from ninetoothed.language import dtypes
-from ninetoothed.launch.recorded import definition_of
+from ninetoothed.launch.recorded_calls import definition_of
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.search import Search
 from ninetoothed.tuning.space import Config, Space, effort

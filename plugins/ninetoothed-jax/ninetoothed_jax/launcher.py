@@ -20,7 +20,7 @@ import numpy
 from ninetoothed import plugins
 from ninetoothed.backends.base import Device
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.exact import PLAIN, exact
+from ninetoothed.kernels.constant_keys import PLAIN, constant_key
 from ninetoothed.launch.arguments import described
 from ninetoothed.program.written import written
 from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
@@ -180,10 +180,10 @@ def _reader(arguments: tuple[tuple[str, bool, type], ...]) -> _Reader:
         elif kind == "tensor":
             key += [f"{name}.shape", f"{name}.dtype"]
         else:
-            key += [f"{name}.__class__", name if class_ in PLAIN else f"exact({name})"]
+            key += [f"{name}.__class__", name if class_ in PLAIN else f"constant_key({name})"]
     head = ", ".join(f"argument_{place}" for place in range(len(arguments)))
     parts, given = ("".join(f"{each}, " for each in listed) for listed in (key, operands))
-    return eval(f"lambda {head}: (({parts}), ({given}))", {"exact": exact})  # type: ignore[no-any-return]
+    return eval(f"lambda {head}: (({parts}), ({given}))", {"exact": constant_key})  # type: ignore[no-any-return]
 
 
 #: The kind and the index of a device, and the alignment of the buffers.

@@ -13,7 +13,7 @@ pytest.importorskip("triton", reason="needs Triton")
 from ninetoothed.backends.triton.analysis import boxes as box_analysis  # noqa: E402
 from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
-from ninetoothed.backends.triton.printers.boxes import as_block, as_tile  # noqa: E402
+from ninetoothed.backends.triton.printers.box_shapes import as_block, as_tile  # noqa: E402
 from ninetoothed.backends.triton.printers.spelling import Spelling  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from ninetoothed.backends.triton.specialization.boxes import Box, Description  # noqa: E402

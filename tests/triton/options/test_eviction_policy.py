@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples import rope_in_place
-from ninetoothed.backends.triton.analysis.streams import streamed
+from ninetoothed.backends.triton.analysis.streamed_tensors import streamed
 from ninetoothed.backends.triton.planning.choices import choices
 from ninetoothed.backends.triton.printers.triton import emit
 from ninetoothed.backends.triton.translation import environment_of, generic

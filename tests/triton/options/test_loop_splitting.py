@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="needs Triton")
 from examples import mm, sdpa  # noqa: E402
 from ninetoothed.backends.triton.planning import choices  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
-from ninetoothed.launch.recorded import definition_of  # noqa: E402
+from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.options.cases import loop_splitting as cases  # noqa: E402

@@ -19,7 +19,7 @@ from ninetoothed.backends.triton.planning.space import space_of  # noqa: E402
 from ninetoothed.backends.triton.printers.gluon.translation import needs_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, lowered  # noqa: E402
-from ninetoothed.launch.recorded import definition_of  # noqa: E402
+from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.options.cases.tma_pipeline import (  # noqa: E402

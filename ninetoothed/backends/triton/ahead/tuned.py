@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ninetoothed.backends.triton.ahead.choice import is_served, large_call
+from ninetoothed.backends.triton.ahead.default_config import is_served, large_call
 from ninetoothed.backends.triton.ahead.devices import device_named, limits_of
 from ninetoothed.backends.triton.ahead.variants import edition_of
 from ninetoothed.backends.triton.compiler import versions

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ninetoothed.backends.triton.ahead.assumptions import Assumption, Assumptions
-from ninetoothed.backends.triton.ahead.choice import choose, has_declared_sizes, large_call
+from ninetoothed.backends.triton.ahead.declared_sizes import exact_call
+from ninetoothed.backends.triton.ahead.default_config import choose, has_declared_sizes, large_call
 from ninetoothed.backends.triton.ahead.devices import limits_of, target_of
-from ninetoothed.backends.triton.ahead.exact import exact_call
 from ninetoothed.backends.triton.ahead.levels import (
     lowered,
     tiles_of,

@@ -21,7 +21,7 @@ from ninetoothed.backends.triton.specialization.comparisons import (
 )
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.verified import verified_ranges
+from ninetoothed.kernels.verified_bounds import verified_ranges
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementRef, TileRef, walk
 from ninetoothed.symbols.bounds import interval

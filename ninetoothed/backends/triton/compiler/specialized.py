@@ -9,7 +9,7 @@ from typing import Any
 from ninetoothed.backends.triton.printers.emission import KernelParameter
 from ninetoothed.backends.triton.printers.triton import Emitted
 from ninetoothed.backends.triton.specialization.boxes import Box, Description
-from ninetoothed.kernels.exact import exact
+from ninetoothed.kernels.constant_keys import constant_key
 from ninetoothed.symbols.expr import Symbol
 
 
@@ -48,7 +48,7 @@ class Specialized:
     @property
     def key(self) -> tuple[Any, ...]:
         """What the compiled code depends on, besides target, warps and stages."""
-        constants = tuple((n, type(v), exact(v)) for n, v in self.constants.items())
+        constants = tuple((n, type(v), constant_key(v)) for n, v in self.constants.items())
         told = tuple(self.divisors.items())
         signature = tuple(self.signature.items())
         return self.emitted.text, signature, constants, told, self.most_registers

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ninetoothed.backends.base import Call
-from ninetoothed.backends.triton.analysis.streams import streamed
+from ninetoothed.backends.triton.analysis.streamed_tensors import streamed
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.kernels.definition import Definition

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ninetoothed.backends.triton.analysis import streams
+from ninetoothed.backends.triton.analysis import streamed_tensors
 from ninetoothed.backends.triton.ir import nodes
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
@@ -25,7 +25,7 @@ from ninetoothed.backends.triton.ir.trees import (
     sum_of,
 )
 from ninetoothed.backends.triton.printers import program_order
-from ninetoothed.backends.triton.printers.boxes import as_block, as_tile, halves
+from ninetoothed.backends.triton.printers.box_shapes import as_block, as_tile, halves
 from ninetoothed.backends.triton.printers.elements import Placement
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.positions import Positions
@@ -313,7 +313,7 @@ class Addresses:
         if self._emission.lowered.prefetched and positions.is_advanced:
             # What a loop leaves as it is is added to the pointer before the loop.
             return functools.reduce(sum_of, positions.start_and_advance(tile), pointer)
-        if positions.parameter.name in streams.moved(self._emission.kernel):
+        if positions.parameter.name in streamed_tensors.moved(self._emission.kernel):
             # One addition for all elements, and constants between a thread's: fewer registers.
             if parts := positions.first_and_others(tile):
                 return functools.reduce(sum_of, parts, pointer)

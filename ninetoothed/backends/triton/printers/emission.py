@@ -12,7 +12,7 @@ from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
-from ninetoothed.kernels.verified import positive_names
+from ninetoothed.kernels.verified_bounds import positive_names
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.types import COUNT
 from ninetoothed.symbols.expr import Symbol, as_symbol, padded

@@ -13,8 +13,8 @@ from typing import Any
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.products import Needs
 from ninetoothed.backends.triton.printers import program_order
-from ninetoothed.backends.triton.printers.bodies import body_of
 from ninetoothed.backends.triton.printers.emission import KernelParameter
+from ninetoothed.backends.triton.printers.function_body import function_body_of
 from ninetoothed.backends.triton.printers.gluon import translation as gluon
 from ninetoothed.backends.triton.printers.spelling import Spelling
 from ninetoothed.errors import Location
@@ -55,7 +55,7 @@ def emit(lowered: Lowered) -> Emitted:
 class _Printer:
     def __init__(self, lowered: Lowered) -> None:
         self._lowered = lowered
-        self._body = body_of(lowered)
+        self._body = function_body_of(lowered)
         self._emission = self._body.emission
         self._writer = _Writer()
 

@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.planning.space import settled  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
-from ninetoothed.launch.recorded import definition_of  # noqa: E402
+from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 

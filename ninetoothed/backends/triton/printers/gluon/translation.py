@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ninetoothed.backends.triton.ir.lowered import Lowered, Pipeline
 from ninetoothed.backends.triton.ir.nodes import DescriptorStore, MarkedLoop
 from ninetoothed.backends.triton.ir.products import Needs
-from ninetoothed.backends.triton.printers.bodies import Body, body_of
 from ninetoothed.backends.triton.printers.emission import Emission
+from ninetoothed.backends.triton.printers.function_body import FunctionBody, function_body_of
 from ninetoothed.backends.triton.printers.gluon import rounds
 from ninetoothed.backends.triton.printers.gluon.buffers import Buffers, allocated
 from ninetoothed.backends.triton.printers.gluon.forms import (
@@ -63,7 +63,7 @@ class Understood:
     needs: Needs
 
 
-def understood(body: Body) -> Understood:
+def understood(body: FunctionBody) -> Understood:
     """A lowered program, its values typed.
 
     Raises:
@@ -308,6 +308,6 @@ def _is_nothing(assignment: ast.Assign) -> bool:
 def needs_of(kernel: Definition, lowered: Lowered) -> Needs | str:
     """What a call must fulfil for programs in Gluon; the reason where there can be none."""
     try:
-        return understood(body_of(lowered)).needs
+        return understood(function_body_of(lowered)).needs
     except NotPossibleError as reason:
         return str(reason)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ninetoothed.frontends.base import Frontend
+from ninetoothed.kernels.constant_keys import constant_key
 from ninetoothed.kernels.definition import Declaration, Definition
-from ninetoothed.kernels.exact import exact
 from ninetoothed.launch.checks import check_no_size_used
 
 #: Past so many kinds of call all are checked anew.
@@ -55,7 +55,7 @@ class Absent:
         """Which tensors are None, and the constants by which it is known that they may be."""
         absent = (place for place in self._tensors if arguments[place] is None)
         constants = [arguments[place] for place in self._constants]
-        return (*absent, *((value.__class__, exact(value)) for value in constants))
+        return (*absent, *((value.__class__, constant_key(value)) for value in constants))
 
 
 def without_none(

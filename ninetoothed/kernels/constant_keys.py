@@ -14,7 +14,7 @@ from ninetoothed.language.dtypes import DType
 PLAIN: frozenset[type] = frozenset({int, bool, str, bytes, type(None), DType})
 
 
-def exact(value: Any) -> Any:
+def constant_key(value: Any) -> Any:
     """A key for a constant, beside its class; hashable where the constant is."""
     if value.__class__ in PLAIN:
         return value
@@ -23,9 +23,9 @@ def exact(value: Any) -> Any:
     if isinstance(value, complex):
         return value.real.hex(), value.imag.hex()
     if isinstance(value, tuple):
-        return tuple([(item.__class__, exact(item)) for item in value])
+        return tuple([(item.__class__, constant_key(item)) for item in value])
     if isinstance(value, frozenset):
-        return frozenset((item.__class__, exact(item)) for item in value)
+        return frozenset((item.__class__, constant_key(item)) for item in value)
     if value.__class__.__module__ == "numpy" and hasattr(value, "tobytes"):
         return hash(value), value.tobytes()
     return value

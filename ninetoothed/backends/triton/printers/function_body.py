@@ -1,4 +1,4 @@
-"""A lowered program: a kernel's statements, in which tiles have become addresses."""
+"""The body of the function that is printed: a kernel's statements, in which tiles have become addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ninetoothed.symbols.expr import Symbol
 
 
 @dataclass(frozen=True)
-class Body:
+class FunctionBody:
     """What is printed.
 
     Attributes:
@@ -32,8 +32,8 @@ class Body:
     helpers: list[ast.FunctionDef]
 
 
-def body_of(lowered: Lowered) -> Body:
-    """The lowered program of a kernel for a kind of call."""
+def function_body_of(lowered: Lowered) -> FunctionBody:
+    """The body for a kernel in a kind of call."""
     emission, program = Emission(lowered), lowered.program
     addresses = Addresses(emission)
     lowering = Lowering(emission, addresses)
@@ -52,7 +52,7 @@ def body_of(lowered: Lowered) -> Body:
         branches = ast.If(name(label), inside, beyond)
         body = [*_asked(emission, lowered.full_tiles.tests, label), branches]
     helpers = [lowering.function(clone(helper)) for helper in program.helpers.values()]
-    return Body(emission, addresses.prologue(), body, helpers)
+    return FunctionBody(emission, addresses.prologue(), body, helpers)
 
 
 def _asked(emission: Emission, slacks: Sequence[Symbol], label: str) -> list[ast.stmt]:
