@@ -78,7 +78,7 @@ class _Analysis(Carried):
         super().__init__(draft, needed)
         #: How often statements were copied into branches, rehearsals included.
         self.splits = [0]
-        self.makes_tiles = padding_stores.makes_tiles(draft.program)
+        self.may_have_less = padding_stores.may_have_less(draft.program)
 
     def block(self, body: list[ast.stmt]) -> None:
         index = -1
@@ -89,7 +89,7 @@ class _Analysis(Carried):
                 statement = self.statement = chosen
             if self.differs(statement):
                 statement = body[index] = _as_branches(statement)
-            if isinstance(statement, nodes.Store) and self.stores_what_is_made(statement):
+            if isinstance(statement, nodes.Store) and self.stores_less(statement):
                 tile_shape = self.tensors[statement.tile.parameter].tile_shape
                 statement = body[index] = padding_stores.of_elements(statement, tile_shape)
                 self.statement = statement
@@ -114,13 +114,12 @@ class _Analysis(Carried):
         )
         return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
 
-    def stores_what_is_made(self, statement: nodes.Store) -> bool:
-        """Whether a tile is stored to which may have elements that the value has not by its own size."""
-        if not self.makes_tiles:
+    def stores_less(self, statement: nodes.Store) -> bool:
+        """Whether a tile is stored to which may have elements where nothing of the value exists."""
+        if not self.may_have_less:
             return False
         known = _Rehearsal(self).visit(nodes.clone(statement.value))[1]
-        tile_shape = self.tensors[statement.tile.parameter].tile_shape
-        return bool(padding_stores.beyond(known, tile_shape).validity)
+        return bool(self.beyond(known, statement.tile).validity)
 
     def choice_within(self, statement: ast.stmt) -> ast.stmt | None:
         """A value that is chosen within a statement as one of its own, where masks depend on it."""

@@ -1,39 +1,61 @@
-"""Stores of values that were made in a size of their own: ``y = ntl.zeros((3,))``, for ``mask_padding``.
+"""Stores of what may exist in fewer places than the tile that it is stored to: for ``mask_padding``.
 
 Loaded tiles that meet have the same elements: each call is checked for that, so that a store needs no masks but
-its tile's. What is made exists in the size that was asked for, and where the tile may have more elements than
-that, a store leaves out what does not exist.
+its tile's. What is made exists in the size that was asked for, what moved where its elements went, and of what a
+view selects there may be less than a tile has: a store leaves out what does not exist.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ninetoothed.passes.validity import Known
 from ninetoothed.program import nodes
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.simplify import difference
+from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.views import Run, View
 
+#: What may say that less exists than a tile has: what makes values, selects elements, or assigns in rounds.
+_LESS = nodes.Padded | nodes.ElementLoad | ast.For | ast.While
 
-def makes_tiles(program: Program) -> bool:
-    """Whether something is made in a size that may be no power of two."""
-    return any(isinstance(node, nodes.Padded) for node in program.nodes())
+#: The rules for shapes of what moves elements.
+_MOVED = frozenset(
+    ("concatenated", "gathered", "halved", "interleaved", "joined", "raveled", "reshaped", "sorted")
+)
 
 
-def beyond(value: Known, tile_shape: tuple[Any, ...]) -> Known:
-    """What is known of a value, with those masks alone of what was made smaller than a tile may be."""
-    validity = (
-        mask
-        for mask in value.validity
-        if isinstance(mask.origin.tile, nodes.Within) and not covers(mask, tile_shape)
+def may_have_less(program: Program) -> bool:
+    """Whether something is made, moved, selected or carried by a loop, so that a store may need masks."""
+    return any(
+        isinstance(node, _LESS)
+        or (isinstance(node, ast.Call) and (found := operation_of(node)) and found.shape in _MOVED)
+        for node in program.nodes()
     )
-    return replace(value, validity=tuple(validity))
+
+
+def beyond(value: Known, tile: nodes.TileRef, tensors: Mapping[str, Parameter]) -> Known:
+    """What is known of a value, with those masks alone where a tile that it is stored to may have more."""
+
+    def is_beyond(mask: TileMask) -> bool:
+        made = mask.origin.tile
+        if mask.wanted is not None:
+            return mask.wanted[0] in ("moved", "either")
+        if isinstance(made, nodes.Within):
+            return not covers(mask, tensors[tile.parameter].tile_shape)
+        if isinstance(made, nodes.ElementRef):
+            # What `pad` adds beside a tile is there to be read.
+            return not tensors[made.parameter].is_padded
+        return isinstance(made, nodes.Held)
+
+    return replace(value, validity=tuple(filter(is_beyond, value.validity)))
 
 
 def covers(mask: TileMask, tile_shape: tuple[Any, ...]) -> bool:

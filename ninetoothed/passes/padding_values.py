@@ -117,7 +117,7 @@ class Values(Knowledge):
                     "expand_dims", [result, nodes.at(ast.Constant(value=0), node)], node
                 )
             result = language("broadcast_to", [result, dims], node)
-        if beyond(value, parameter.tile_shape).validity:
+        if self.beyond(value, node.tile).validity:
             # What is not stored is still what it was.
             return self.visit(nodes.at(nodes.Load(tile=nodes.clone(node.tile)), node))
         known = self.loaded(node.tile, is_zero=True)
@@ -125,6 +125,10 @@ class Values(Knowledge):
         masked = nodes.at(nodes.Masked(value=result, masks=masks, identity="zero"), node)
         # The type comes last: 0 where nothing is may make an integer of a truth value.
         return language("cast", [masked, element], node), known
+
+    def beyond(self, value: Known, tile: nodes.TileRef) -> Known:
+        """See `padding_stores.beyond`."""
+        return beyond(value, tile, self.tensors)
 
     def visit_offsets(self, node: nodes.Offsets) -> tuple[ast.expr, Known]:
         self.visit_tile(node.tile)

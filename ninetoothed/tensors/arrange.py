@@ -13,8 +13,9 @@ from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors import grids
 from ninetoothed.tensors.access import Access, access_of, positions
 from ninetoothed.tensors.grids import Places
-from ninetoothed.tensors.level import named, verify_operations
+from ninetoothed.tensors.level import named, operations, verify_operations
 from ninetoothed.tensors.meta_operation import Evaluate, Indices, Shape, shape_text
+from ninetoothed.tensors.metaops import Pad
 from ninetoothed.tensors.tensor import Tensor
 
 #: A constexpr parameter without a default.
@@ -54,6 +55,13 @@ class Parameter:
     def tile_shape(self) -> Shape:
         """The innermost level's shape; () where a program has a single element."""
         return self.levels[-1] if len(self.levels) > 1 else ()
+
+    @threads.cached_property
+    def is_padded(self) -> bool:
+        """Whether `pad` added positions."""
+        return self.tensor is not None and any(
+            isinstance(operation, Pad) for operation in operations(self.tensor)
+        )
 
     @threads.cached_property
     def access(self) -> Access:

@@ -6,13 +6,24 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract import test_validity  # noqa: E402
+from tests.contract import test_made_sizes, test_stores, test_validity  # noqa: E402
 from tests.contract.application import test_meaning  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
 _CHOSEN = {
     test_validity: ("test_padding_takes_no_part",),
+    test_made_sizes: (
+        "test_of_what_is_made_in_a_size_a_wider_tile_is_stored_no_more",
+        "test_of_what_is_made_in_a_size_truth_values_are_stored",
+    ),
+    test_stores: (
+        "test_of_what_moved_that_alone_is_stored_which_exists",
+        "test_truth_values_are_left_as_well",
+        "test_what_is_moved_within_a_tensor_is_read_after_the_store",
+        "test_rows_and_columns_of_what_moved",
+        "test_what_pad_adds_beside_a_tile_is_there_to_be_read",
+    ),
     test_meaning: (
         "test_names_mean_what_they_did_when_the_kernel_was_made",
         "test_it_means_what_plain_numpy_says",

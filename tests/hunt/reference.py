@@ -15,6 +15,8 @@ from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.memory import MOST_ELEMENTS, Arranged, Memory, arranged, padded
 from tests.hunt.values import (
+    MOVED,
+    RESHAPED,
     WEAK,
     Ambiguous,
     Value,
@@ -130,7 +132,13 @@ def _form(state: State, name: str, parameters: tuple[Any, ...], operands: tuple[
             raise Ambiguous("no such dimension")
     if "dims" in given and len(given["dims"]) != len(values[0].shape):
         raise Ambiguous("no such dimensions")
-    return form.compute(*values, **given)
+    value = form.compute(*values, **given)
+    is_moved = name in MOVED and sum(size != 1 for size in values[0].shape) > (name in RESHAPED)
+    if is_moved:
+        return replace(value, loaded=None)
+    if value.loaded is None and any(operand.loaded is not None for operand in values):
+        return replace(value, loaded=~value.exists)
+    return value
 
 
 def _positions(state: State, parameter: str, indices: tuple[Expression, ...]) -> np.ndarray:
@@ -156,7 +164,8 @@ def _positions(state: State, parameter: str, indices: tuple[Expression, ...]) ->
 
 
 def _load(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
-    return _loaded(state, parameter, _positions(state, parameter, indices))
+    value = _loaded(state, parameter, _positions(state, parameter, indices))
+    return value if value.exists.all() else replace(value, loaded=~value.exists)
 
 
 def _loaded(state: State, parameter: str, index: np.ndarray) -> Value:
@@ -190,7 +199,7 @@ def _offsets(state: State, parameter: str, indices: tuple[Expression, ...], dim:
     if not np.prod(state.program.parameter(parameter).shape):
         raise Ambiguous("a position in what has no element")
     places = np.unravel_index(np.maximum(index, 0), state.program.parameter(parameter).shape)
-    return exact(places[dim], "int32", there.exists)
+    return replace(exact(places[dim], "int32", there.exists), loaded=there.loaded)
 
 
 def _size(state: State, parameter: str, dim: int) -> Value:
@@ -244,7 +253,10 @@ def merged(chosen: np.ndarray, left: Value, right: Value) -> Value:
     """The one value in the programs that are chosen, the other in the rest."""
     lanes = chosen.reshape(-1, *(1,) * len(left.shape)) if chosen.ndim == 1 else chosen
     pairs = ((left.data, right.data), (left.exists, right.exists), (left.error, right.error))
-    return Value(*(np.where(lanes, one, other) for one, other in pairs), left.dtype)
+    merged = Value(*(np.where(lanes, one, other) for one, other in pairs), left.dtype)
+    if left.loaded is None and right.loaded is None:
+        return merged
+    return replace(merged, loaded=~merged.exists)
 
 
 def _truth(state: State, condition: Expression) -> np.ndarray:
@@ -312,7 +324,10 @@ def assign(state: State, name: str, value: Value) -> None:
             unequal_meetings[0] += 1
         # What it had before the round, whatever it was given in between.
         kept = merged(value.exists, value, before)
-        value = replace(kept, exists=value.exists | before.exists)
+        exists = value.exists | before.exists
+        value = replace(
+            kept, exists=exists, loaded=None if kept.loaded is None else kept.loaded & ~exists
+        )
     state.known[name] = merged(state.active, value, old)
 
 
@@ -337,9 +352,11 @@ def _stored(state: State, parameter: str, index: np.ndarray, value: Value) -> No
     if value.data.shape != index.shape:
         raise Ambiguous("a value larger than the tile")
     there = (index >= 0) & state.active.reshape(-1, *(1,) * (index.ndim - 1))
-    if (there & ~value.exists).any():
-        raise Ambiguous("what does not exist is stored over what does")
-    state.memory.store(parameter, index, there, value.data, value.error)
+    # Other tensors' tiles, whose elements end elsewhere, are refused.
+    unequal_meetings[0] += (there & ~value.exists).any()
+    if value.loaded is not None and (there & value.loaded).any():
+        raise Ambiguous("what does not exist where it was loaded is stored over what does")
+    state.memory.store(parameter, index, there & value.exists, value.data, value.error)
 
 
 def _add(state: State, parameter: str, indices: Any, operator: str, expression: Expression) -> None:

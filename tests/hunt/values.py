@@ -21,6 +21,10 @@ class Ambiguous(Exception):
     """The reference does not say what this program gives: it is not a program to try."""
 
 
+#: Forms that move elements: what they give exists where it does, and is stored nowhere else.
+RESHAPED = frozenset(("ravel", "flat", "flat view"))
+MOVED = RESHAPED | {"gather", "cat", "interleave"}
+
 #: The bits of a float's mantissa, the hidden one too, and what it holds at most here.
 FLOATS = {"float16": (11, 4e3), "bfloat16": (8, 1e5), "float32": (24, 1e6), "float64": (53, 1e9)}
 
@@ -55,12 +59,15 @@ class Value:
         exists: likewise, whether an element is there.
         error: likewise, by how much the element may be off.
         dtype: the name of its element type, or one of `WEAK`.
+        loaded: likewise, where there is none because a tile that was loaded there has none, and for no
+            other reason; None for nowhere.
     """
 
     data: np.ndarray
     exists: np.ndarray
     error: np.ndarray
     dtype: str
+    loaded: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,7 +81,11 @@ class Value:
     def like(self, change: Callable[[np.ndarray], np.ndarray]) -> Value:
         """The same moved about."""
         return replace(
-            self, data=change(self.data), exists=change(self.exists), error=change(self.error)
+            self,
+            data=change(self.data),
+            exists=change(self.exists),
+            error=change(self.error),
+            loaded=None if self.loaded is None else change(self.loaded),
         )
 
 
@@ -239,7 +250,16 @@ def elementwise(
                     raise Ambiguous("a step within the error")
     if not np.isfinite(error).all():
         raise Ambiguous("no bound")
-    return checked(data, exists, 1.5 * error, dtype, ulps)
+    return replace(checked(data, exists, 1.5 * error, dtype, ulps), loaded=_loaded(operands))
+
+
+def _loaded(operands: Sequence[Value]) -> np.ndarray | None:
+    """Where an operand alone that was loaded there has no element."""
+    if all(value.loaded is None for value in operands):
+        return None
+    without = [~v.exists if v.loaded is None else ~v.exists & ~v.loaded for v in operands]
+    found = np.logical_or.reduce([~value.exists for value in operands])
+    return found & ~np.logical_or.reduce(without)
 
 
 def _together(operands: Sequence[Value]) -> tuple[np.ndarray, ...]:
@@ -262,9 +282,8 @@ def cast(value: Value, dtype: str) -> Value:
             result = elementwise(np.trunc, [value], "float64", is_smooth=False)
             if (wrapped(result.data, dtype) != result.data).any():
                 raise Ambiguous("out of range")
-            return Value(
-                result.data.astype(np.int64), value.exists, np.zeros(value.data.shape), dtype
-            )
+            data, error = result.data.astype(np.int64), np.zeros(value.data.shape)
+            return Value(data, value.exists, error, dtype, value.loaded)
         return elementwise(lambda a: a.astype(np.int64), [value], dtype)
     return elementwise(lambda a: a.astype(np.float64), [value], dtype)
 

@@ -50,7 +50,6 @@ FULL = "mask(x, (0, 1))"
         (lambda x: ntl.xor_sum(x, 0), "ntl.xor_sum(x, 0)"),
         (lambda x: ntl.sort(x), f"ntl.sort(masked(x, {FULL}, 'highest'))"),
         (lambda x: ntl.sort(x, 1, True), f"ntl.sort(masked(x, {FULL}, 'lowest'), 1, True)"),
-        (lambda x: ntl.topk(x, 2), f"ntl.topk(masked(x, {FULL}, 'lowest'), 2)"),
         (
             lambda x: ntl.max(ntl.libdevice.fast_expf(x)),
             f"ntl.max(masked(ntl.libdevice.fast_expf(x), {FULL}, 'lowest'))",
@@ -83,6 +82,17 @@ def test_one_reduction(compute, text):
         assert ("masked" in result) == ("bitcast" in result)
     else:
         assert result == f"store y = {text}"
+
+
+def test_of_the_greatest_those_are_stored_that_exist():
+    def application(x, y):
+        y = ntl.topk(x, 2)  # noqa: F841
+
+    result = masked(application)
+
+    assert f"moved = masked(x, {FULL}, 'lowest')" in result
+    assert f"exists = ntl.topk(exists(moved, {FULL}), 2)" in result
+    assert "= masked(ntl.topk(moved, 2), holds(exists, (0, 1)), 'nowhere')" in result
 
 
 @pytest.mark.parametrize(
@@ -146,9 +156,14 @@ def test_what_says_whether_elements_exist_is_moved_as_they_are_where_it_is_neede
     def stored(x, y):
         y = compute(x)
 
+    def shown(x, y):
+        ntl.device_print("x", compute(x))
+
     assert f"exists = {moved}" in masked(reduced)
     assert "'lowest'" in masked(reduced)
-    assert "exists" not in masked(stored)
+    assert f"exists = {moved}" in masked(stored)
+    assert "'nowhere'" in masked(stored)
+    assert "exists" not in masked(shown)
 
 
 def test_two_tiles_that_exist_alike_need_no_more_side_by_side():

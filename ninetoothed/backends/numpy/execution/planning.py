@@ -224,6 +224,7 @@ def _tensor_plan(
         argument.dtype,
         parameter.source.other,
         parameter.source.jagged_dim,
+        parameter.is_padded,
     )
 
 

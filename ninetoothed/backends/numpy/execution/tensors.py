@@ -19,7 +19,7 @@ from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import (
-    MadeMask,
+    LoadedMask,
     Tile,
     Validity,
     as_tile,
@@ -52,6 +52,7 @@ class TensorPlan:
 
     Attributes:
         sizes: the shape as an application has it, in which those that only a call tells are a `Size`.
+        is_padded: whether `pad` adds positions beside its tiles.
     """
 
     name: str
@@ -62,6 +63,7 @@ class TensorPlan:
     dtype: DType
     other: Any
     jagged_dim: int | None
+    is_padded: bool = False
 
     @threads.cached_property
     def fill(self) -> Any:
@@ -136,7 +138,7 @@ class Tensor:
         found = loads.get((self, selection))
         if found is None:
             masks = self._masks(selection)
-            found = self._gather(self._offsets(self._indices(selection)), masks)
+            found = self._gather(self._offsets(self._indices(selection)), _in_place(masks))
             loads[self, selection] = found
         return found
 
@@ -151,16 +153,14 @@ class Tensor:
                 f"shape is {self.levels[-1]}{note}."
             )
         offsets = self._offsets(self._indices(selection))
-        masks, validity = self._masks(selection), as_tile(value).validity
-        made = [mask for mask in validity if isinstance(mask, MadeMask)]
-        if made and _has_more(masks, made, padded):
-            masks = (*masks, *validity)
+        missing = [m for m in as_tile(value).validity if not isinstance(m, LoadedMask)]
+        masks = (*self._masks(selection), *missing)
         self._scatter(np.broadcast_to(offsets, padded), masks, data)
 
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
         offsets, masks, shape = self._positions(selection, keys)
-        return self._gather(offsets, masks, shape)
+        return self._gather(offsets, _in_place(masks) if self.plan.is_padded else masks, shape)
 
     def store_positions(self, selection: Shape, keys: Sequence[Any], value: Any) -> None:
         """``x[keys] = value``: what of the value does not exist is left out."""
@@ -350,16 +350,13 @@ def _at_elements(is_outside: Any, exists: np.ndarray) -> Any:
     return is_outside
 
 
+def _in_place(masks: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(mask.view(LoadedMask) for mask in masks)
+
+
 def _conjunction(masks: Sequence[Any]) -> Any:
     """Where all masks hold; None for everywhere."""
     return functools.reduce(operator.and_, masks) if masks else None
-
-
-def _has_more(masks: Sequence[Any], made: Sequence[Any], shape: Shape) -> bool:
-    """Whether a tile, by its masks, has elements that something made in a size of its own has not."""
-    is_within, exists = _conjunction(made), _conjunction(masks)
-    beyond = np.broadcast_to(~is_within, shape)
-    return bool((beyond if exists is None else beyond & exists).any())
 
 
 def _broadcasts(shape: Shape, target: Shape) -> bool:

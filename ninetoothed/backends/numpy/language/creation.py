@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.tile import MadeMask, Tile, Validity, number
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import checked_dtype, refuse
@@ -69,7 +69,7 @@ def validity_of_shape(shape: Any) -> Validity:
         asked, held = integer(size, "A tile's size"), padded(size)
         if asked < held:
             beside = [-1 if other == dim else 1 for other in range(len(sizes))]
-            validity.append((np.arange(held) < asked).reshape(beside).view(MadeMask))
+            validity.append((np.arange(held) < asked).reshape(beside))
     return tuple(validity)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array
-from ninetoothed.backends.numpy.values.tile import Tile, Validity
+from ninetoothed.backends.numpy.values.tile import LoadedMask, Tile, Validity
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
 
@@ -33,7 +33,8 @@ def all_of(validity: Validity) -> Array:
     condition = validity[0]
     for mask in validity[1:]:
         condition = condition & mask
-    return condition
+    is_loaded = all(isinstance(mask, LoadedMask) for mask in validity)
+    return condition if is_loaded else np.asarray(condition)
 
 
 def without_padding(tile: Tile, identity: str) -> Array:

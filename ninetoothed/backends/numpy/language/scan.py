@@ -98,7 +98,8 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, identity_of("topk"), True)[..., :count]
-    validity = tuple(mask[..., :count] for mask in _validity_after_sorting(tile))
+    # Plain arrays: where elements are is no longer where they were loaded.
+    validity = tuple(np.asarray(mask)[..., :count] for mask in _validity_after_sorting(tile))
     return Tile(data, tile.dtype, validity)
 
 

@@ -50,10 +50,11 @@ Validity = tuple[Any, ...]
 _FEW_MASKS = 4
 
 
-class MadeMask(np.ndarray):
-    """The mask of a tile that was made in a size of its own, beyond which nothing of it is stored.
+class LoadedMask(np.ndarray):
+    """Where a tile has elements, in the lanes that it was loaded to: a store does without.
 
-    Loaded tiles that meet have the same elements: each call is checked for that.
+    Loaded tiles that meet have the same elements: each call is checked for that. What `pad` adds beside
+    them is there to be read.
     """
 
 
@@ -317,7 +318,8 @@ def joined_validity(*tiles: Tile) -> Validity:
 
 def _without_equals(validity: list[Any]) -> Validity:
     """The masks, of equal ones the first: else a loop would double those of what refers to itself."""
-    return tuple({(mask.shape, mask.tobytes()): mask for mask in reversed(validity)}.values())[::-1]
+    kinds = {(type(mask), mask.shape, mask.tobytes()): mask for mask in reversed(validity)}
+    return tuple(kinds.values())[::-1]
 
 
 add_members(Tile, "tile")

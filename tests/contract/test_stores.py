@@ -1,0 +1,202 @@
+"""LANGUAGE.md, "Padding": stores drop what does not exist, wherever the elements of a value went.
+
+Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on a device.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from tests.contract.kernels import vectors
+
+#: What an element is before anything is stored.
+OLD = -9.0
+
+
+def backwards(x):
+    return ntl.gather(x, 7 - ntl.arange(0, 8), 0)
+
+
+def gathered(x, y):
+    y = backwards(x) + 3  # noqa: F841
+
+
+def reshaped(x, y):
+    y = ntl.ravel(ntl.reshape(x, (2, 4)) + 3)  # noqa: F841
+
+
+def viewed(x, y):
+    y = ntl.trans(ntl.trans(ntl.view(x, (4, 2)))).reshape((8,)) + 3  # noqa: F841
+
+
+def concatenated(x, y):
+    y = ntl.gather(ntl.cat(x, x, can_reorder=True), ntl.arange(4, 12), 0) + 3  # noqa: F841
+
+
+def interleaved(x, y):
+    y = ntl.gather(ntl.interleave(x, x), ntl.arange(4, 12), 0) + 3  # noqa: F841
+
+
+def joined(x, y):
+    y = ntl.gather(ntl.ravel(ntl.join(x, x)), ntl.arange(4, 12), 0) + 3  # noqa: F841
+
+
+def halved(x, y):
+    _, odd = ntl.split(ntl.reshape(x, (4, 2)))
+    y = ntl.join(odd, odd).reshape((8,)) + 3  # noqa: F841
+
+
+def greatest(x, y):
+    y = ntl.topk(x, 8) + 3  # noqa: F841
+
+
+def in_sorted_rows(x, y):
+    y = ntl.sort(ntl.reshape(x, (2, 4)), descending=True).reshape((8,)) + 3  # noqa: F841
+
+
+def summed(x, y):
+    y = ntl.cumsum(backwards(x), 0)  # noqa: F841
+
+
+def chosen(x, y):
+    y = ntl.where(backwards(x) > 3, 1.0, 2.0)  # noqa: F841
+
+
+def selected(x, y):
+    y = x[1:] + 3  # noqa: F841
+
+
+def selected_by_positions(x, y):
+    y = x[7 - ntl.arange(0, 8)] + 3  # noqa: F841
+
+
+def in_rounds(x, y):
+    value = backwards(x)
+    for _ in range(2):
+        value += 1.5
+    y = value  # noqa: F841
+
+
+def in_a_branch(x, y):
+    if x.source.shape[0] > 2:
+        y = backwards(x) + 3
+    else:
+        y = x[1:]
+
+
+def one_of_two(x, y):
+    value = backwards(x) + 3
+    if x.source.shape[0] < 2:
+        value = backwards(x)
+    y = value  # noqa: F841
+
+
+def read_again(x, y):
+    y = backwards(x) + 1
+    y = y + 2
+
+
+def changed_in_place(x, y):
+    y += backwards(x) + 3 + 9
+
+
+def moved_to(destination, value):
+    destination = value + 3  # noqa: F841
+
+
+def by_a_helper(x, y):
+    moved_to(y, backwards(x))
+
+
+def in_the_same(x, y):
+    y = x + 3
+    y = backwards(y)
+
+
+BACKWARDS = [OLD, OLD, OLD, 8, 7, 6, 5, 4]
+FORWARDS = [4, 5, 6, 7, 8, OLD, OLD, OLD]
+CASES = {
+    gathered: BACKWARDS,
+    reshaped: FORWARDS,
+    viewed: FORWARDS,
+    concatenated: [8, OLD, OLD, OLD, 4, 5, 6, 7],
+    interleaved: [6, 6, 7, 7, 8, 8, OLD, OLD],
+    joined: [6, 6, 7, 7, 8, 8, OLD, OLD],
+    halved: [5, 5, 7, 7, OLD, OLD, OLD, OLD],
+    greatest: [8, 7, 6, 5, 4, OLD, OLD, OLD],
+    in_sorted_rows: [7, 6, 5, 4, 8, OLD, OLD, OLD],
+    summed: [OLD, OLD, OLD, 5, 9, 12, 14, 15],
+    chosen: [OLD, OLD, OLD, 1, 1, 2, 2, 2],
+    selected: [5, 6, 7, 8, OLD, OLD, OLD, OLD],
+    selected_by_positions: BACKWARDS,
+    in_rounds: BACKWARDS,
+    in_a_branch: BACKWARDS,
+    one_of_two: BACKWARDS,
+    read_again: [OLD + 2] * 3 + [8, 7, 6, 5, 4],
+    changed_in_place: BACKWARDS,
+    by_a_helper: BACKWARDS,
+}
+
+
+def whole(*tensors):
+    return tuple(tensor.tile((8,)) for tensor in tensors)
+
+
+@pytest.mark.parametrize("size", [8, 7, 5])
+@pytest.mark.parametrize("application", CASES, ids=lambda application: application.__name__)
+def test_of_what_moved_that_alone_is_stored_which_exists(application, size):
+    x, y = torch.arange(1.0, 6), torch.full((size,), OLD)
+    ninetoothed.make(whole, application, vectors(2))(x, y)
+    assert y.tolist() == CASES[application][:size]
+
+
+def test_truth_values_are_left_as_well():
+    x, y = torch.arange(1.0, 6), torch.tensor([True, False] * 4)
+    ninetoothed.make(whole, gathered, vectors(2))(x, y)
+    assert y.tolist() == [True, False, True, *[True] * 5]
+
+
+def test_what_is_moved_within_a_tensor_is_read_after_the_store():
+    x, y = torch.arange(1.0, 6), torch.full((5,), OLD)
+    ninetoothed.make(whole, in_the_same, vectors(2))(x, y)
+    # Of a tile of eight the last three come first, and there are none.
+    assert y.tolist() == [4, 5, 6, 8, 7]
+
+
+def test_rows_and_columns_of_what_moved():
+    def application(x, y):
+        y = ntl.reshape(ntl.ravel(x) + 1, (4, 8))  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((4, 8)), y.tile((4, 8))
+
+    x, y = torch.arange(1.0, 16).reshape(3, 5), torch.full((4, 8), OLD)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(x, y)
+    expected = torch.full((4, 8), OLD)
+    expected[:3, :5] = x + 1
+    assert torch.equal(y, expected)
+
+
+def test_what_pad_adds_beside_a_tile_is_there_to_be_read():
+    def application(x, y):
+        y = x[2:] - x[:-2]  # noqa: F841
+
+    def arrangement(x, y):
+        return x.pad(((1, 1),)).tile((6,), strides=(4,)), y.tile((4,))
+
+    x, y = torch.arange(1.0, 9), torch.full((8,), OLD)
+    ninetoothed.make(arrangement, application, vectors(2))(x, y)
+    assert y.tolist() == [2, 2, 2, 2, 2, 2, 2, -7]
+
+
+@pytest.mark.parametrize("size", [16, 13])
+def test_nothing_is_paid_for_this_where_the_sizes_divide(size):
+    tensors = (Tensor(shape=(size,)), Tensor(shape=(size,)))
+    source = ninetoothed.make(whole, gathered, tensors).source
+    assert (source.count("mask="), "existing(" in source) == (
+        (0, False) if size == 16 else (2, True)
+    )
