@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,26 +181,8 @@ def define_operator(
         raise ArgumentError(f"an operator's name is 'namespace::name', not {name!r}")
     constants = dict(constants or {})
     symbols = [kernel.names[symbol] for symbol in kernel.symbols]
-    fixable = [p.name for p in kernel.call_parameters if p.kind == "constexpr"] + symbols
-    for constant in constants:
-        if constant not in fixable:
-            raise ArgumentError(
-                f"operator {name!r}: `constants` has {constant!r}, which is no constant of kernel "
-                f"`{kernel.name}`.{near(constant, fixable)}"
-            )
-    stored = written(kernel.program)
-    tensors = [p.name for p in kernel.tensor_parameters]
-    for output in outputs:
-        if output not in tensors:
-            raise ArgumentError(
-                f"operator {name!r}: {output!r} is no tensor of kernel `{kernel.name}`."
-                f"{near(output, tensors)}"
-            )
-        if output not in stored:
-            raise ArgumentError(
-                f"operator {name!r}: kernel `{kernel.name}` does not store to `{output}`; an output "
-                "is a tensor that it stores to"
-            )
+    stored, tensors = written(kernel.program), [p.name for p in kernel.tensor_parameters]
+    _check_names(name, kernel, constants, outputs)
     inputs = [
         Input(p.name, _kind(p, name), _default(p), p.kind == "tensor" and p.name in stored)
         for p in kernel.call_parameters
@@ -231,6 +213,32 @@ def define_operator(
     return OperatorDefinition(
         name, kernel, tuple(inputs), tuple(made), backward, tuple(saved), constants
     )
+
+
+def _check_names(
+    name: str, kernel: Definition, constants: Collection[str], outputs: Collection[str]
+) -> None:
+    """`ArgumentError` where the kernel has no such constant, or stores to no such tensor."""
+    fixable = [p.name for p in kernel.call_parameters if p.kind == "constexpr"]
+    fixable += [kernel.names[symbol] for symbol in kernel.symbols]
+    for constant in constants:
+        if constant not in fixable:
+            raise ArgumentError(
+                f"operator {name!r}: `constants` has {constant!r}, which is no constant of kernel "
+                f"`{kernel.name}`.{near(constant, fixable)}"
+            )
+    tensors = [p.name for p in kernel.tensor_parameters]
+    for output in outputs:
+        if output not in tensors:
+            raise ArgumentError(
+                f"operator {name!r}: {output!r} is no tensor of kernel `{kernel.name}`."
+                f"{near(output, tensors)}"
+            )
+        if output not in written(kernel.program):
+            raise ArgumentError(
+                f"operator {name!r}: kernel `{kernel.name}` does not store to `{output}`; an output "
+                "is a tensor that it stores to"
+            )
 
 
 def autocast_rule(operator: str, program: Program, asked: str | None) -> str | None:

@@ -183,24 +183,12 @@ def _generated(
         parameters.append(f"{entry.name}={default}" if has_default else entry.name)
         if has_default:
             namespace[default] = entry.default
-    beside = definition.tensors[0].name if definition.tensors else "None"
-    made, zeroed = [], []
+    made = [
+        f"{output.name} = {_making(definition, place, frontend, apart, own, namespace)}"
+        for place, output in enumerate(definition.outputs)
+    ]
+    zeroed = []
     for place, output in enumerate(definition.outputs):
-        dtype = f"{own['native_']}{place}"
-        if isinstance(output.dtype, str):
-            dtype = apart.dtype.format(x=output.dtype)
-        else:
-            namespace[dtype] = frontend.native_dtype(output.dtype)
-        if output.is_wide:
-            wide, narrow = f"{own['wide_']}{place}", f"{own['native_']}{place}"
-            namespace[wide] = frontend.native_dtype(dtypes.float64)
-            namespace[narrow] = frontend.native_dtype(dtypes.float32)
-            dtype = f"({wide} if {dtype} == {wide} else {narrow})"
-        shape = definition.shape_text(output, apart.shape)
-        making = f"{own['empty_']}({beside}, {shape}, {dtype})"
-        if like is not None and output.shape == output.dtype and not output.is_wide:
-            making = f"{own['like_']}({output.shape})"
-        made.append(f"{output.name} = {making}")
         if output.is_added_to:
             zero = f"{own['zero_']}{place}"
             source = definition.kernel.program.parameter(output.name).source
@@ -228,3 +216,29 @@ def _generated(
     )
     exec(compile(f"{text}\n", f"<operator {definition.name}>", "exec"), namespace)
     return namespace["allocate"], namespace["forward"]  # type: ignore[return-value]
+
+
+def _making(
+    definition: OperatorDefinition,
+    place: int,
+    frontend: Any,
+    apart: Any,
+    own: Mapping[str, str],
+    namespace: dict[str, Any],
+) -> str:
+    """The expression that makes an output; what it uses is put into the namespace."""
+    output = definition.outputs[place]
+    dtype = f"{own['native_']}{place}"
+    if isinstance(output.dtype, str):
+        dtype = apart.dtype.format(x=output.dtype)
+    else:
+        namespace[dtype] = frontend.native_dtype(output.dtype)
+    if output.is_wide:
+        wide, narrow = f"{own['wide_']}{place}", f"{own['native_']}{place}"
+        namespace[wide] = frontend.native_dtype(dtypes.float64)
+        namespace[narrow] = frontend.native_dtype(dtypes.float32)
+        dtype = f"({wide} if {dtype} == {wide} else {narrow})"
+    elif namespace[own["like_"]] is not None and output.shape == output.dtype:
+        return f"{own['like_']}({output.shape})"
+    beside = definition.tensors[0].name if definition.tensors else "None"
+    return f"{own['empty_']}({beside}, {definition.shape_text(output, apart.shape)}, {dtype})"

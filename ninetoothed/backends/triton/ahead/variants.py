@@ -205,28 +205,9 @@ def _variant(
             signature.append((name, "constexpr"))
             constants.append((name, _value(fixed, known, parameter)))
             continue
-        if parameter.kind == "descriptor":
-            of_descriptor = _descriptor(parameter, case, result)
-            signature.append((name, of_descriptor[0].type))
-            arguments += of_descriptor
-            continue
-        if parameter.kind in _WORKSPACE:
-            type_, at = _WORKSPACE[parameter.kind]
-            signature.append((name, type_))
-            arguments.append(LaunchArgument(name, type_, in_workspace=at))
-            divisors.append((name, MOST))
-            continue
-        argument = _argument(parameter, fixed, known, facts.wide)
-        signature.append((name, argument.type))
-        arguments.append(argument)
-        by = 1
-        if parameter.kind == "pointer":
-            by = assumption.alignment
-        elif parameter.symbol is not None:
-            by = assumption.divisors.get(parameter.symbol, 1)
-        # An element's address is a multiple of its size: the runtime refuses any other.
-        if parameter.kind == "pointer":
-            by = max(by, fixed.dtypes[parameter.parameter or ""].itemsize)
+        given, by = _given(parameter, fixed, known, assumption, case, result)
+        signature.append((name, given[0].type))
+        arguments += given
         if by > 1:
             divisors.append((name, by))
     work = Work(
@@ -252,6 +233,29 @@ def _variant(
     return Variant(
         assumption.name, assumption.added, tuple(arguments), emitted.text, work, programs, workspace
     )
+
+
+def _given(
+    parameter: KernelParameter,
+    fixed: Fixed,
+    known: Mapping[Symbol, int],
+    assumption: Assumption,
+    case: Case,
+    result: Lowered,
+) -> tuple[tuple[LaunchArgument, ...], int]:
+    """What a launch hands over for a parameter, and what that is a multiple of."""
+    if parameter.kind == "descriptor":
+        return _descriptor(parameter, case, result), 1
+    if parameter.kind in _WORKSPACE:
+        type_, at = _WORKSPACE[parameter.kind]
+        return (LaunchArgument(parameter.name, type_, in_workspace=at),), MOST
+    argument = _argument(parameter, fixed, known, assumption.facts.wide)
+    if parameter.kind == "pointer":
+        # An element's address is a multiple of its size: the runtime refuses any other.
+        size = fixed.dtypes[parameter.parameter or ""].itemsize
+        return (argument,), max(assumption.alignment, size)
+    by = 1 if parameter.symbol is None else assumption.divisors.get(parameter.symbol, 1)
+    return (argument,), by
 
 
 def _exact_variant(
