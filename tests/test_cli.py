@@ -331,3 +331,10 @@ def test_our_own_distribution_is_no_other_projects(tmp_path, monkeypatch):
     files = ["ninetoothed/__init__.py", "ninetoothed/plugins/hookspecs.py"]
     _distribution(tmp_path, monkeypatch, files)
     assert found((), "ninetoothed").state == "ok"
+
+
+def test_who_reads_may_stop_reading():
+    command = [sys.executable, "-m", "ninetoothed", "inspect", f"{MM}:kernel"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""

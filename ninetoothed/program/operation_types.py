@@ -10,7 +10,7 @@ from typing import Any
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
-from ninetoothed.language.promotion import scalar_dtype
+from ninetoothed.language.promotion import integer_bounds, scalar_dtype
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.nodes import SourcePointer, SymbolValue
@@ -263,9 +263,8 @@ def _require_fit(call: Call, number: Any, dtype: DType) -> None:
     """A literal that a tile is filled with is one that its type holds."""
     if dtype.kind in ("float", "bool") or not isinstance(number, int | float):
         return
-    bits = dtype.bits - (dtype.kind == "int")
-    least = -(1 << bits) if dtype.kind == "int" else 0
-    if isinstance(number, float) or not least <= number < 1 << bits:
+    least, most = integer_bounds(dtype)
+    if isinstance(number, float) or not least <= number <= most:
         call.refuse(f"The number {number} does not fit a tile of {dtype}.")
 
 
