@@ -21,6 +21,7 @@ from ninetoothed.tensors.requirements import requirements
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
     from ninetoothed.backends.triton.compiler.specialized import Specialized
+    from ninetoothed.backends.triton.printers.emission import KernelParameter
     from ninetoothed.backends.triton.runtime.driver import Launchable
     from ninetoothed.kernels.definition import Definition
 
@@ -76,94 +77,122 @@ def binder_of(
         call: one that it is for.
         known: the values of symbols that are the same for all; where they are all symbols, there is one.
     """
-    # Not by the parameters' names: the C launcher's arguments have names too.
-    values = {name: f"value_{place}" for place, name in enumerate(value_names(kernel))}
     expressions = _Expressions(known)
-    arguments: list[str] = []
-    first: list[str] = []
-    described: dict[str, tuple[str, ...]] = {}
-    lines: list[str] = []
-    after: list[str] = []
-    names: dict[str, object] = {}
-    for place, parameter in enumerate(specialized.run_time_parameters):
-        if parameter.kind == "symbol":
-            assert parameter.symbol is not None
-            first.append(f"integer_{place} = {expressions.text(parameter.symbol)}")
-            arguments.append(f"integer_{place}")
-        elif parameter.kind == "descriptor":
-            address = values[parameter.parameter or ""]
-            source = kernel.program.parameter(parameter.parameter or "").source
-            sizes, strides = [], []
-            dims = specialized.boxes[parameter.name].dims
-            granule = GRANULE // call.arguments[parameter.parameter or ""].dtype.itemsize
-            for dim in dims:
-                size = expressions.text(source.shape[dim])
-                stride = expressions.text(source.strides[dim])
-                # Along one element nothing is ever stepped.
-                is_last = dim == dims[-1]
-                sizes.append(size)
-                strides.append(stride if is_last else f"({stride} if {size} > 1 else {granule})")
-            names[f"describe_{place}"] = launchable.describing(parameter.name)
-            shape = [f"size_{place}_{number}" for number in range(len(sizes))]
-            steps = [f"stride_{place}_{number}" for number in range(len(sizes))]
-            first += [f"{name} = {text}" for name, text in zip(shape, sizes)]
-            first += [f"{name} = {text}" for name, text in zip(steps, strides)]
-            first.append(f"sizes_{place} = ({', '.join(shape)},)")
-            first.append(f"strides_{place} = ({', '.join(steps)},)")
-            made_by = f"describe_{place}", f"sizes_{place}", f"strides_{place}"
-            described[f"descriptor_{place}"] = address, *made_by
-            arguments += [f"descriptor_{place}", *shape, *steps]
-        elif parameter.kind in ("arrivals", "partials"):
-            skipped = COUNTER_BYTES if parameter.kind == "partials" else 0
-            arguments.append(f"workspace + {skipped}")
-        else:
-            suffix = OFFSETS if parameter.kind == "offsets" else ""
-            arguments.append(values[f"{parameter.parameter}{suffix}"])
-    if specialized.workspace:
-        names["borrow"] = workspaces(launchable.index, launchable.backend).borrow
-        lines.append(f"workspace, give_back = borrow(stream, {specialized.workspace})")
-        after = ["if give_back:", "    give_back(workspace, stream)"]
+    given = _Arguments(kernel, call, specialized, launchable, expressions)
     programs = expressions.text(specialized.programs)
     if specialized.is_persistent:
         programs = f"min({programs}, {launchable.resident})"
-    first.append(f"programs = {programs}")
-    given = list(values.values())
-    launches_alone = launchable.bind is not None and not (lines or launchable.scratch_size)
-    if launches_alone:
-        # Each argument is a value of the call, a descriptor of one or a number: nothing is left for Python.
-        names["bound"] = launchable.bind
+    computed = [*given.computed, f"programs = {programs}"]
+    needs_memory = specialized.workspace or launchable.scratch_size
+    launches_alone = launchable.bind is not None and not needs_memory
+    lines = given.bound() if launches_alone else given.called(computed)
+    body = "\n    ".join([*expressions.unpacking(), *computed, *lines])
+    namespace = {**FUNCTIONS_BY_NAME, **given.names}
+    exec(compile(f"def bind(numbers):\n    {body}\n", f"<run of {kernel.name}>", "exec"), namespace)
+    symbols, bind = tuple(expressions.names), namespace["bind"]
+    return Binder(symbols, bind, launches_alone)  # type: ignore[arg-type]
+
+
+class _Arguments:
+    """The arguments of a launch, as expressions of a generated function.
+
+    Attributes:
+        computed: assignments of what is computed once for sizes.
+        names: what the text uses, by name.
+    """
+
+    def __init__(
+        self,
+        kernel: Definition,
+        call: Call,
+        specialized: Specialized,
+        launchable: Launchable,
+        expressions: _Expressions,
+    ) -> None:
+        self._kernel, self._call, self._specialized = kernel, call, specialized
+        self._launchable, self._expressions = launchable, expressions
+        # Not by the parameters' names: the C launcher's arguments have names too.
+        self._values = {name: f"value_{place}" for place, name in enumerate(value_names(kernel))}
+        self._listed: list[str] = []
+        #: For each descriptor the address, and the names of what makes it and of its sizes and strides.
+        self._described: dict[str, tuple[str, ...]] = {}
+        self.computed: list[str] = []
+        self.names: dict[str, object] = {}
+        for place, parameter in enumerate(specialized.run_time_parameters):
+            if parameter.kind == "symbol":
+                assert parameter.symbol is not None
+                self.computed.append(f"integer_{place} = {expressions.text(parameter.symbol)}")
+                self._listed.append(f"integer_{place}")
+            elif parameter.kind == "descriptor":
+                self._add_descriptor(place, parameter)
+            elif parameter.kind in ("arrivals", "partials"):
+                skipped = COUNTER_BYTES if parameter.kind == "partials" else 0
+                self._listed.append(f"workspace + {skipped}")
+            else:
+                suffix = OFFSETS if parameter.kind == "offsets" else ""
+                self._listed.append(self._values[f"{parameter.parameter}{suffix}"])
+
+    def _add_descriptor(self, place: int, parameter: KernelParameter) -> None:
+        of, text = parameter.parameter or "", self._expressions.text
+        source = self._kernel.program.parameter(of).source
+        dims = self._specialized.boxes[parameter.name].dims
+        granule = GRANULE // self._call.arguments[of].dtype.itemsize
+        sizes = [text(source.shape[dim]) for dim in dims]
+        strides = [text(source.strides[dim]) for dim in dims]
+        # Along one element nothing is ever stepped.
+        strides[:-1] = [
+            f"({stride} if {size} > 1 else {granule})"
+            for stride, size in zip(strides[:-1], sizes[:-1])
+        ]
+        self.names[f"describe_{place}"] = self._launchable.describing(parameter.name)
+        shape = [f"size_{place}_{number}" for number in range(len(dims))]
+        steps = [f"stride_{place}_{number}" for number in range(len(dims))]
+        pairs = zip([*shape, *steps], [*sizes, *strides])
+        self.computed += [f"{name} = {value}" for name, value in pairs]
+        self.computed.append(f"sizes_{place} = ({', '.join(shape)},)")
+        self.computed.append(f"strides_{place} = ({', '.join(steps)},)")
+        made_by = f"describe_{place}", f"sizes_{place}", f"strides_{place}"
+        self._described[f"descriptor_{place}"] = self._values[of], *made_by
+        self._listed += [f"descriptor_{place}", *shape, *steps]
+
+    def bound(self) -> list[str]:
+        """Where each argument is a value of the call, a descriptor of one or a number: C does it all."""
+        given = list(self._values.values())
+        self.names["bound"] = self._launchable.bind
         places, constants = [], ""
-        for argument in arguments:
-            value, *making = described.get(argument, (argument,))
+        for argument in self._listed:
+            value, *making = self._described.get(argument, (argument,))
             places.append(given.index(value) if value in given else -1)
             if making:
                 constants += f"({', '.join(making)}), "
             elif value not in given:
                 constants += f"{value}, "
-        names["places"] = tuple(places)
-        made = [f"return bound(programs, {len(given)}, places, ({constants}))"]
-    else:
-        lines[:0] = [
+        self.names["places"] = tuple(places)
+        return [f"return bound(programs, {len(given)}, places, ({constants}))"]
+
+    def called(self, computed: Sequence[str]) -> list[str]:
+        """A function that launches, with a workspace where one is needed."""
+        launchable, after = self._launchable, list[str]()
+        lines = [
             f"{found} = {describe}({address}, {sizes}, {strides})"
-            for found, (address, describe, sizes, strides) in described.items()
+            for found, (address, describe, sizes, strides) in self._described.items()
         ]
+        if self._specialized.workspace:
+            self.names["borrow"] = workspaces(launchable.index, launchable.backend).borrow
+            lines.append(f"workspace, give_back = borrow(stream, {self._specialized.workspace})")
+            after = ["if give_back:", "    give_back(workspace, stream)"]
         if launchable.scratch_size:
-            names["launch_with_scratch"] = launchable.run
-            lines.append(f"launch_with_scratch(programs, stream, {', '.join(arguments)})")
+            self.names["launch_with_scratch"] = launchable.run
+            lines.append(f"launch_with_scratch(programs, stream, {', '.join(self._listed)})")
         else:
-            names.update(launchable.names)
-            lines.append(launchable.call("programs", "stream", arguments))
+            self.names.update(launchable.names)
+            lines.append(launchable.call("programs", "stream", self._listed))
         # Defaults, not variables of the function around: those are objects that the collector follows,
         # and runs are many.
-        computed = [target for line in first for target in line.partition(" = ")[0].split(", ")]
-        known_here = "".join(f", {target}={target}" for target in computed)
-        head = f"def run(stream, {', '.join(given)}{known_here}):"
-        made = [head, *(f"    {line}" for line in [*lines, *after]), "return run"]
-    body = "\n    ".join([*expressions.unpacking(), *first, *made])
-    namespace = {**FUNCTIONS_BY_NAME, **names}
-    exec(compile(f"def bind(numbers):\n    {body}\n", f"<run of {kernel.name}>", "exec"), namespace)
-    symbols, bind = tuple(expressions.names), namespace["bind"]
-    return Binder(symbols, bind, launches_alone)  # type: ignore[arg-type]
+        known = [line.partition(" = ")[0] for line in computed]
+        defaults = "".join(f", {target}={target}" for target in known)
+        head = f"def run(stream, {', '.join(self._values.values())}{defaults}):"
+        return [head, *(f"    {line}" for line in [*lines, *after]), "return run"]
 
 
 #: What `Symbol.ast` calls that Python does not have.
