@@ -25,14 +25,7 @@ from ninetoothed.backends.triton.analysis.boxes import boxes
 from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.nodes import PartPosition, SliceStore, TileSlice
 from ninetoothed.backends.triton.ir.parts import Completion, Cut, Cutting, call, counter, elements
-from ninetoothed.backends.triton.options.option import (
-    Case,
-    Chosen,
-    Device,
-    Option,
-    is_capable,
-    is_cuda,
-)
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option, is_capable
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import assign
 from ninetoothed.program import nodes
@@ -264,9 +257,7 @@ class CooperativeReduction(Option):
 
     name = "cooperative_reduction"
     is_always_on = True
-
-    def serves(self, device: Device) -> bool:
-        return is_cuda(device)
+    first_capability = 0
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         loaded = reduction_form.loaded_in_loop(case.kernel)

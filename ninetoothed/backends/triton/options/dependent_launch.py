@@ -16,10 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ninetoothed.backends.triton.ir.lowered import Lowered
-from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
-
-#: The compute capability from which on devices launch so.
-_FIRST_CAPABILITY = 90
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 
 
 class DependentLaunch(Option):
@@ -27,9 +24,7 @@ class DependentLaunch(Option):
 
     name = "dependent_launch"
     is_always_on = True
-
-    def serves(self, device: Device) -> bool:
-        return is_capable(device, _FIRST_CAPABILITY)
+    first_capability = 90
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         return (1,)

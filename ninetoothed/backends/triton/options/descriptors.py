@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis.boxes import boxes
 from ninetoothed.backends.triton.analysis.full_iterations import compares
 from ninetoothed.backends.triton.analysis.resources import registers, shared_bytes
-from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ninetoothed.backends.triton.ir.lowered import Lowered
     from ninetoothed.tuning.estimate import CostFeatures
     from ninetoothed.tuning.space import Config
-
-#: The first compute capability that has the copy engine.
-_FIRST_CAPABILITY = 90
 
 #: What is left of the work of copies where descriptors do it; in a loop of several products, as in
 #: attention, it is more, for the one thread that asks is late for each. Registers are saved in any
@@ -45,9 +42,7 @@ class Descriptors(Option):
     """Whether products' tiles are moved by descriptor."""
 
     name = "descriptors"
-
-    def serves(self, device: Device) -> bool:
-        return is_capable(device, _FIRST_CAPABILITY)
+    first_capability = 90
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         if not chosen.differs_only_in(

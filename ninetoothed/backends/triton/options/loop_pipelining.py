@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ninetoothed.backends.triton.analysis.full_iterations import is_counted
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.ir import trees
-from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_capable
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.passes.rewriting import with_loops
 from ninetoothed.program.effects import names_read, operation_of, writes_memory
@@ -135,9 +135,7 @@ class LoopPipelining(Option):
 
     name = "loop_pipelining"
     phase = 2
-
-    def serves(self, device: Device) -> bool:
-        return is_capable(device, 80)
+    first_capability = 80
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         return tuple(value for value in _STAGES if self.is_right(case, chosen, value))

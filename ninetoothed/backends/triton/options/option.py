@@ -125,6 +125,8 @@ class Option:
         phase: when it is applied: 0 where it makes another kernel of it, 1 in the list's order, 2 where
             it marks what the others have left.
         num_warps: the warps that a program has with it; None where that is open.
+        first_capability: the compute capability of CUDA from which on devices have what it needs, 0 for
+            all of CUDA's; None for devices of every kind.
     """
 
     name: str
@@ -135,10 +137,11 @@ class Option:
     is_always_on = False
     phase = 1
     num_warps: int | None = None
+    first_capability: int | None = None
 
     def serves(self, device: Device) -> bool:
         """Whether a device has what it needs."""
-        return True
+        return self.first_capability is None or is_capable(device, self.first_capability)
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         """The values worth trying besides the default, the most promising first.
@@ -163,11 +166,6 @@ class Option:
         """What a configuration does with it, from what it does without; by default nothing that the
         model sees: it is ranked beside the same configuration without it, and the search finds out."""
         return features
-
-
-def is_cuda(device: Device) -> bool:
-    """Whether a device is of CUDA."""
-    return device is not None and device.backend == "cuda"
 
 
 def is_capable(device: Device, capability: int) -> bool:

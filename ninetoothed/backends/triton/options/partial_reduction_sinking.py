@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ir.nodes import LibraryRef
-from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option, is_cuda
+from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.effects import (
@@ -240,9 +240,7 @@ class PartialReductionSinking(Option):
 
     name = "partial_reduction_sinking"
     is_always_on = True
-
-    def serves(self, device: Device) -> bool:
-        return is_cuda(device)
+    first_capability = 0
 
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         return (1,) if applies(case.kernel) else ()
