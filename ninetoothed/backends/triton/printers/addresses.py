@@ -34,6 +34,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
+from ninetoothed.tensors.access import Access
 from ninetoothed.tensors.views import View, viewed
 
 #: For each dimension of a value, the tile's dimension that it follows, or None.
@@ -47,10 +48,8 @@ class Addresses:
         self._emission = emission
         self._wide = emission.facts.wide
         self._prologue: list[ast.stmt] = []
-        self._positions: dict[str, Positions] = {}
-        self._pairs: dict[nodes.Pair, Positions] = {}
+        self._positions: dict[tuple[str, int | nodes.Pair | None], Positions] = {}
         self._folds = dict(emission.lowered.folds)
-        self._folded: dict[str, Positions] = {}
 
     def prologue(self) -> list[ast.stmt]:
         """What the kernel computes first: the program's position, then that of its tiles."""
@@ -98,9 +97,9 @@ class Addresses:
 
     def _load_folded(self, tile: TileRef) -> ast.expr:
         """The value of a gathered tile (`folded_gather`)."""
-        loaded = self._loaded(self._of_folded(tile), tile)
-        dim = ast.Constant(self._folds[tile.parameter])
-        return ast.Call(self._emission.function("unfold_tile"), [loaded, dim], [])
+        dim = self._folds[tile.parameter]
+        loaded = self._loaded(self._of(tile, dim), tile)
+        return ast.Call(self._emission.function("unfold_tile"), [loaded, ast.Constant(dim)], [])
 
     def _load_box(self, tile: TileRef, box: Box) -> ast.expr:
         """The value of a tile by its source's descriptor (`descriptors`)."""
@@ -340,28 +339,20 @@ class Addresses:
     def _widths(self, shape: Iterable[Any]) -> list[ast.expr]:
         return [self._emission.width(size) for size in shape]
 
-    def _of(self, tile: TileRef) -> Positions:
-        if tile.parameter not in self._positions:
-            parameter = self._emission.kernel.program.parameter(tile.parameter)
-            access = self._emission.kernel.arrangement.accesses[tile.parameter]
-            self._positions[tile.parameter] = Positions(
-                self._emission, parameter, access, self._prologue
-            )
-        return self._positions[tile.parameter]
+    def _of(self, tile: TileRef, fold: int | None = None) -> Positions:
+        access = self._emission.kernel.arrangement.accesses[tile.parameter]
+        return self._known(tile.parameter, fold, access, fold=fold)
 
-    def _of_folded(self, tile: TileRef) -> Positions:
-        if tile.parameter not in self._folded:
-            parameter = self._emission.kernel.program.parameter(tile.parameter)
-            access = self._emission.kernel.arrangement.accesses[tile.parameter]
-            self._folded[tile.parameter] = Positions(
-                self._emission, parameter, access, self._prologue, fold=self._folds[tile.parameter]
-            )
-        return self._folded[tile.parameter]
+    def _of_pair(self, parameter: str, pair: nodes.Pair) -> Positions:
+        return self._known(parameter, pair, pair.access, is_pair=True)
 
-    def _of_pair(self, name: str, pair: nodes.Pair) -> Positions:
-        if pair not in self._pairs:
+    def _known(
+        self, name: str, kind: int | nodes.Pair | None, access: Access, **options: Any
+    ) -> Positions:
+        """The positions of a parameter's tiles, made once for each kind."""
+        if (name, kind) not in self._positions:
             parameter = self._emission.kernel.program.parameter(name)
-            self._pairs[pair] = Positions(
-                self._emission, parameter, pair.access, self._prologue, is_pair=True
+            self._positions[name, kind] = Positions(
+                self._emission, parameter, access, self._prologue, **options
             )
-        return self._pairs[pair]
+        return self._positions[name, kind]
