@@ -49,6 +49,27 @@ def method(value: ast.expr, method: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(value, method, ast.Load()), list(arguments), [])
 
 
+def spread(value: ast.expr, layout: Sequence[object]) -> ast.expr:
+    """A value with a dimension of size 1 wherever a layout has None."""
+    entries = [ast.Constant(None) if dim is None else ast.Slice() for dim in layout]
+    return ast.Subscript(value, ast.Tuple([*entries], ast.Load()), ast.Load())
+
+
+def arranged(value: ast.expr, layout: Sequence[int | None]) -> ast.expr:
+    """A value of the dimensions that are in a layout, as they stand there."""
+    present = [dim for dim in layout if dim is not None]
+    order = [sorted(present).index(dim) for dim in present]
+    if order != sorted(order):
+        dims = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
+        value = language("permute", value, dims)
+    return spread(value, layout) if present and None in layout else value
+
+
+def next_power_of_2(size: ast.expr) -> ast.expr:
+    """A size padded to a power of two, by Triton's own function."""
+    return ast.Call(attribute(name("triton"), "next_power_of_2"), [size], [])
+
+
 def number(value: Any) -> ast.expr:
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return ast.Call(name("float"), [ast.Constant(str(value))], [])

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ninetoothed.backends.triton.ir.trees import element, language, sum_of
+from ninetoothed.backends.triton.ir.trees import arranged, element, language, spread, sum_of
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.language import dtypes
 from ninetoothed.tensors.views import View
@@ -35,8 +35,7 @@ class Placement:
             return self._with_dims("before_others", lane, together, ast.Constant(after))
         if not after:
             return lane
-        entries: list[ast.expr] = [ast.Slice(), *[ast.Constant(None)] * after]
-        return ast.Subscript(lane, ast.Tuple(entries, ast.Load()), ast.Load())
+        return spread(lane, [dim, *[None] * after])
 
     def positions(self) -> list[ast.expr]:
         """What is chosen, before the slices that come after it."""
@@ -69,11 +68,4 @@ def rearranged(mask: ast.expr, rank: int, layout: Sequence[int | None]) -> ast.e
             mask = ast.Compare(
                 language("max", number, axis=ast.Constant(dim)), [ast.NotEq()], [ast.Constant(0)]
             )
-    order = [sorted(present).index(dim) for dim in present]
-    if order != sorted(order):
-        dims = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
-        mask = language("permute", mask, dims)
-    if len(present) == len(layout):
-        return mask
-    entries: list[ast.expr] = [ast.Constant(None) if dim is None else ast.Slice() for dim in layout]
-    return ast.Subscript(mask, ast.Tuple(entries, ast.Load()), ast.Load())
+    return arranged(mask, layout)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
+from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
@@ -138,7 +139,7 @@ class Emission:
         tree = self.tree(size)
         if is_power_of_two(size) or as_symbol(size) in self.facts.powers_of_two:
             return tree
-        return ast.Call(ast.Attribute(name("triton"), "next_power_of_2", ast.Load()), [tree], [])
+        return trees.next_power_of_2(tree)
 
     def _width_argument(self, size: Symbol) -> ast.expr:
         """The power of two that a size is padded to, where the size itself is an argument."""

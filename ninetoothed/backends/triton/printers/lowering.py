@@ -21,7 +21,14 @@ from ninetoothed.backends.triton.ir.nodes import (
     mark,
     marked_loop,
 )
-from ninetoothed.backends.triton.ir.trees import all_of, assign, element, language, name
+from ninetoothed.backends.triton.ir.trees import (
+    all_of,
+    assign,
+    element,
+    language,
+    name,
+    next_power_of_2,
+)
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, Scope
 from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
@@ -224,9 +231,7 @@ class Lowering(ValidityLowering):
             return self._emission.width(known_size(inner.symbol))
         if isinstance(inner, ast.Constant) and isinstance(inner.value, int):
             return self._emission.width(inner.value)
-        value = self.visit(inner)
-        widen = ast.Attribute(name("triton"), "next_power_of_2", ast.Load())
-        return ast.Call(widen, [value], [])
+        return next_power_of_2(self.visit(inner))
 
     def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
         parameter = self._emission.kernel.program.parameter(node.parameter)

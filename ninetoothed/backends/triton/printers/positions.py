@@ -16,6 +16,7 @@ from ninetoothed.backends.triton.ir.trees import (
     language,
     name,
     number,
+    spread,
     sum_of,
 )
 from ninetoothed.backends.triton.printers.elements import Placement
@@ -245,12 +246,7 @@ class Positions:
             return self._placement.lane(lane, dim)
         if len(layout) == 1:
             return lane
-        place = layout.index(dim)
-        entries: list[ast.expr] = [
-            ast.Slice() if position == place else ast.Constant(None)
-            for position in range(len(layout))
-        ]
-        return ast.Subscript(lane, ast.Tuple(entries, ast.Load()), ast.Load())
+        return spread(lane, [dim if each == dim else None for each in layout])
 
     def _width(self, dim: int) -> ast.expr:
         """How many positions a dimension has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ninetoothed.backends.triton.ir.trees import all_of, language, name
+from ninetoothed.backends.triton.ir.trees import all_of, arranged, language, name, spread
 from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
 from ninetoothed.program import nodes
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -81,10 +81,7 @@ class ValidityLowering(ElementLowering):
             return None
         lanes: ast.expr = language("arange", ast.Constant(0), width)
         if len(mask.layout) > 1:
-            beside: list[ast.expr] = [
-                ast.Constant(None) if dim is None else ast.Slice() for dim in mask.layout
-            ]
-            lanes = ast.Subscript(lanes, ast.Tuple(beside, ast.Load()), ast.Load())
+            lanes = spread(lanes, mask.layout)
         tree = self.visit(nodes.clone(inner))
         if isinstance(size, Symbol):
             return self._emission.below(lanes, size, tree)
@@ -108,13 +105,7 @@ def _followed(mask: nodes.Held) -> ast.expr:
     for dim in reversed(range(mask.rank)):
         if dim not in followed:
             value = language("max", value, axis=ast.Constant(dim))
-    if followed != sorted(followed):
-        order = [ast.Constant(sorted(followed).index(dim)) for dim in followed]
-        value = language("permute", value, ast.Tuple([*order], ast.Load()))
-    if followed and None in mask.layout:
-        beside = [ast.Constant(None) if dim is None else ast.Slice() for dim in mask.layout]
-        value = ast.Subscript(value, ast.Tuple([*beside], ast.Load()), ast.Load())
-    return ast.Compare(value, [ast.NotEq()], [ast.Constant(0)])
+    return ast.Compare(arranged(value, mask.layout), [ast.NotEq()], [ast.Constant(0)])
 
 
 def known_size(symbol: Any) -> Any:
