@@ -233,6 +233,8 @@ def shown(value: Any) -> str:
         return repr(value)
     except ValueError:
         return f"a {type(value).__name__} with an int of too many digits to print"
+    except Exception:
+        return object.__repr__(value)
 
 
 def near(name: str, candidates: Iterable[str]) -> str:

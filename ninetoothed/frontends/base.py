@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import threads
@@ -267,9 +268,14 @@ class Frontend:
             for part in field.split("."):
                 holder = getattr(holder, part)
             body = holder.format(x="argument", index="argument")
-            function = eval(f"lambda argument: {body}", dict(self.names))
+            function = eval(_code(f"lambda argument: {body}", "eval"), dict(self.names))
             self._functions[field] = function
         return self._functions[field]
+
+
+def _code(text: str, mode: str) -> CodeType:
+    """The text in a file of a name that no error points at."""
+    return compile(text, "<launch of a frontend>", mode)  # type: ignore[no-any-return]
 
 
 #: What stands for a placeholder while an expression is a tree.
@@ -349,7 +355,7 @@ def guard_by(
             f"    return lambda {listed}: ({facts}) == facts\n"
         )
         made: dict[str, Any] = dict(namespace())
-        exec(text, made)
+        exec(_code(text, "exec"), made)
         return made["guard"]  # type: ignore[no-any-return]
 
     return lambda *tensors: guard_of(len(tensors))(*tensors)

@@ -239,6 +239,18 @@ def _forward_ad() -> Any:
     return forward_ad
 
 
+def _is_told_otherwise(tensor: Any) -> bool:
+    import torch
+
+    if type(tensor) in (torch.Tensor, torch.nn.Parameter) or tensor.is_nested:
+        return False
+    told = tuple(tensor.shape), tuple(tensor.stride()), tensor.data_ptr(), tensor.dtype
+    own: Any = torch.Tensor
+    with torch._C.DisableTorchFunctionSubclass():
+        shape, dtype = (field.__get__(tensor) for field in (own.shape, own.dtype))
+        return told != (tuple(shape), own.stride(tensor), own.data_ptr(tensor), dtype)
+
+
 def _storage_too_small(tensor: Any) -> str | None:
     if tensor.is_nested or tensor.device.type == "meta" or not tensor.numel():
         return None
@@ -318,6 +330,11 @@ _MOMENTARY_KINDS: _Kinds = (
         _is_dual,
         "has a tangent of forward-mode differentiation, which the kernel would drop. Give "
         "`forward_ad.unpack_dual(tensor).primal`.",
+    ),
+    (
+        _is_told_otherwise,
+        "is of a class that tells another shape, stride, address or element type than the tensor has. "
+        "Give `.as_subclass(torch.Tensor)` of it.",
     ),
 )
 

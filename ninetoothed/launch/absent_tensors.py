@@ -31,7 +31,7 @@ class Absent:
             return None
         try:
             stand_in = self._stand_ins.get(self._key(arguments))
-        except TypeError:
+        except Exception:
             return None  # A constant that is not hashable will be told of by its name.
         if stand_in is None or not self._frontend.owns(type(arguments[stand_in])):
             return None

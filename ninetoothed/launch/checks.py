@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.base import Argument, Call, Device
-from ninetoothed.errors import ArgumentError, warn_of_declaration
+from ninetoothed.errors import ArgumentError, shown, warn_of_declaration
 from ninetoothed.frontends.base import Frontend
 from ninetoothed.kernels.call_types import check_types
 from ninetoothed.kernels.definition import Declaration, Definition
@@ -41,10 +41,10 @@ def constants_of(kernel: Declaration, frontend: Any, bound: Mapping[str, Any]) -
     for name in names:
         try:
             hash(bound[name])
-        except TypeError:
+        except Exception:
             raise ArgumentError(
                 f"kernel `{kernel.name}`: `{name}` is a compile-time constant and must be "
-                f"hashable, got {bound[name]!r}{_as_tuple(bound[name])}"
+                f"hashable, got {shown(bound[name])}{_as_tuple(bound[name])}"
             ) from None
     values = {name: _neutral(kernel, frontend, name, bound[name]) for name in kernel.constants}
     return values | {
@@ -212,7 +212,7 @@ def _integer(kernel: Declaration, symbol: Symbol, value: Any) -> int:
     """A symbol's value as an int."""
     if not is_integer(value):
         raise ArgumentError(
-            f"kernel `{kernel.name}`: `{kernel.names[symbol]}` is an integer constant, got {value!r}"
+            f"kernel `{kernel.name}`: `{kernel.names[symbol]}` is an integer constant, got {shown(value)}"
         )
     number: int = value.__index__()
     if number.bit_length() > 63:

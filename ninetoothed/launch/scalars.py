@@ -77,7 +77,7 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
     if not isinstance(value, (bool, int, float)):
         raise ArgumentError(
             f"{subject} is passed by value and must be a number or a tensor of no dimensions, got "
-            f"{value!r}"
+            f"{shown(value)}"
         )
     if isinstance(value, int) and not isinstance(value, bool):
         # An enumeration's class does not tell how large its member is.

@@ -23,12 +23,18 @@ NINETOOTHED_CONTRACT = 1
 
 _is_array = owns_types(("numpy", "ndarray"))
 
+#: What a launch asks an array for; a class that answers for itself might tell of memory that is not there.
+_ASKED = ("shape", "strides", "dtype", "itemsize", "flags")
+
 #: Under either name, by NumPy's version. Its values alone do not say what it holds.
 _is_masked = owns_types(("numpy.ma", "MaskedArray"), ("numpy.ma.core", "MaskedArray"))
 
 
 def _owns(type_: type) -> bool:
-    return _is_array(type_) and not _is_masked(type_)
+    if not _is_array(type_) or _is_masked(type_):
+        return False
+    array = sys.modules["numpy"].ndarray
+    return all(getattr(type_, name) is getattr(array, name) for name in _ASKED)
 
 
 def _dtypes() -> Mapping[Any, dtypes.DType]:

@@ -69,6 +69,39 @@ class Unwilling(torch.Tensor):
         raise KeyError(str(function))
 
 
+class Larger(torch.Tensor):
+    """Tells of more elements than it has."""
+
+    @property
+    def shape(self):
+        return torch.Size((600,))
+
+
+class Steep(torch.Tensor):
+    """Tells of other strides than it has."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        if function is torch.Tensor.stride:
+            return (100,)
+        return super().__torch_function__(function, types, arguments, keywords)
+
+
+class Elsewhere(torch.Tensor):
+    """Tells of another address."""
+
+    def data_ptr(self):
+        return super().data_ptr() + 4096
+
+
+class Wider(torch.Tensor):
+    """Tells of another element type."""
+
+    @property
+    def dtype(self):
+        return torch.float64
+
+
 class Duck:
     """Has all that a tensor is asked for, and is none."""
 
@@ -210,6 +243,10 @@ ROWS = {
     "distributed": (distributed, "is of a class that wraps other tensors.*to_local"),
     "awaited": (awaited, "is of a class that wraps other tensors"),
     "masked": (masked, "has no memory|only wraps others"),
+    "larger": (lambda: ones().as_subclass(Larger), "tells another shape"),
+    "steep": (lambda: ones().as_subclass(Steep), "tells another shape, stride"),
+    "elsewhere": (lambda: ones().as_subclass(Elsewhere), "tells another shape, stride, address"),
+    "wider": (lambda: ones().as_subclass(Wider), "or element type than the tensor has"),
     "unwilling": (lambda: ones().as_subclass(Unwilling), "Unwilling cannot be read: KeyError"),
     # Layouts.
     "coo": (lambda: ones().to_sparse(), "is sparse.*to_dense"),

@@ -111,8 +111,32 @@ def test_a_read_only_array_may_be_read_and_not_written(double):
 
 def test_a_field_of_a_structured_array_is_refused_where_it_is_not_made_of_elements(double):
     records = np.zeros(10, [("flag", "i1"), ("value", "f4")])
-    with pytest.raises(ArgumentError, match="no multiples of its elements' 4 bytes"):
+    with pytest.raises(ArgumentError, match="no multiples of its elements' 4 bytes") as caught:
         double(records["value"], np.zeros(10, np.float32), BLOCK_SIZE=32)
+    assert caught.value.location.file == __file__
+
+
+class Larger(np.ndarray):
+    """Tells of more elements than it has."""
+
+    @property
+    def shape(self):
+        return (1000,)
+
+
+class Wider(np.ndarray):
+    """Tells of another element type."""
+
+    @property
+    def dtype(self):
+        return np.dtype("f8")
+
+
+@pytest.mark.parametrize("kind", [Larger, Wider])
+def test_an_array_that_answers_for_itself_is_no_argument(double, kind):
+    x = np.zeros(10, np.float32).view(kind)
+    with pytest.raises(ArgumentError, match="`x` must be a tensor, not "):
+        double(x, np.zeros(1000, np.float32), BLOCK_SIZE=32)
 
 
 def test_a_masked_array_is_no_argument(double):

@@ -257,6 +257,24 @@ def test_a_constant_that_is_not_hashable_is_refused_by_name():
         result_of(made(application), [1, 2])
 
 
+class Unwilling:
+    """Refuses to be hashed, and to be shown."""
+
+    def __hash__(self):
+        raise KeyError("hash")
+
+    def __repr__(self):
+        raise KeyError("repr")
+
+
+def test_a_constant_whose_hash_raises_is_refused_by_name():
+    def application(x, y, size):
+        y = x * size  # noqa: F841
+
+    with pytest.raises(ArgumentError, match=r"`size`.*hashable.*Unwilling"):
+        result_of(made(application), Unwilling())
+
+
 def test_a_function_may_be_the_constant():
     def doubled(value):
         return value * 2
