@@ -183,7 +183,7 @@ def _reader(arguments: tuple[tuple[str, bool, type], ...]) -> _Reader:
             key += [f"{name}.__class__", name if class_ in PLAIN else f"constant_key({name})"]
     head = ", ".join(f"argument_{place}" for place in range(len(arguments)))
     parts, given = ("".join(f"{each}, " for each in listed) for listed in (key, operands))
-    return eval(f"lambda {head}: (({parts}), ({given}))", {"exact": constant_key})  # type: ignore[no-any-return]
+    return eval(f"lambda {head}: (({parts}), ({given}))", {"constant_key": constant_key})  # type: ignore[no-any-return]
 
 
 #: The kind and the index of a device, and the alignment of the buffers.
