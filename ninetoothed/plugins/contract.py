@@ -96,7 +96,9 @@ def _given(manager: pluggy.PluginManager, plugin: object, name: str, hook: str) 
     ]
     try:
         return tuple(item for function in functions for item in function())
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise PluginError(
             f"Plugin {name!r}: `{hook}` failed: {type(error).__name__}: {error}"
         ) from error

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ninetoothed import threads
-from ninetoothed.errors import ArgumentError, DeviceError, PluginError, near
+from ninetoothed.errors import ArgumentError, DeviceError, PluginError, near, shown
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Backend
@@ -105,7 +105,13 @@ class PluginManager:
         """
         with self._lock:
             known = self._known()
-            added = _loaded(known.plugins, plugin, name, origin)
+            try:
+                added = _loaded(known.plugins, plugin, name, origin)
+            except (PluginError, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                subject = repr(name) if name else shown(plugin)
+                raise PluginError(f"Plugin {subject} failed: {_told(error)}") from error
             self._publish(_Known((*known.plugins, added), known.preferred))
 
     def unregister(self, plugin: object) -> None:
@@ -161,7 +167,9 @@ class PluginManager:
         try:
             owns = getattr(frontend, field)
             return owns is not None and bool(owns(type_))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             what = f"`{field}` of frontend {frontend.name!r} failed for {_full_name(type_)}"
             self._report(frontend, f"{what}: {_told(error)}")
             return False
@@ -361,7 +369,9 @@ def _guarded(
     """A plugin that a package brings; whatever its code raises or ends, the others go on."""
     try:
         return _loaded(others, load(), name, origin, version)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         broken = _Plugin(name, origin, version, why=_told(error))
         _warn(f"is broken and left out: {broken.why}", broken)
         return broken
@@ -422,7 +432,10 @@ def _warn_all(what: str) -> None:
 
 
 def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def _full_name(type_: type) -> str:

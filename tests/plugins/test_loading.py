@@ -13,9 +13,9 @@ import warnings
 import pytest
 
 from ninetoothed import plugins
-from ninetoothed.errors import DeviceError
+from ninetoothed.errors import DeviceError, PluginError
 from ninetoothed.plugins import PluginManager
-from tests.plugins.toys import Other, Toy, frontend, plugin
+from tests.plugins.toys import Other, Toy, ToyBackend, frontend, plugin
 
 PACKAGE = os.path.dirname(plugins.__file__)
 
@@ -119,6 +119,52 @@ def test_a_broken_plugin_stops_nobody_where_warnings_are_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert manager.frontend_named("torch").name == "torch"
+
+
+class Unprintable(BaseException):
+    def __str__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), Unprintable()])
+def test_whatever_a_frontend_raises_over_a_type_stops_nobody(manager, error):
+    def owns(type_):
+        raise error
+
+    toy = frontend()
+    manager.register(plugin([frontend("failing", owns=owns)]), "failing-plugin")
+    manager.register(plugin([toy]))
+    with pytest.warns(RuntimeWarning, match=f"'failing-plugin'.*{type(error).__name__}"):
+        assert manager.frontend_of(Toy) is toy
+
+
+def test_an_interrupt_in_a_frontend_is_the_users(manager):
+    def owns(type_):
+        raise KeyboardInterrupt
+
+    manager.register(plugin([frontend("slow", owns=owns)]))
+    with pytest.raises(KeyboardInterrupt):
+        manager.frontend_of(Toy)
+
+
+class WithoutContract:
+    @property
+    def NINETOOTHED_CONTRACT(self):
+        raise ZeroDivisionError("no idea")
+
+
+class WithoutKinds(ToyBackend):
+    @property
+    def device_kinds(self):
+        raise ZeroDivisionError("no idea")
+
+
+@pytest.mark.parametrize("broken", [WithoutContract(), plugin(backends=[WithoutKinds()])])
+def test_what_raises_while_it_is_registered_is_an_error_with_its_name(manager, broken):
+    with pytest.raises(PluginError, match="'broken' failed: ZeroDivisionError: no idea"):
+        manager.register(broken, "broken")
+    manager.register(plugin([frontend()]))
+    assert manager.frontend_of(Toy).name == "toy"
 
 
 def test_a_frontend_that_fails_over_a_type_stops_nobody_and_is_listed(manager):
