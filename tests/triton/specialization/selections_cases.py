@@ -103,3 +103,61 @@ def case_a_store_beyond_the_level_is_dropped():
     assert bool((output == 1).all())
     output.fill_(torch.nan)
     assert bool(whole.isnan().all())
+
+
+def blocks_of_rows(rows, BLOCK=8):
+    """All blocks of a row for its program."""
+    arranged = rows.tile((1, BLOCK)).tile((1, -1))
+    arranged.dtype = arranged.dtype.squeeze(0)
+    return arranged
+
+
+def case_a_loop_that_ends_before_some_sizes_of_its_class():
+    """Rows of 1100 elements go on beyond the last round, those of 1030 end in it."""
+
+    def application(input, output):
+        total = ntl.zeros((1, 64), ntl.float32)
+        for k in range(ntl.minimum(input.shape[0], 17)):
+            total += input[k]
+        output = total
+
+    kernel = ninetoothed.make(
+        lambda input, output: (blocks_of_rows(input, 64), output.tile((1, 64))),
+        application,
+        (Tensor(2), Tensor(2)),
+    )
+    for count in (1100, 1030):
+        input = within(4, 2048)[0]
+        input[:, count:] = torch.nan
+        output = torch.full((4, 64), torch.nan, device=DEVICE)
+        kernel(input[:, :count], output)
+        whole = torch.arange(64, device=DEVICE) < count - 1024
+        assert torch.equal(output, (16 + whole.float()).expand(4, -1)), count
+
+
+def blocks_from(offset):
+    """A kernel: for each block of a row the sum of those from the block `offset` behind it on."""
+
+    def arrangement(input, output):
+        blocks = blocks_of_rows(input).expand((-1, output.tile((1, 8)).shape[1]))
+        return blocks, output.tile((1, 8))
+
+    def application(input, output):
+        total = ntl.zeros((1, 8), ntl.float32)
+        first = ntl.min(output.offsets(1)) // 8 + offset
+        for k in range(first, input.shape[0]):
+            total += input[k]
+        output = total
+
+    return ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+
+
+def case_a_loop_that_begins_where_a_position_says():
+    for offset in (0, -1):
+        for count in (64, 60):
+            input, _ = within(3, count)
+            output = torch.full((3, count), torch.nan, device=DEVICE)
+            blocks_from(offset)(input, output)
+            block, lane = torch.arange(count, device=DEVICE) // 8, torch.arange(count) % 8
+            wanted = 8 - (block + offset).clamp(min=0) - (lane.to(DEVICE) >= count - 56).float()
+            assert torch.equal(output, wanted.expand(3, -1)), (offset, count, output[0])

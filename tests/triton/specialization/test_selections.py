@@ -32,6 +32,14 @@ def text(inner: int, other: int) -> str:
     return specialize(kernel.definition, call, Config(values, 4, 3)).emitted.text
 
 
+def test_a_position_is_known_to_be_0_or_more() -> None:
+    rows = torch.empty(3, 64)
+    for offset, is_masked in ((0, False), (-1, True)):
+        kernel = selections_cases.blocks_from(offset)
+        found = specialize(kernel.definition, kernel.call_of(rows, rows), Config((), 4, 3))
+        assert ("mask" in found.emitted.text) == is_masked
+
+
 def test_nothing_is_paid_where_the_numbers_agree() -> None:
     assert "mask" not in text(1024, 1024)
     assert "mask" in text(1024, 64)

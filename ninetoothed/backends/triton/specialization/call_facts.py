@@ -18,6 +18,7 @@ from ninetoothed.backends.triton.specialization import (
 from ninetoothed.backends.triton.specialization.selections import (
     Selection,
     in_numbers,
+    positions,
     taken,
     unguarded,
 )
@@ -27,7 +28,6 @@ from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 from ninetoothed.tensors.arrange import Parameter
@@ -96,7 +96,7 @@ def facts_of(
     powers: set[Symbol] = set()
     empty: set[Symbol] = set()
     beyond: set[Selection] = set()
-    selected = {key: in_numbers(found) for key, found in taken(kernel, environment).items()}
+    selected = {key: in_numbers(found) for key, found in taken(kernel, environment, grid).items()}
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]
@@ -109,7 +109,11 @@ def facts_of(
         access = kernel.arrangement.accesses[parameter.name]
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
-        reached = {**ranges, **{access.selections[place]: known for place, known in own.items()}}
+        reached = dict(ranges)
+        for place, (low, high) in own.items():
+            # What other sizes or a number keep below this one may be beyond it where it is less.
+            last = ranges[access.selections[place]][1] if varying else high
+            reached[access.selections[place]] = (low, max(high, last))
         middle = [size for level in parameter.middle_levels for size in level]
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
         held = set(_holding(access, environment, reached, varying))
@@ -186,22 +190,6 @@ def is_masked(
     """Whether some element of a tile lies beyond its source in some program."""
     holding = _holding(access, environment, positions(parameter, access, environment, grid))
     return len(holding) < len(access.conditions)
-
-
-def positions(
-    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
-) -> dict[Symbol, Interval]:
-    """The values that each position takes; a lane goes on to the next power of two."""
-    ranges: dict[Symbol, Interval] = {}
-    for name, count in zip(access.programs, grid):
-        ranges[name] = (0, max(count - 1, 0))
-    middle = [size for level in parameter.middle_levels for size in level]
-    for name, size in zip(access.selections, middle):
-        ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
-    for name, size in zip(access.coordinates, parameter.tile_shape):
-        count = int(as_symbol(size).evaluate(environment))
-        ranges[name] = (0, next_power_of_2(count) - 1)
-    return ranges
 
 
 def _holding(

@@ -8,14 +8,17 @@ read from memory, nothing else keeps an access within its tensor.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import called_name, names_assigned
-from ninetoothed.program.nodes import ElementLoad, ElementStore, SymbolValue, TileRef, walk
+from ninetoothed.program.nodes import ElementLoad, ElementStore, Offsets, SymbolValue, TileRef, walk
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, make, maximum, minimum
+from ninetoothed.symbols.operators import next_power_of_2
+from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed
+from ninetoothed.tensors.arrange import Parameter
 
 #: The least and the greatest value of an integer, as expressions; None where it is not known.
 Bounds = tuple[Symbol | None, Symbol | None]
@@ -31,17 +34,31 @@ Selection = tuple[str, int]
 
 
 def taken(
-    kernel: Definition, environment: Mapping[Symbol, int] | None = None
+    kernel: Definition, environment: Mapping[Symbol, int] | None = None, grid: tuple[int, ...] = ()
 ) -> dict[Selection, Bounds]:
     """The least and the greatest index that the program selects, wherever it does.
 
     Args:
-        environment: the values of a call: then bounds are numbers.
+        environment, grid: of a call: then bounds are numbers.
     """
+
+    def located(node: Offsets, selected: Sequence[Bounds]) -> Bounds:
+        if environment is None or node.dim is None:
+            return _UNKNOWN
+        access = kernel.arrangement.accesses[node.tile.parameter]
+        parameter = kernel.program.parameter(node.tile.parameter)
+        ranges = positions(parameter, access, environment, grid)
+        ranges.update(zip(access.selections, map(in_numbers, selected)))
+        low, high = interval(simplify(access.indices[node.dim].substitute(environment)), ranges)
+        return (
+            None if low == -float("inf") else as_symbol(int(low)),
+            None if high == float("inf") else as_symbol(int(high)),
+        )
+
     found: dict[Selection, Bounds] = {}
     program = kernel.optimized
     for body in (program.body, *(helper.body for helper in program.helpers.values())):
-        for parameter, place, bounds in _Walk(environment).statements(body):
+        for parameter, place, bounds in _Walk(environment, located).statements(body):
             known = found.get((parameter, place))
             found[parameter, place] = bounds if known is None else _either(known, bounds)
     return found
@@ -54,6 +71,22 @@ def in_numbers(bounds: Bounds) -> Interval:
         -float("inf") if low is None else int(low.evaluate({})),
         float("inf") if high is None else int(high.evaluate({})),
     )
+
+
+def positions(
+    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> dict[Symbol, Interval]:
+    """The values that each position takes; a lane goes on to the next power of two."""
+    ranges: dict[Symbol, Interval] = {}
+    for name, count in zip(access.programs, grid):
+        ranges[name] = (0, max(count - 1, 0))
+    middle = [size for level in parameter.middle_levels for size in level]
+    for name, size in zip(access.selections, middle):
+        ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
+    for name, size in zip(access.coordinates, parameter.tile_shape):
+        count = int(as_symbol(size).evaluate(environment))
+        ranges[name] = (0, next_power_of_2(count) - 1)
+    return ranges
 
 
 def unguarded(
@@ -85,8 +118,12 @@ def is_bounded(access: Access, place: int, size: Expression) -> bool:
 class _Walk:
     """Follows what is known of a program's integers, statement by statement."""
 
-    def __init__(self, environment: Mapping[Symbol, int] | None) -> None:
-        self._environment = environment
+    def __init__(
+        self,
+        environment: Mapping[Symbol, int] | None,
+        located: Callable[[Offsets, Sequence[Bounds]], Bounds],
+    ) -> None:
+        self._environment, self._located = environment, located
         self._known: dict[str, Bounds] = {}
 
     def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Bounds]]:
@@ -160,6 +197,11 @@ class _Walk:
             return (symbol if known is None else as_symbol(int(symbol.evaluate(known))),) * 2
         if isinstance(node, ast.Name):
             return self._known.get(node.id, _UNKNOWN)
+        if isinstance(node, Offsets):
+            return self._located(node, [self._bounds(index) for index in node.tile.indices])
+        if isinstance(node, ast.Call) and _called(node) in _CALLS and len(node.args) == 1:
+            # Of a tile.
+            return self._bounds(node.args[0])
         operands, operator = _parts(node)
         if not operator:
             return _UNKNOWN
