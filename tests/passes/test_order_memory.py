@@ -1,5 +1,6 @@
 """A load waits for a store that may have written what it reads."""
 
+import ninetoothed.language as ntl
 from ninetoothed import passes
 from ninetoothed.passes import order_memory
 from tests.parsing.applications import expected
@@ -98,6 +99,37 @@ def test_stores_to_other_tensors_and_to_one_tile_do_not_wait():
 
     assert "debug_barrier" not in after(application, order_memory)
     assert "debug_barrier" not in after(tiles, order_memory)
+
+
+def test_sums_do_not_wait_for_one_another_but_other_changes_do():
+    def sums(rows, y, n):
+        for k in range(n):
+            ntl.atomic_add(rows[k], y)
+            ntl.atomic_add(rows.source[k, 0], 1.0)
+
+    def another(y):
+        ntl.atomic_add(y, 1.0)
+        ntl.atomic_max(y, 2.0)
+
+    def asked(y, z):
+        ntl.atomic_add(y, 1.0)
+        z = ntl.atomic_add(y, 1.0)
+
+    def added_to_itself(rows):
+        ntl.atomic_add(rows[0], 1.0)
+        ntl.atomic_add(rows[0], rows[1])
+
+    def loaded(rows, y):
+        ntl.atomic_add(rows[0], 1.0)
+        y = rows[1]
+
+    def stored(y):
+        ntl.atomic_add(y, 1.0)
+        y = 2.0
+
+    assert "debug_barrier" not in after(sums, order_memory)
+    for application in (another, asked, added_to_itself, loaded, stored):
+        assert after(application, order_memory).splitlines()[1] == "ntl.debug_barrier()"
 
 
 def test_what_is_forwarded_does_not_wait():
