@@ -54,6 +54,11 @@ def walked_statistic(tensor, size, beside):
     return arranged
 
 
+def last_first(arranged):
+    """Blocks from the last to the first, which causal attention has more work for."""
+    return arranged[:, :, ::-1]
+
+
 def blocks_seen(query, key, is_causal):
     """How many blocks of keys a block of queries sees some of."""
     count = key.shape[0]
@@ -107,26 +112,30 @@ def forward(query, key, value, scale, is_causal, output, log_sum):
 
 
 def query_arrangement(
-    gradient, query, key, value, scale, is_causal, log_sum, delta, query_gradient
+    gradient, output, query, key, value, scale, is_causal, log_sum, query_gradient, delta
 ):
     queries = held(query, HELD)
 
     return (
-        held(gradient, HELD),
-        queries,
+        last_first(held(gradient, HELD)),
+        last_first(held(output, HELD)),
+        last_first(queries),
         walked(key, WALKED, queries),
         walked(value, WALKED, queries),
         scale,
         is_causal,
-        held_statistic(log_sum, HELD),
-        held_statistic(delta, HELD),
-        held(query_gradient, HELD),
+        last_first(held_statistic(log_sum, HELD)),
+        last_first(held(query_gradient, HELD)),
+        last_first(held_statistic(delta, HELD)),
     )
 
 
-def query_backward(gradient, query, key, value, scale, is_causal, log_sum, delta, query_gradient):
+def query_backward(
+    gradient, output, query, key, value, scale, is_causal, log_sum, query_gradient, delta
+):
     exponent_scale = scale * LOG2_E
     total = ntl.zeros(query_gradient.shape, dtype=ntl.float32)
+    change_of_sum = ntl.sum(precise(gradient) * precise(output), axis=1)
 
     for i in range(blocks_seen(query, key, is_causal)):
         scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
@@ -137,10 +146,11 @@ def query_backward(gradient, query, key, value, scale, is_causal, log_sum, delta
             is_seen = is_seen & (position <= query.offsets(1)[:, None])
 
         weights = ntl.where(is_seen, ntl.exp2(scores - log_sum[:, None]), 0)
-        change = ntl.dot(gradient, ntl.trans(value[i])) - delta[:, None]
+        change = ntl.dot(gradient, ntl.trans(value[i])) - change_of_sum[:, None]
         total += ntl.dot(ntl.cast(weights * change, key.dtype.dtype), key[i])
 
     query_gradient = total * scale
+    delta = change_of_sum
 
 
 def key_arrangement(
@@ -171,34 +181,30 @@ def key_backward(
     exponent_scale = scale * LOG2_E
     first = 0
 
+    # Keys by queries, so that no weights are transposed between products.
     if is_causal:
-        # No query before sees a key of this block.
-        first = ntl.min(key.offsets(1)) // query.dtype.shape[0]
+        # No query before sees a key of this block, and all after see all of them.
+        start = ntl.min(key.offsets(1)) // query.dtype.shape[0]
+        first = ntl.minimum(query.shape[0], ntl.max(key.offsets(1)) // query.dtype.shape[0] + 1)
 
-    # Keys by queries, so that no weights are transposed between products. Queries past the end add
-    # nothing: their gradients and scores are zeros.
+        for i in range(start, first):
+            scores = ntl.dot(key, ntl.trans(query[i])) * exponent_scale
+            is_seen = key.offsets(1)[:, None] <= query[i].offsets(1)[None, :]
+            weights = ntl.where(is_seen, ntl.exp2(scores - log_sum[i][None, :]), 0)
+            of_values += ntl.dot(ntl.cast(weights, gradient.dtype.dtype), gradient[i])
+            change = ntl.dot(value, ntl.trans(gradient[i])) - delta[i][None, :]
+            of_keys += ntl.dot(ntl.cast(weights * change, query.dtype.dtype), query[i])
+
+    # Queries past the end add nothing: their gradients and scores are zeros.
     for i in range(first, query.shape[0]):
         scores = ntl.dot(key, ntl.trans(query[i])) * exponent_scale
         weights = ntl.exp2(scores - log_sum[i][None, :])
-
-        if is_causal:
-            is_seen = key.offsets(1)[:, None] <= query[i].offsets(1)[None, :]
-            weights = ntl.where(is_seen, weights, 0)
-
         of_values += ntl.dot(ntl.cast(weights, gradient.dtype.dtype), gradient[i])
         change = ntl.dot(value, ntl.trans(gradient[i])) - delta[i][None, :]
         of_keys += ntl.dot(ntl.cast(weights * change, query.dtype.dtype), query[i])
 
     key_gradient = of_keys * scale
     value_gradient = of_values
-
-
-def delta_arrangement(gradient, output, delta):
-    return (held(gradient, HELD), held(output, HELD), held_statistic(delta, HELD))
-
-
-def delta_of_rows(gradient, output, delta):
-    delta = ntl.sum(precise(gradient) * precise(output), axis=1)
 
 
 def heads():
@@ -222,16 +228,6 @@ def statistic_of(tensor):
     return (batch, heads, length), ninetoothed.float32
 
 
-gradient = heads()
-delta_operator = operator(
-    "attention_delta",
-    delta_arrangement,
-    delta_of_rows,
-    (gradient, heads(), Tensor(3)),
-    {"delta": statistic_of(gradient)},
-)
-
-
 def _operators(is_causal):
     """Forward, and the two backward ones, causal or not."""
     name = "causal_attention" if is_causal else "attention"
@@ -242,8 +238,18 @@ def _operators(is_causal):
         f"{name}_query_backward",
         query_arrangement,
         query_backward,
-        (*(heads() for _ in range(4)), scale, causal, Tensor(3), Tensor(3), heads()),
-        {"query_gradient": like("query")},
+        (
+            *(heads() for _ in range(2)),
+            query,
+            heads(),
+            heads(),
+            scale,
+            causal,
+            Tensor(3),
+            heads(),
+            Tensor(3),
+        ),
+        {"query_gradient": like("query"), "delta": statistic_of(query)},
         constants=constants,
     )
     of_keys = operator(
@@ -256,10 +262,10 @@ def _operators(is_causal):
     )
 
     def gradients(gradient, _, query, key, value, scale, output, log_sum):
-        delta = delta_operator(gradient, output)
-        given = gradient, query, key, value, scale, log_sum, delta
+        others = query, key, value, scale
+        query_gradient, delta = of_queries(gradient, output, *others, log_sum)
 
-        return of_queries(*given), *of_keys(*given)
+        return query_gradient, *of_keys(gradient, *others, log_sum, delta)
 
     return operator(
         name,

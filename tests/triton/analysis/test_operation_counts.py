@@ -289,6 +289,22 @@ def test_descriptors_save_instructions_and_registers() -> None:
     assert odd.is_waiting and not described.is_waiting and described.stages == 3
 
 
+def test_loops_that_follow_one_another_need_registers_in_turn() -> None:
+    def in_two_loops(input, other, output):
+        total = ntl.zeros(output.shape, dtype=ntl.float32)
+        for k in range(2):
+            total += ntl.dot(input[k], other[k])
+        for k in range(2, input.shape[0]):
+            total += ntl.dot(input[k], other[k])
+        output = total
+
+    kernel = ninetoothed.make(mm.arrangement, in_two_loops, mm.tensors)
+    call = product(512, 512, 512)
+    found = features(kernel, call, TILES)
+    assert len(found.products) == 2
+    assert found.registers == features(mm.kernel, call, TILES).registers
+
+
 def test_a_persistent_grid_is_told() -> None:
     plain, persistent = changed("persistent", 1)
     assert persistent.is_persistent and not plain.is_persistent

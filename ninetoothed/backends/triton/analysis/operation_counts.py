@@ -45,6 +45,7 @@ class Counts:
         special: of those, the ones of a special unit.
         reductions: values combined over whole tiles.
         products: the products of tiles.
+        loops: of those, the ones of each loop that stands in no other.
         rounds: of the loop with the most loads.
         streamed: the parameters that are loaded in a loop with a product, so that their loads can
             be begun rounds ahead, with the bytes of one round.
@@ -62,6 +63,7 @@ class Counts:
     special: float = 0.0
     reductions: float = 0.0
     products: list[Product] = field(default_factory=list)
+    loops: list[list[Product]] = field(default_factory=list)
     rounds: float = 1.0
     streamed: dict[str, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
@@ -132,8 +134,10 @@ class _Counter:
                 self._statement(statement, times, depth)
 
     def _loop(self, body: list[ast.stmt], times: float, trips: float, depth: int) -> None:
-        before = self.counts.bytes_moved
+        before, first = self.counts.bytes_moved, len(self.counts.products)
         self.block(body, times * trips, depth + 1)
+        if depth == 0:
+            self.counts.loops.append(self.counts.products[first:])
         if self.counts.bytes_moved > before:
             self.counts.rounds = max(self.counts.rounds, times * trips)
 

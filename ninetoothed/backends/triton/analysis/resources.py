@@ -27,15 +27,17 @@ _BESIDES_SUMS = 32
 
 def registers(counts: Counts, threads: int, waited_for: int) -> float:
     """Of one thread. The sums of a product are float32; those of a product that feeds another are
-    there once more as its operand.
+    there once more as its operand. Loops that follow one another need them in turn.
 
     Args:
         waited_for: bytes of a round that pass through registers, not to shared memory directly.
     """
     if not counts.products:
         return counts.largest * 1.25 / threads + OTHER_REGISTERS_WITHOUT_PRODUCTS
-    sizes = [product.rows * product.columns for product in counts.products]
-    held = (1.5 * sum(sizes[:-1]) + sizes[-1]) / threads + _OTHER_REGISTERS
+    in_loops = sum(map(len, counts.loops))
+    groups = counts.loops if in_loops == len(counts.products) else [counts.products]
+    sizes = [[product.rows * product.columns for product in group] for group in groups if group]
+    held = max(1.5 * sum(group[:-1]) + group[-1] for group in sizes) / threads + _OTHER_REGISTERS
     return held + waited_for / 3 / threads
 
 
