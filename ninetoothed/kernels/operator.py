@@ -11,7 +11,7 @@ from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
-from ninetoothed.program.effects import operation_of
+from ninetoothed.program.effects import is_product
 from ninetoothed.program.program import Program
 from ninetoothed.program.written import written
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -248,9 +248,7 @@ def autocast_rule(operator: str, program: Program, asked: str | None) -> str | N
         ArgumentError: there is no such rule.
     """
     if asked == "by_program":
-        calls = (node for node in program.nodes() if isinstance(node, ast.Call))
-        kinds = {operation.kind for call in calls if (operation := operation_of(call))}
-        return "lower" if "product" in kinds else None
+        return "lower" if any(map(is_product, program.nodes())) else None
     if asked not in (None, *AUTOCAST):
         raise ArgumentError(
             f"operator {operator!r}: `autocast` is one of {', '.join(map(repr, AUTOCAST))} or None, not "

@@ -32,6 +32,12 @@ def operation_of(call: ast.Call) -> Operation | None:
     return operations.find(name)
 
 
+def is_product(node: ast.AST) -> bool:
+    """Whether a node is a product of tiles."""
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    return operation is not None and operation.kind == "product"
+
+
 def effect_of(call: ast.Call) -> str:
     """What evaluating a call, without its arguments, does besides giving a value."""
     operation = operation_of(call)

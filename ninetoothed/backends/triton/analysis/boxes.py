@@ -11,8 +11,8 @@ from ninetoothed.backends.base import Argument, Call
 from ninetoothed.backends.triton.specialization.boxes import Box, Description
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.program.effects import writes_memory
-from ninetoothed.program.nodes import LanguageRef, Load, SourceLoad, SourcePointer, Store, walk
+from ninetoothed.program.effects import is_product, writes_memory
+from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, Store, walk
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
@@ -130,7 +130,7 @@ def _moved(program: Program) -> set[str]:
             return loaded | stored if is_only else loaded - stored
         if writes_memory(statement):
             return loaded
-        if isinstance(statement, (ast.For, ast.While)) and any(map(_is_product, nodes)):
+        if isinstance(statement, (ast.For, ast.While)) and any(map(is_product, nodes)):
             loaded |= {node.tile.parameter for node in nodes if isinstance(node, Load)}
     return set()
 
@@ -141,14 +141,6 @@ def _reads(program: Program) -> Iterator[Any]:
             yield node.tile
         elif isinstance(node, (SourceLoad, SourcePointer)):
             yield node
-
-
-def _is_product(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, LanguageRef)
-        and node.func.name == "dot"
-    )
 
 
 def _lanes(parameter: Parameter, access: Access) -> tuple[int | None, ...] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ninetoothed.backends.triton.specialization.constant_sizes import multiplies_tiles
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.program.nodes import LanguageRef, Load, Store
+from ninetoothed.program.nodes import Load, Store
 
 
 @analysis
@@ -14,7 +15,7 @@ def streamed(kernel: Definition) -> frozenset[str]:
     There are none in a kernel with products.
     """
     nodes = list(kernel.optimized.nodes())
-    if any(isinstance(node, LanguageRef) and node.name.startswith("dot") for node in nodes):
+    if multiplies_tiles(kernel):
         return frozenset()
     loaded = {node.tile.parameter for node in nodes if isinstance(node, Load)}
     loaded -= {node.tile.parameter for node in nodes if isinstance(node, Store)}

@@ -23,7 +23,7 @@ from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.passes.rewriting import with_loops
-from ninetoothed.program.effects import names_read, operation_of, writes_memory
+from ninetoothed.program.effects import is_product, names_read, writes_memory
 from ninetoothed.program.nodes import Load, SourceLoad, Store, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
@@ -55,10 +55,7 @@ def _is_suited(loop: ast.For, stores_apart: bool) -> bool:
     if not is_counted(loop):
         return False
     nodes = [node for statement in loop.body for node in walk(statement)]
-    calls = (operation_of(node) for node in nodes if isinstance(node, ast.Call))
-    if any(operation is not None and operation.kind == "product" for operation in calls):
-        return False
-    if any(isinstance(node, SourceLoad) for node in nodes) or not _ahead(loop):
+    if any(is_product(node) or isinstance(node, SourceLoad) for node in nodes) or not _ahead(loop):
         return False
     stored = {node.tile.parameter for node in nodes if isinstance(node, Store)}
     if not stored:

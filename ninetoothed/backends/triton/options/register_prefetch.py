@@ -21,7 +21,7 @@ from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors, offsets
-from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.effects import is_product, names_assigned, names_read
 from ninetoothed.program.nodes import LanguageRef, Load, TileRef, at, clone, walk
 from ninetoothed.symbols.expr import Symbol
 
@@ -45,7 +45,7 @@ def is_worth_it(kernel: Definition, call: Call, environment: Mapping[Symbol, int
     assert form is not None
     loop = kernel.optimized.body[form.place]
     assert isinstance(loop, ast.For)
-    if not any(isinstance(node, LanguageRef) and node.name == "dot" for node in walk(loop)):
+    if not any(map(is_product, walk(loop))):
         return False
     parameters = narrow(kernel, call, environment)
     return any(load.tile.parameter in parameters for load in _loads(loop))

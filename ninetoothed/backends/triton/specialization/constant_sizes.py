@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.program.effects import operation_of
-from ninetoothed.program.nodes import LanguageRef, Load, Masked, Padded, SymbolValue, Within, walk
+from ninetoothed.program.effects import is_product, operation_of
+from ninetoothed.program.nodes import Load, Masked, Padded, SymbolValue, Within, walk
 from ninetoothed.symbols.expr import Symbol, as_symbol
 
 
@@ -25,8 +25,7 @@ def constexpr_symbols(kernel: Definition) -> frozenset[Symbol]:
 @analysis
 def multiplies_tiles(kernel: Definition) -> bool:
     """Whether the application has a product of tiles."""
-    nodes = kernel.optimized.nodes()
-    return any(isinstance(node, LanguageRef) and node.name == "dot" for node in nodes)
+    return any(map(is_product, kernel.optimized.nodes()))
 
 
 @analysis
