@@ -46,17 +46,17 @@ _LOCK_INTERVAL = 0.02
 
 def directory() -> Path:
     """Where entries are kept: ``$NINETOOTHED_CACHE_DIR``, else ``ninetoothed`` in the user's cache."""
-    chosen = os.environ.get("NINETOOTHED_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    # The XDG base directory specification: a relative path is to be ignored.
-    if base and os.path.isabs(base):
-        return Path(base) / "ninetoothed"
+    chosen, base = (os.environ.get(name) for name in ("NINETOOTHED_CACHE_DIR", "XDG_CACHE_HOME"))
     try:
+        if chosen:
+            return Path(chosen).expanduser().absolute()
+        # The XDG base directory specification: a relative path is to be ignored.
+        if base and os.path.isabs(base):
+            return Path(base) / "ninetoothed"
         return Path("~/.cache/ninetoothed").expanduser()
-    except RuntimeError:
-        # No HOME, and the user has no entry in the list of users, as in some containers.
+    except (RuntimeError, OSError):
+        # No HOME, and the user has no entry in the list of users, as in some containers; or what is
+        # relative is so to a directory that is gone.
         return _without_home()
 
 
@@ -362,9 +362,11 @@ def _directory_is_private(path: Path, is_made: bool = False) -> bool:
 
 
 def read_private(path: Path | str) -> bytes | None:
-    """The file's content, or None where it is no plain file or not ours alone; why not is warned of."""
+    """The file's content, or None where it is no plain file, larger than all that is kept, or not ours alone."""
+    # A pipe would be waited for.
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(path, os.O_RDONLY | flags)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
@@ -373,7 +375,7 @@ def read_private(path: Path | str) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         # The status of what is open, so that nobody can exchange it in between.
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max(limit(), _LIMIT):
             return None
         if not is_private(status):
             _refuse(str(path), _why_not_private(status))

@@ -277,6 +277,45 @@ def test_without_a_home_a_temporary_directory_serves_and_a_warning_says_so(tmp_p
     assert not Path(done.stdout.strip()).exists()
 
 
+@posix
+@pytest.mark.parametrize("place", ["~nobody-of-that-name/kernels", "kernels"])
+def test_where_the_chosen_place_cannot_be_told_a_temporary_one_serves(
+    place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A home that nobody has, and a directory below one that is gone."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("NINETOOTHED_CACHE_DIR", place)
+    cache._without_home.cache_clear()
+    with pytest.warns(RuntimeWarning, match="Set NINETOOTHED_CACHE_DIR"):
+        assert Cache("things").put("key", b"value")
+    assert Cache("things").get("key") == b"value"
+
+
+@posix
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(root: Path) -> None:
+    kept = Cache("things", root)
+    assert kept.put("key", b"value")
+    path = entry(root)
+    path.unlink()
+    os.mkfifo(path)
+    assert kept.get("key") is None
+    assert list(kept.entries()) == []
+    assert kept.put("key", b"value")
+    assert kept.get("key") == b"value"
+
+
+def test_a_file_larger_than_all_that_is_kept_is_not_read(root: Path) -> None:
+    kept = Cache("things", root)
+    assert kept.put("key", b"value")
+    with open(entry(root), "r+b") as file:
+        file.truncate(1 << 37)
+    assert kept.get("key") is None
+    assert kept.put("key", b"value")
+    assert kept.get("key") == b"value"
+
+
 def test_what_an_interrupted_write_left_behind_goes_after_a_day(root: Path) -> None:
     Cache("things").put("key", b"value")
     old, new = root / "things" / ".aside-old", root / "things" / ".aside-new"

@@ -60,15 +60,16 @@ def warm_up_from(path: str | Path) -> int:
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise NineToothedError(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError, TypeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise NineToothedError(f"{path} cannot be read: {why}") from None
     prepared = []
     for number, line in enumerate(dict.fromkeys(lines), 1):
         try:
             prepared.append(_from_json(json.loads(line)))
         except NineToothedError as error:
             raise NineToothedError(f"{path}, line {number}: {error.message}") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise NineToothedError(f"{path}, line {number}, is no recorded call: {error}") from None
     return _compiled(prepared)
 

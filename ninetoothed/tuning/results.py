@@ -324,14 +324,14 @@ def _exported(path: str | Path) -> dict[str, Any]:
         found: dict[str, Any] = dict(content["entries"])
     except OSError as error:
         raise NineToothedError(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise NineToothedError(
             f"{path} holds no tuning results. Write one with "
             "`python -m ninetoothed tuning export FILE`."
         ) from error
     if (name, version) != (_EXPORTED, FORMAT):
         raise NineToothedError(
-            f"{path} has the format {name} {version}; this version of NineToothed reads "
+            f"{path} has the format {name!r} {version!r}; this version of NineToothed reads "
             f"{_EXPORTED} {FORMAT}. Export it again with the same version."
         )
     return found

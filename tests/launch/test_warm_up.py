@@ -97,14 +97,17 @@ def test_what_another_process_could_not_make_is_left_out(monkeypatch, tmp_path):
     ("line", "words"),
     [
         ("nonsense", "line 1, is no recorded call"),
+        ("[" * 200_000, "line 1, is no recorded call"),
+        (b"\xff\xfe", "cannot be read: .*utf-8"),
         (json.dumps({"kernel": ["examples.softmax", "other"]}), "has no kernel other"),
         (json.dumps({"kernel": ["no.such.module", "kernel"]}), "module no.such.module"),
         (json.dumps({"kernel": ["examples.softmax", "kernel"]}), "is no recorded call"),
     ],
+    ids=range(6),
 )
 def test_a_wrong_list_is_told_with_its_line(line, words, tmp_path, capsys):
     path = tmp_path / "calls.jsonl"
-    path.write_text(line)
+    path.write_bytes(line if isinstance(line, bytes) else line.encode())
     with pytest.raises(NineToothedError, match=words):
         warming.warm_up_from(path)
 

@@ -226,9 +226,12 @@ def test_the_results_of_one_device_can_be_chosen(store: Cache, tmp_path: Path) -
         (None, "cannot be read"),
         ("{", "holds no tuning results"),
         ('{"times": []}', "holds no tuning results"),
-        ('{"format": ["ninetoothed-tuning", 1], "entries": {}}', "format ninetoothed-tuning 1"),
+        ("[" * 200_000, "holds no tuning results"),
+        ('{"format": ["ninetoothed-tuning", 1], "entries": {}}', "format 'ninetoothed-tuning' 1"),
+        ('{"format": ["\\u001b[2J", 1], "entries": {}}', r"format '\\x1b\[2J' 1"),
         ('{"format": ["ninetoothed-tuning", 3], "entries": {"k": {}}}', "is damaged"),
     ],
+    ids=range(7),
 )
 def test_a_file_that_holds_no_results_is_an_error(tmp_path: Path, text, message, store) -> None:
     file = tmp_path / "tuning.json"
