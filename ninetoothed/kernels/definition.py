@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -96,7 +96,7 @@ class Declaration:
 
     @threads.cached_property
     def tensor_parameters(self) -> tuple[Parameter, ...]:
-        return _tensors(self.arrangement)
+        return self.arrangement.tensors
 
     @threads.cached_property
     def call_parameters(self) -> tuple[Parameter, ...]:
@@ -353,22 +353,14 @@ def define(
         # Some branch makes no sense for now: it may be one that no value takes.
         parsed, taken = error, names_in(application)
         found = list(dict.fromkeys([*all_symbols(arrangement), *symbols_in(application)]))
-    tensors = _tensors(arrangement)
-    inferred = {s for p in tensors for s in p.source.shape}
-    written = [*names, *written_symbols(tensors)]
-    ordered = dict.fromkeys([*(s for s in written if s in found), *found])
-    symbols = tuple(
-        s
-        for s in ordered
-        if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
-    )
+    tensors = arrangement.tensors
     _check_sources(name, _location(application), tensors, found)
     declaration = Declaration(
         name,
         application,
         frozen(own_function(application)),
         arrangement,
-        symbols,
+        _given_symbols(found, names, tensors),
         tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta),
         named_symbols(found, tensors, names, {*taken, *(p.name for p in arrangement.parameters)}),
         num_warps,
@@ -380,6 +372,19 @@ def define(
     checks.check_call_names(name, declaration.call_names, _location(application))
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
     return Specializations(declaration, plain, decisions.missing)
+
+
+def _given_symbols(
+    found: Sequence[Symbol], names: Iterable[Symbol], tensors: Sequence[Parameter]
+) -> tuple[Symbol, ...]:
+    """The symbols that a call gives, in the order in which the user wrote them."""
+    inferred = {size for p in tensors for size in p.source.shape}
+    written = [s for s in (*names, *written_symbols(tensors)) if s in found]
+    return tuple(
+        s
+        for s in dict.fromkeys([*written, *found])
+        if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
+    )
 
 
 def _parsed(declaration: Declaration, given: Mapping[str, Any]) -> _Parsed:
@@ -421,10 +426,6 @@ def _defined(declaration: Declaration, program: Program) -> Definition:
 def _location(application: Callable[..., Any]) -> Location:
     code = application.__code__
     return Location(code.co_filename, code.co_firstlineno)
-
-
-def _tensors(arrangement: Arrangement) -> tuple[Parameter, ...]:
-    return arrangement.tensors
 
 
 def _check_sources(
