@@ -13,6 +13,7 @@ from ninetoothed.aot.tables import Tables
 from ninetoothed.aot.unit import Unit
 from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
 from ninetoothed.kernels.meetings.requirements import meeting_requirements
+from ninetoothed.program.names import unused
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import product, simplify
 from ninetoothed.tensors.requirements import Requirement, requirements
@@ -181,7 +182,7 @@ class Source:
                 for position in asked.positions if isinstance(asked, Within) else ():
                     text = c_expressions.range_of_position(position, self._name_of)
                     if text not in ranges:
-                        ranges[text] = self._fresh(position[0], ranges.values())
+                        ranges[text] = unused(f"all_{position[0].leaf.name}", [*ranges.values()])
                         yield f"  const nt_range {ranges[text]} = {text};"
                     known[position[0]] = ranges[text]
                 tests.append(c_expressions.condition(asked, self._name_of, self._address_of, known))
@@ -191,14 +192,6 @@ class Source:
                 tests.insert(0, weaker)
             yield from statement(f"  const int {name} = ", tests or ["1"])
             weaker = name
-
-    def _fresh(self, position: Symbol, taken: Iterable[str]) -> str:
-        """A name for the values of a position."""
-        wanted = f"all_{position.leaf.name}"
-        number = 0
-        while (name := f"{wanted}_{number}" if number else wanted) in taken:
-            number += 1
-        return name
 
     def _launch(self, variant: Variant) -> Iterator[str]:
         indent = " " * 6

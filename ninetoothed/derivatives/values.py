@@ -25,6 +25,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.effects import has_effect, names_read, operation_of
 from ninetoothed.program.expression_types import Expressions
 from ninetoothed.program.frozen import is_exactly
+from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import held
 from ninetoothed.tensors.views import Chosen
@@ -297,9 +298,7 @@ class Values:
         return found
 
     def fresh(self, wish: str) -> str:
-        number, own = 1, wish
-        while own in self.names:
-            own, number = f"{wish}_{number}", number + 1
+        own = unused(wish, self.names)
         self.names.add(own)
         self.depths[own] = len(self._blocks) - 1
         return own

@@ -10,6 +10,7 @@ from typing import Any
 
 from ninetoothed.parsing import source
 from ninetoothed.parsing.frames import MODULE_NAMES
+from ninetoothed.program.names import unused
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -167,9 +168,6 @@ def named_symbols(
             continue
         else:
             wanted = defaults.get(symbol, leaf.name)
-        name, number = wanted, 1
-        while name in taken:
-            name, number = f"{wanted}_{number}", number + 1
-        named[symbol] = name
-        taken.add(name)
+        named[symbol] = unused(wanted, taken)
+        taken.add(named[symbol])
     return named

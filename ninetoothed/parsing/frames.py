@@ -17,6 +17,7 @@ from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.names import unused
 
 #: What generated sources call the modules that they import.
 MODULE_NAMES = frozenset({"gl", "libdevice", "tl", "triton"})
@@ -59,14 +60,10 @@ class State:
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""
-        for wish in wishes:
-            if wish not in self.names:
-                self.names.add(wish)
-                return wish
-        number = 1
-        while f"{wishes[-1]}_{number}" in self.names:
-            number += 1
-        return self.fresh(f"{wishes[-1]}_{number}")
+        free = (wish for wish in wishes if wish not in self.names)
+        name = next(free, "") or unused(wishes[-1], self.names)
+        self.names.add(name)
+        return name
 
     @contextlib.contextmanager
     def captured(self) -> Iterator[list[ast.stmt]]:

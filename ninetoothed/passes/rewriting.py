@@ -13,6 +13,7 @@ from ninetoothed import threads
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
 from ninetoothed.program.frozen import kind_of
+from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -47,10 +48,7 @@ class Draft:
 
     def fresh(self, wish: str) -> str:
         """A name that the program does not have yet."""
-        name, number = wish, 0
-        while name in self._names:
-            number += 1
-            name = f"{wish}_{number}"
+        name = unused(wish, self._names)
         self._names.add(name)
         self.counts[name] += 1
         return name

@@ -52,6 +52,11 @@ class Parameter:
         return self.levels[1:-1]
 
     @property
+    def middle_sizes(self) -> Shape:
+        """The sizes of all their dimensions."""
+        return tuple(size for level in self.middle_levels for size in level)
+
+    @property
     def tile_shape(self) -> Shape:
         """The innermost level's shape; () where a program has a single element."""
         return self.levels[-1] if len(self.levels) > 1 else ()

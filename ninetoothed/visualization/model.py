@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location, near
+from ninetoothed.program.names import unused
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, make
 from ninetoothed.tensors.access import Access, access_of
 from ninetoothed.tensors.arrange import mismatch
@@ -279,12 +280,8 @@ def _labels(
         for leaf in as_symbol(expression).leaves():
             if leaf in labels or leaf.leaf.role == "index":
                 continue
-            wanted = name = names.get(leaf, leaf.leaf.label)
-            number = 1
-            while name in taken:
-                name, number = f"{wanted}_{number}", number + 1
-            taken.add(name)
-            labels[leaf] = name
+            labels[leaf] = unused(names.get(leaf, leaf.leaf.label), taken)
+            taken.add(labels[leaf])
     return labels
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ninetoothed.errors import ArrangementError, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.naming import default_symbols
+from ninetoothed.program.names import unused
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer
 from ninetoothed.program.written import written
 from ninetoothed.tensors.arrange import arranged_by, parameter_names
@@ -132,11 +133,8 @@ def _views(arranged: Sequence[Any], names: Mapping[str, Any]) -> list[View]:
         if not isinstance(value, Tensor) or value.source.ndim == 0:
             continue
         source = value.source
-        wanted = name = source.name or own.get(id(source)) or f"tensor_{place}"
-        number = 1
-        while any(view.name == name for view in views):
-            name, number = f"{wanted}_{number}", number + 1
-        views.append(View(name, value))
+        wanted = source.name or own.get(id(source)) or f"tensor_{place}"
+        views.append(View(unused(wanted, [view.name for view in views]), value))
     return views
 
 

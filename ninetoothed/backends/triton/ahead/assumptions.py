@@ -127,7 +127,7 @@ class Assumptions:
         self, parameter: Parameter, access: Access
     ) -> dict[Symbol, tuple[Symbol, Symbol]]:
         """The values that each position takes; a lane goes on to the next power of two."""
-        middle = [size for level in parameter.middle_levels for size in level]
+        middle = parameter.middle_sizes
         zero = constant(0)
         counts = [
             *zip(access.programs, self._kernel.grid, strict=True),
@@ -140,7 +140,7 @@ class Assumptions:
         """The selections that may leave their level, and what must hold for the others to stay there."""
         access = self._kernel.arrangement.accesses[parameter.name]
         ranges = self._positions(parameter, access)
-        middle = [size for level in parameter.middle_levels for size in level]
+        middle = parameter.middle_sizes
         beyond: set[Selection] = set()
         conditions: list[Condition] = []
         for place, leaf in enumerate(access.selections):

@@ -16,6 +16,7 @@ from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.passes import python_operators
+from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
 
@@ -141,8 +142,6 @@ class Names:
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing has."""
-        name, number = wanted, 1
-        while name in self.taken:
-            name, number = f"{wanted}_{number}", number + 1
+        name = unused(wanted, self.taken)
         self.taken.add(name)
         return name

@@ -297,7 +297,7 @@ class Addresses:
 
     def _within(self, positions: Positions, tile: TileRef) -> Iterator[ast.expr]:
         """That selections which may leave their level do not."""
-        middle = [size for level in positions.parameter.middle_levels for size in level]
+        middle = positions.parameter.middle_sizes
         for place, index in enumerate(tile.indices):
             if (tile.parameter, place) in self._emission.facts.beyond:
                 count = self._emission.position(as_symbol(middle[place]))

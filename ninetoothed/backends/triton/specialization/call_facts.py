@@ -114,7 +114,7 @@ def facts_of(
             # What other sizes or a number keep below this one may be beyond it where it is less.
             last = ranges[access.selections[place]][1] if varying else high
             reached[access.selections[place]] = (low, max(high, last))
-        middle = [size for level in parameter.middle_levels for size in level]
+        middle = parameter.middle_sizes
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
         held = set(_holding(access, environment, reached, varying))
         holding |= {(parameter.name, place) for place in held}

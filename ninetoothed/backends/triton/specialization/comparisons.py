@@ -54,11 +54,7 @@ class Comparisons:
 
     def __init__(self, program: Program, accesses: Mapping[str, Access]) -> None:
         self._accesses = accesses
-        self._levels = {
-            p.name: [size for level in p.middle_levels for size in level]
-            for p in program.parameters
-            if p.kind == "tensor"
-        }
+        self._levels = {p.name: p.middle_sizes for p in program.parameters if p.kind == "tensor"}
         self._values: dict[str, ast.expr] = {}
         self._loops: set[str] = set()
         self._learn_names(program.body)

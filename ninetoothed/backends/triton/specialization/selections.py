@@ -80,7 +80,7 @@ def positions(
     ranges: dict[Symbol, Interval] = {}
     for name, count in zip(access.programs, grid):
         ranges[name] = (0, max(count - 1, 0))
-    middle = [size for level in parameter.middle_levels for size in level]
+    middle = parameter.middle_sizes
     for name, size in zip(access.selections, middle):
         ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
     for name, size in zip(access.coordinates, parameter.tile_shape):

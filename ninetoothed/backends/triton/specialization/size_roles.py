@@ -59,7 +59,7 @@ def roles_of(kernel: Definition) -> Roles | None:
             exact |= set(divisor.leaves())
         if not all(_is_sum(index, access, ratios) for index in access.indices):
             return None
-        middle = [as_symbol(size) for level in parameter.middle_levels for size in level]
+        middle = [as_symbol(size) for size in parameter.middle_sizes]
         counts = {
             **dict(zip(access.programs, map(as_symbol, kernel.grid))),
             **dict(zip(access.selections, middle)),
