@@ -7,6 +7,7 @@ its values: nothing is written here.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -246,36 +247,41 @@ class Legality:
     def _call(self, call: ast.Call) -> None:
         function, cast = called(call), cast_value(call)
         is_ours = isinstance(call.func, ast.Name)
+        rule = (_OURS if is_ours else _OF_LANGUAGE).get(function)
         if cast is not None:
             self._value(cast)
-        elif function in NUMBERS and (is_ours or function not in REDUCTIONS):
-            for each in call.args:
-                self._number(each)
-        elif is_ours and function in ("as_column", "partial_sums"):
-            (shape,) = map(self._value, call.args)
-            if len(shape) != (1 if function == "as_column" else 2):
-                raise NotPossibleError(f"`{function}` of {len(shape)} dimensions")
-        elif is_ours:
-            raise NotPossibleError(f"`{function}` is not known")
-        elif function in ELEMENTWISE:
-            if call.keywords:
-                raise NotPossibleError(f"`{function}` with keywords")
-            self._together(*elements(call))
-        elif function in ("arange", "zeros", "full"):
-            first = 0 if function == "arange" else 1
-            for each in [call.args[0], *given_of(call)][first:]:
-                self._number(each)
-        elif function in REDUCTIONS:
-            self._reduction(call)
-        elif function == "broadcast_to":
-            shape = self._value(call.args[0])
-            if shape != self._sizes.shape(call):
-                raise NotPossibleError("a broadcast to another shape")
-        elif function == "load":
-            for each in (call.args[0], *(keyword.value for keyword in call.keywords)):
-                self._value(each)
+        elif rule is None:
+            why = "is not known" if is_ours else "has no layout"
+            raise NotPossibleError(f"`{function}` {why}")
         else:
-            raise NotPossibleError(f"`{function}` has no layout")
+            rule(self, call)
+
+    def _of_numbers(self, call: ast.Call) -> None:
+        for each in call.args:
+            self._number(each)
+
+    def _of_rows(self, call: ast.Call) -> None:
+        (shape,) = map(self._value, call.args)
+        if len(shape) != (1 if called(call) == "as_column" else 2):
+            raise NotPossibleError(f"`{called(call)}` of {len(shape)} dimensions")
+
+    def _elementwise(self, call: ast.Call) -> None:
+        if call.keywords:
+            raise NotPossibleError(f"`{called(call)}` with keywords")
+        self._together(*elements(call))
+
+    def _created(self, call: ast.Call) -> None:
+        first = 0 if called(call) == "arange" else 1
+        for each in [call.args[0], *given_of(call)][first:]:
+            self._number(each)
+
+    def _broadcast(self, call: ast.Call) -> None:
+        if self._value(call.args[0]) != self._sizes.shape(call):
+            raise NotPossibleError("a broadcast to another shape")
+
+    def _loaded(self, call: ast.Call) -> None:
+        for each in (call.args[0], *(keyword.value for keyword in call.keywords)):
+            self._value(each)
 
     def _reduction(self, call: ast.Call) -> None:
         given, shape = given_of(call), self._value(call.args[0])
@@ -284,6 +290,23 @@ class Legality:
             raise NotPossibleError("a reduction with more than an axis")
         if len(shape) != 1 and not (is_matrix(shape) and axis_of(call) in (0, 1)):
             raise NotPossibleError(f"a reduction of {len(shape)} dimensions to {called(call)}")
+
+
+_Rules = dict[str, Callable[[Legality, ast.Call], None]]
+
+#: What may be called of the library and of Python, and of the language.
+_OURS: _Rules = {
+    **dict.fromkeys(NUMBERS, Legality._of_numbers),
+    **dict.fromkeys(("as_column", "partial_sums"), Legality._of_rows),
+}
+_OF_LANGUAGE: _Rules = {
+    **dict.fromkeys(ELEMENTWISE, Legality._elementwise),
+    **dict.fromkeys(REDUCTIONS, Legality._reduction),
+    **dict.fromkeys(NUMBERS - REDUCTIONS, Legality._of_numbers),
+    **dict.fromkeys(("arange", "zeros", "full"), Legality._created),
+    "broadcast_to": Legality._broadcast,
+    "load": Legality._loaded,
+}
 
 
 def _element_type(value: ast.expr) -> str:
