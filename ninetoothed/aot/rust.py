@@ -22,35 +22,14 @@ def files(
     """The crate's files by name, in a folder ``rust`` beside the C sources."""
     arguments = list(_arguments(unit, choices))
     typed = ", ".join(["stream: *mut c_void", *(f"{n}: {t}" for n, t in arguments)])
-    passed = ", ".join(["stream", *(n for n, _ in arguments)])
-    declarations = [
-        f"        pub fn {name}_launch({typed}) -> c_int;",
-        f"        pub fn {name}_prepare(device: c_int) -> c_int;",
-    ]
-    functions = [
-        "/// Launches the kernel on a stream of the current context's device.",
-        "///",
-        "/// # Safety",
-        "/// Each tensor's address, sizes and strides are those of memory on that device.",
-        "#[allow(clippy::too_many_arguments)]",
-        f"pub unsafe fn {name}({typed.replace('*const DLTensor', '&DLTensor')}) -> Result<(), Error> {{",
-        f"    checked(sys::{name}_launch({passed}))",
-        "}",
-        "",
-        "/// Loads every variant for a device.",
-        f"pub fn {name}_prepare(device: i32) -> Result<(), Error> {{",
-        "    // SAFETY: it takes a number, and refuses one that is no device's.",
-        f"    checked(unsafe {{ sys::{name}_prepare(device) }})",
-        "}",
-        "",
-    ]
     values = {
         "name": name,
         "crate": f"{name.replace('_', '-')}-kernels",
         "version": version,
         "sources": ", ".join(f'"{source}"' for source in [*sources, *RUNTIME_SOURCES]),
-        "declarations": "\n".join(declarations),
-        "functions": "\n".join(functions),
+        "typed": typed,
+        "borrowed": typed.replace("*const DLTensor", "&DLTensor"),
+        "passed": ", ".join(["stream", *(n for n, _ in arguments)]),
     }
     return {f"rust/{file}": filled(file, values) for file in ("Cargo.toml", "build.rs", "lib.rs")}
 

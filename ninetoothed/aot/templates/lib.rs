@@ -49,7 +49,8 @@ pub mod sys {
     use super::*;
     extern "C" {
         pub fn nt_error_message() -> *const c_char;
-@declarations@
+        pub fn @name@_launch(@typed@) -> c_int;
+        pub fn @name@_prepare(device: c_int) -> c_int;
     }
 }
 
@@ -62,4 +63,17 @@ fn checked(code: c_int) -> Result<(), Error> {
     Err(Error { code, message: message.to_string_lossy().into_owned() })
 }
 
-@functions@
+/// Launches the kernel on a stream of the current context's device.
+///
+/// # Safety
+/// Each tensor's address, sizes and strides are those of memory on that device.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn @name@(@borrowed@) -> Result<(), Error> {
+    checked(sys::@name@_launch(@passed@))
+}
+
+/// Loads every variant for a device.
+pub fn @name@_prepare(device: i32) -> Result<(), Error> {
+    // SAFETY: it takes a number, and refuses one that is no device's.
+    checked(unsafe { sys::@name@_prepare(device) })
+}
