@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from examples import training
 from examples.training import llama
@@ -20,7 +21,7 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("layout", ["contiguous", "strided"])
+@pytest.mark.parametrize("layout", ["contiguous", "strided", "permuted", "broadcast"])
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_and_gradients(name, layout):
     for got, wanted in zip(*outcomes(name, torch.float32, layout=layout)):
@@ -35,15 +36,72 @@ def test_finite_differences(name):
     assert torch.autograd.gradcheck(function, inputs)
 
 
-@pytest.mark.parametrize("name", ["rms_norm", "softmax", "swiglu"])
-def test_no_rows(name):
-    ours, _, shapes, _ = CASES[name]
-    inputs = [torch.randn((0, *s[1:]) if len(s) > 1 else s, requires_grad=True) for s in shapes]
-    output = ours(*inputs)
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm", "rope"])
+def test_finite_differences_of_gradients(name):
+    """Of those whose backward is derived: it has a derivative itself."""
+    ours, _, shapes, others = CASES[name]
+    inputs = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    rest = [each.double() for each in others("cpu")]
+
+    assert torch.autograd.gradgradcheck(lambda *x: ours(*x, *rest), inputs, fast_mode=True)
+
+
+class _Recording(TorchDispatchMode):
+    """Notes what the operators of the examples are called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = {}
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        if function.namespace == "ninetoothed_examples":
+            self.calls[function] = arguments
+        return function(*arguments, **keywords or {})
+
+
+@pytest.mark.parametrize("name", [*CASES, "dropout"])
+def test_opcheck(name):
+    """Of the forward operator and of those that its gradients are made of."""
+    ours, _, shapes, others = CASES.get(
+        name, (lambda x: training.dropout(x, 0.4, 7), None, [(50,)], lambda device: ())
+    )
+    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    with _Recording() as recording:
+        ours(*inputs, *others("cpu")).sum().backward()
+
+    assert recording.calls
+    for function, arguments in recording.calls.items():
+        differs = "backward" not in function.name()
+        fresh = [
+            each.detach().clone().requires_grad_(differs and each.is_floating_point())
+            if torch.is_tensor(each)
+            else each
+            for each in arguments
+        ]
+        assert set(torch.library.opcheck(function, fresh).values()) == {"SUCCESS"}, function
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "cross_entropy"])
+def test_nothing_at_all(name):
+    """No rows, no tokens; of a mean of nothing there is none."""
+    ours, _, shapes, others = CASES[name]
+    rest = [each[:0] if name == "embedding" else each for each in others("cpu")]
+    inputs = [
+        torch.randn((0, *shape[1:]) if _has_rows(name, place) else shape, requires_grad=True)
+        for place, shape in enumerate(shapes)
+    ]
+    output = ours(*inputs, *rest)
     gradients = torch.autograd.grad(output, inputs, torch.ones_like(output))
 
     assert output.numel() == 0
     assert all((gradient == 0).all() for gradient in gradients)
+
+
+def _has_rows(name, place):
+    """Whether an input has rows of its own: weights and tables are there without any."""
+    return name != "embedding" and (
+        place == 0 or name in ("swiglu", "attention", "causal attention")
+    )
 
 
 @pytest.mark.parametrize("name", ["rms_norm", "cross_entropy", "attention"])

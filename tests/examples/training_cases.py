@@ -90,6 +90,17 @@ CASES = {
 }
 
 
+def _laid_out(x, layout):
+    """A tensor with the same shape that lies otherwise in memory."""
+    if layout == "strided":
+        return torch.stack((x, torch.full_like(x, torch.nan)), -1)[..., 0]
+    if layout == "permuted":
+        return x.permute(*reversed(range(x.ndim))).contiguous().permute(*reversed(range(x.ndim)))
+    if layout == "broadcast":
+        return x[:1].expand(x.shape)
+    return x
+
+
 def outcomes(name, dtype, device="cpu", layout="contiguous"):
     """Output and gradients of ours, and of PyTorch's in float64 on the same elements."""
     ours, theirs, shapes, others = CASES[name]
@@ -98,8 +109,7 @@ def outcomes(name, dtype, device="cpu", layout="contiguous"):
         torch.randn(shape, generator=generator, device=device).to(dtype).detach()
         for shape in shapes
     ]
-    if layout == "strided":
-        inputs = [torch.stack((x, torch.full_like(x, torch.nan)), -1)[..., 0] for x in inputs]
+    inputs = [_laid_out(x, layout) for x in inputs]
     wide = [x.double().requires_grad_() for x in inputs]
     inputs = [x.requires_grad_() for x in inputs]
     rest = others(device)
