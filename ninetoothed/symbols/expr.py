@@ -273,6 +273,9 @@ class Symbol:
 #: Their operands are the source tensor's identity and the sequence's number.
 _OPAQUE = ("sequence_start", "sequence_length")
 
+#: What stays as it is of constants, too. All others have one operand or two.
+_UNFOLDED = frozenset((*_OPAQUE, "[]"))
+
 
 @functools.lru_cache(maxsize=16384)
 def _sort_key(symbol: Symbol) -> str:
@@ -289,7 +292,7 @@ def make(op: str, *operands: Any) -> Symbol:
         return leaf(operands[0])
     if op == "const":
         return constant(operands[0])
-    if op not in _OPAQUE and op != "[]" and all(o.op == "const" for o in operands):
+    if op not in _UNFOLDED and operands[0].op == "const" == operands[-1].op:
         values = [operand.operands[0] for operand in operands]
         if not (op in ("//", "%") and values[1] == 0):
             return constant(FUNCTIONS[op](*values))
@@ -334,7 +337,9 @@ def constant(value: int | bool) -> Symbol:
 
 def as_symbol(value: Any) -> Symbol:
     """``value`` as a Symbol."""
-    return value if isinstance(value, Symbol) else Symbol(value)
+    if isinstance(value, Symbol):
+        return value
+    return constant(value) if type(value) is int else Symbol(value)
 
 
 def as_expression(value: Any) -> Expression:

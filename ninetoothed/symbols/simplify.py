@@ -154,8 +154,7 @@ def _rejoined(a: Polynomial) -> Polynomial:
         for atom in monomial:
             if atom.op != "%":
                 continue
-            dividend, divisor = map(_polynomial, atom.operands)
-            quotient = _quotient(dividend, divisor)
+            dividend, divisor, quotient = _divided(atom)
             scale = _product_plain(divisor, {_without(monomial, atom): coefficient})
             for whole, digits in _continued(a, quotient, divisor, dividend):
                 expected = _product_plain(digits, scale)
@@ -164,6 +163,13 @@ def _rejoined(a: Polynomial) -> Polynomial:
                     others = {_without(monomial, atom): coefficient}
                     return _sum(rest, _product_plain(whole, others))
     return a
+
+
+@functools.lru_cache(maxsize=4096)
+def _divided(remainder: Symbol) -> tuple[Polynomial, Polynomial, Polynomial]:
+    """Of a remainder the dividend, the divisor and their quotient."""
+    dividend, divisor = map(_polynomial, remainder.operands)
+    return dividend, divisor, _quotient(dividend, divisor)
 
 
 def _continued(
@@ -299,10 +305,9 @@ def _order(symbol: Symbol) -> tuple[bool, str]:
 
 def _from_polynomial(polynomial: Polynomial) -> Symbol:
     """The expression of a polynomial: first the names, then the rest, the number last."""
-    terms = sorted(
-        polynomial.items(),
-        key=lambda item: (not item[0], item[1] < 0, [_order(atom) for atom in item[0]]),
-    )
+    terms = list(polynomial.items())
+    if len(terms) > 1:
+        terms.sort(key=lambda item: (not item[0], item[1] < 0, [_order(atom) for atom in item[0]]))
     result: Symbol | None = None
     for monomial, coefficient in terms:
         magnitude = abs(coefficient)

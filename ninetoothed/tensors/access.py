@@ -183,7 +183,7 @@ def _step(current: list[tuple[Level, Indices]]) -> tuple[int, int] | None:
         origin = level.origin
         if origin is None:
             continue
-        count = len(origin.operation.results())
+        count = len(origin.operation.shapes)
         made = [entry.origin for entry, _ in current[start : start + count]]
         if len(made) == count and all(
             other is not None and other.operation is origin.operation and other.result == position

@@ -70,7 +70,7 @@ class Parameter:
 
     @threads.cached_property
     def access(self) -> Access:
-        """Its own access, by positions of its own outermost level."""
+        """Its access where it was placed first; else by positions of its own outermost level."""
         if self.tensor is None:
             raise TypeError(f"`{self.name}` is a constant")
         return access_of(self.tensor, positions("program", self.levels[0]))
@@ -251,6 +251,7 @@ def _placed(
         except ArrangementError as error:
             message = f"parameter `{parameter.name}`: {error.message}"
             raise ArrangementError(message, error.location or location) from error
+        parameter.__dict__.setdefault("access", accesses[parameter.name])
     return Arrangement(parameters, grid, programs, accesses, places)
 
 

@@ -293,9 +293,9 @@ def rebuilt(
             operations[key] = replace(
                 change(origin.operation).substituted(function), operand=operand
             )
-        if old._shape == origin.operation.results()[origin.result]:
+        if old._shape == origin.operation.shapes[origin.result]:
             # Not mapped from the old shape: a count is clamped at 0 once it is known.
-            shape = operations[key].results()[origin.result]
+            shape = operations[key].shapes[origin.result]
         else:
             shape = tuple(simplify(function(size)) for size in old._shape)
         new = made_level(shape, Origin(operations[key], operands, origin.result), source)

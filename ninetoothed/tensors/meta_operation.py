@@ -82,6 +82,11 @@ class MetaOperation:
         """The shapes of the levels that it makes, outermost first."""
         raise NotImplementedError
 
+    @threads.cached_property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The results, found once."""
+        return self.results()
+
     def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
         """The operand levels' indices at the given indices of the result's levels."""
         raise NotImplementedError

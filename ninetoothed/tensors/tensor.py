@@ -205,7 +205,7 @@ class Tensor(Level):
         """The levels that an operation makes, without their elements."""
         return tuple(
             made_level(shape, Origin(operation, operands or (self,), position), self.source)
-            for position, shape in enumerate(operation.results())
+            for position, shape in enumerate(operation.shapes)
         )
 
     def _level(self, operation: MetaOperation) -> Tensor:
