@@ -116,9 +116,10 @@ def _verify_padding(program: Program) -> None:
             if isinstance(operand, Masked) and operand.identity == identity:
                 value, masks = operand.value, operand.masks
             known = type_of(value)
+            validity = [with_dimensions(mask, known.rank or 0) for mask in known.validity]
             expected = Counter(
-                _kind(with_dimensions(mask, known.rank or 0).node())
-                for mask in to_be_masked(known.validity, identity, axis)
+                _kind(mask.node())
+                for mask in to_be_masked(validity, identity, axis)
                 if mask.wanted is None
             )
             if expected - Counter(map(_kind, masks)):

@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 
+import ninetoothed
 import ninetoothed.language as ntl
 from examples import rms_norm, sdpa, softmax
-from ninetoothed import passes
+from ninetoothed import Tensor, passes
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Mask, Masked, clone, walk
 from ninetoothed.program.types import type_of
@@ -160,3 +161,15 @@ def test_following_padding_finds_the_types_that_inference_does():
         assert found == [type_of(node) for node in nodes], name
         compared += len(nodes)
     assert compared > 400
+
+
+def placed(x, y):
+    column = ntl.full(x.shape, 1.0, ntl.float32)[:, None]
+    y[0] = ntl.sum(ntl.argmax(ntl.where(x > 0, 2.0, column), axis=-2))
+
+
+def test_an_axis_is_of_the_value_whatever_dimensions_a_mask_has():
+    tensors = (Tensor(1), Tensor(1))
+    kernel = ninetoothed.make(lambda x, y: (x.tile((8,)), y.tile((1,))), placed, tensors)
+
+    verify(kernel.definition.optimized)
