@@ -200,3 +200,31 @@ def test_nothing_is_paid_for_this_where_the_sizes_divide(size):
     assert (source.count("mask="), "existing(" in source) == (
         (0, False) if size == 16 else (2, True)
     )
+
+
+def moved_to_each(x, y):
+    y[0] = x[0]
+    for k in range(y.shape[0]):
+        y[k] = ntl.flip(ntl.gather(x[0], 1 - ntl.arange(0, 2), 0))
+
+
+def elements_of_each(x, y):
+    y[0] = x[0]
+    for k in range(y.shape[0]):
+        y[k][0:1] = x[0][0:1]
+
+
+def added_to_each(x, y):
+    y[0] = x[0]
+    for k in range(y.shape[0]):
+        ntl.atomic_max(y[k][1:], x[0][:1])
+
+
+@pytest.mark.parametrize("application", [moved_to_each, elements_of_each, added_to_each])
+def test_nothing_is_stored_beyond_the_tensor_by_tiles_that_are_not_there(application):
+    def arrangement(x, y):
+        return x.tile((2,)).tile((3,)), y.tile((2,)).tile((3,))
+
+    memory = torch.full((8,), OLD)
+    ninetoothed.make(arrangement, application, vectors(2))(torch.tensor([1.0, 2.0]), memory[:2])
+    assert memory.tolist() == [1, 2, *[OLD] * 6]

@@ -29,6 +29,7 @@ _ARGUMENTS = "ninetoothed/program/arguments.py"
 _METAOPS = "ninetoothed/tensors/metaops.py"
 _LIBRARY = _TRITON + "library.py"
 _FACTS = _TRITON + "specialization/call_facts.py"
+_SELECTIONS = _TRITON + "specialization/selections.py"
 
 #: Which elements exist: what follows it through a program, in Triton's passes.
 _VALIDITY = {
@@ -295,11 +296,11 @@ _OTHERS = {
         "interpreter", _FACTS, "return left[1] < right[0]", "return left[1] <= right[0]"
     ),
     "lanes end with the tile": Mutant(
-        "interpreter", _FACTS, "(0, next_power_of_2(count) - 1)", "(0, count - 1)"
+        "interpreter", _SELECTIONS, "(0, next_power_of_2(count) - 1)", "(0, count - 1)"
     ),
     "a program fewer is looked at": Mutant(
         "interpreter",
-        _FACTS,
+        _SELECTIONS,
         "ranges[name] = (0, max(count - 1, 0))\n    middle",
         "ranges[name] = (0, max(count - 2, 0))\n    middle",
     ),

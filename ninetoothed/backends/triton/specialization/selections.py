@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import called_name, names_assigned
-from ninetoothed.program.nodes import ElementLoad, ElementStore, Offsets, SymbolValue, TileRef, walk
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementStore,
+    Offsets,
+    SymbolValue,
+    TileRef,
+    walk,
+)
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, make, maximum, minimum
 from ninetoothed.symbols.operators import next_power_of_2
@@ -135,7 +143,7 @@ class _Walk:
                 # What a round leaves is not known in the next one.
                 self._forget(names_assigned([statement]))
             for node in _outside(statement):
-                if isinstance(node, TileRef | ElementLoad | ElementStore):
+                if isinstance(node, TileRef | ElementLoad | ElementStore | ElementPlace):
                     # Positions in the tile, which come last, have conditions of their own.
                     count = len(node.indices) - (node.view.chosen if hasattr(node, "view") else 0)
                     for place, index in enumerate(node.indices[:count]):
@@ -280,7 +288,8 @@ def _called(call: ast.Call) -> str:
 
 
 def _outside(statement: ast.stmt) -> Iterator[ast.AST]:
-    """All of a statement but the statements within it."""
+    """A statement and all of it but the statements within it."""
+    yield statement
     for field, value in ast.iter_fields(statement):
         if field in ("body", "orelse"):
             continue
