@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ninetoothed import tidying
+
 if sys.platform == "win32":
     import msvcrt
 else:
@@ -30,15 +32,6 @@ else:
 
 _MAGIC = b"ninetoothed-cache-1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
-
-#: The beginning of the name of a file that is being written.
-_ASIDE = ".aside-"
-
-#: So many seconds after the last write, nobody is writing it any more.
-_ORPHANED = 24 * 3600
-
-#: Bytes that entries may take, unless the user says so.
-_LIMIT = 2 * 2**30
 
 #: Seconds between two looks at a lock that somebody else holds.
 _LOCK_INTERVAL = 0.02
@@ -78,57 +71,21 @@ def _remove(root: Path, process: int) -> None:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def limit() -> int:
-    """Bytes that entries may take: ``$NINETOOTHED_CACHE_LIMIT``, in MiB; 2 GiB by default."""
-    try:
-        return int(float(os.environ["NINETOOTHED_CACHE_LIMIT"]) * 2**20)
-    except (KeyError, ValueError, OverflowError):
-        return _LIMIT
-
-
 def private_directory(kind: str) -> Path:
     """A directory of the cache that is ours alone; a temporary one where that cannot be had."""
     root, place = directory(), directory() / kind
     with suppress(OSError):
-        if all(_directory_is_private(each, is_made=True) for each in (root, place)):
-            if os.access(place, os.W_OK):
-                _tidy_once(root)
-                return place
+        if _are_private(root, place, is_made=True) and os.access(place, os.W_OK):
+            _tidy_once(root)
+            return place
     place = _temporary_root() / kind
     place.mkdir(mode=0o700, exist_ok=True)
     return place
 
 
-def tidy(root: Path) -> None:
-    """Removes what interrupted writes left behind, and the files longest unused beyond `limit`.
-
-    What the tuner has measured stays: it is small, and costs the most to find again.
-    """
-    now, found = time.time(), []
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = os.path.join(folder, name)
-            try:
-                status = os.lstat(path)
-                last = max(status.st_atime, status.st_mtime)
-                if (name.startswith(_ASIDE) or ".pid_" in folder) and now - last > _ORPHANED:
-                    os.unlink(path)
-                elif os.path.relpath(folder, root) != "tuning":
-                    found.append((last, status.st_size, path))
-            except OSError:
-                continue
-    excess = sum(size for _, size, _ in found) - limit()
-    for _, size, path in sorted(found):
-        if excess <= 0:
-            return
-        with suppress(OSError):
-            os.unlink(path)
-            excess -= size
-
-
 @functools.lru_cache(maxsize=8)
 def _tidy_once(root: Path) -> None:
-    tidy(root)
+    tidying.tidy(root)
 
 
 def digest(*parts: object) -> str:
@@ -174,7 +131,7 @@ class Cache:
 
     def _is_private(self, is_made: bool = False) -> bool:
         """Whether the directories are ours alone; where they are not there they are made, or `OSError`."""
-        return all(_directory_is_private(path, is_made) for path in self._directories)
+        return _are_private(*self._directories, is_made)
 
     def path_of(self, name: str) -> Path:
         """The path of the entry file called ``name``, whether it exists or not."""
@@ -348,10 +305,24 @@ def _key_of(content: bytes) -> str | None:
         return None
 
 
-def _directory_is_private(path: Path, is_made: bool = False) -> bool:
+def _are_private(root: Path, place: Path, is_made: bool = False) -> bool:
+    """Whether a cache's directory and one of its kinds are ours alone; `OSError` where they are not there."""
     if is_made:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Following a link is right here: what counts is who can write to the place it leads to.
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _directory_is_private(root):
+        return False
+    if is_made:
+        tidying.mark(root)
+        place.mkdir(mode=0o700, exist_ok=True)
+    return _directory_is_private(place)
+
+
+def _directory_is_private(path: Path) -> bool:
+    link = os.lstat(path)
+    if stat.S_ISLNK(link.st_mode) and hasattr(os, "getuid") and link.st_uid not in (os.getuid(), 0):
+        _refuse(str(path), f"it is a link of the user {link.st_uid}")
+        return False
+    # Following one of ours is right: what counts is who can write to the place it leads to.
     status = os.stat(path)
     if not stat.S_ISDIR(status.st_mode):
         return False
@@ -375,7 +346,7 @@ def read_private(path: Path | str) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         # The status of what is open, so that nobody can exchange it in between.
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > max(limit(), _LIMIT):
+        if not stat.S_ISREG(status.st_mode) or status.st_size > tidying.most_read():
             return None
         if not is_private(status):
             _refuse(str(path), _why_not_private(status))
@@ -403,7 +374,7 @@ def _refuse(path: str, why: str) -> None:
 def _replace(path: Path, data: bytes) -> None:
     """Makes the file hold the data, at once for every reader."""
     # mkstemp gives mode 0600 whatever the umask.
-    descriptor, aside = tempfile.mkstemp(prefix=_ASIDE, dir=path.parent)
+    descriptor, aside = tempfile.mkstemp(prefix=tidying.ASIDE, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

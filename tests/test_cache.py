@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ninetoothed import cache
+from ninetoothed import cache, tidying
 from ninetoothed.cache import Cache, digest, write_source
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
@@ -324,10 +324,50 @@ def test_what_an_interrupted_write_left_behind_goes_after_a_day(root: Path) -> N
     two_days_ago = time.time() - 2 * 24 * 3600
     os.utime(old, (two_days_ago, two_days_ago))
 
-    cache.tidy(root)
+    tidying.tidy(root)
 
     assert not old.exists() and new.exists()
     assert Cache("things").get("key") == b"value"
+
+
+def test_nothing_is_removed_where_the_cache_was_not_the_first(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory that holds other things too: the user's, or what a link leads to."""
+    thesis = root / "sources" / "thesis"
+    thesis.parent.mkdir(parents=True, mode=0o700)
+    thesis.write_bytes(bytes(300_000))
+    (root / "CACHEDIR.TAG").write_text(
+        "Signature: 8a477f597d28d172789f06886806bc55\n# Another's.\n"
+    )
+    monkeypatch.setenv("NINETOOTHED_CACHE_LIMIT", "0.1")
+
+    assert Cache("things").put("key", bytes(300_000))
+    tidying.tidy(root)
+
+    assert thesis.exists()
+    assert Cache("things").get("key")
+
+
+def test_a_directory_that_the_cache_made_says_so(root: Path) -> None:
+    assert Cache("things").put("key", b"value")
+    assert (root / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f0688")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs the administrator")
+def test_a_strangers_link_to_a_directory_of_ours_is_not_followed(
+    root: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    root.symlink_to(home)
+    assert Cache("things").put("key", b"value")
+    assert Cache("things").get("key") == b"value"
+    os.chown(root, 1234, 1234, follow_symlinks=False)
+    with pytest.warns(RuntimeWarning, match="it is a link of the user 1234"):
+        assert Cache("things").get("key") is None
+    assert not Cache("things").put("other", b"value")
+    assert len(list((home / "things").iterdir())) == 1
 
 
 def test_beyond_the_limit_the_longest_unused_go_and_what_was_measured_stays(
@@ -342,7 +382,7 @@ def test_beyond_the_limit_the_longest_unused_go_and_what_was_measured_stays(
             os.utime(path, (then, then))
     monkeypatch.setenv("NINETOOTHED_CACHE_LIMIT", "0.7")
 
-    cache.tidy(root)
+    tidying.tidy(root)
 
     kept = [age for age in range(4) if Cache("things").get(f"key {age}") is not None]
     assert kept == [0, 1]

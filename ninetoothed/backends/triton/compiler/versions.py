@@ -337,7 +337,7 @@ def build_library(source: Path) -> bytes:
     from triton.runtime.build import _build
 
     headers = Path(str(driver_module("cuda").__file__)).parent / "include"
-    # What an interrupted build leaves is found again by its name: see `cache.tidy`.
+    # What an interrupted build leaves is found again by its name: see `tidying.tidy`.
     with tempfile.TemporaryDirectory("", ".pid_", private_directory("launchers")) as folder:
         try:
             built = _build(source.stem, str(source), folder, [], [str(headers)], [], [])
