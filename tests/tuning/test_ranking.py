@@ -31,6 +31,14 @@ from tests.tuning.machines import H200
 MEASURED = json.loads((Path(__file__).parent / "rankings.json").read_text(encoding="utf-8"))
 TASKS = {task["name"]: task for task in MEASURED["tasks"]}
 
+#: Products of 1 to 1000 rows, as `benchmarks.tuner.rankings` measured them.
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "tuning"
+FEW_ROWS = [
+    task
+    for file in sorted(RESULTS.glob("*-few-rows-*.json"))
+    for task in json.loads(file.read_text(encoding="utf-8"))["tasks"]
+]
+
 #: The ten tasks at the paper's sizes, as far as there is a choice.
 PAPERS = (
     "mm 4096 4096 4096", "addmm", "bmm", "conv2d", "sdpa False (4, 48, 1024, 64)",
@@ -85,6 +93,13 @@ def test_the_first_choice_is_reasonable_elsewhere(name: str) -> None:
 
 def test_first_choices_are_near_the_best_in_the_mean() -> None:
     assert statistics.mean(map(first_choice, TASKS.values())) >= 0.98
+
+
+def test_first_choices_for_few_rows_are_reasonable() -> None:
+    speeds = list(map(first_choice, FEW_ROWS))
+    assert len(speeds) == 16
+    assert min(speeds) >= 0.89
+    assert statistics.mean(speeds) >= 0.93
 
 
 @pytest.mark.parametrize("name", TASKS)
