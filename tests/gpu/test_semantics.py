@@ -23,6 +23,7 @@ _CHOSEN = {
         "test_what_is_moved_within_a_tensor_is_read_after_the_store",
         "test_rows_and_columns_of_what_moved",
         "test_what_pad_adds_beside_a_tile_is_there_to_be_read",
+        "test_nothing_is_stored_beyond_the_tensor_by_tiles_that_are_not_there",
     ),
     test_meaning: (
         "test_names_mean_what_they_did_when_the_kernel_was_made",
