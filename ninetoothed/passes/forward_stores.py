@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.passes import rewriting
-from ninetoothed.program.effects import names_assigned, writes_memory
 from ninetoothed.program.nodes import Forwarded, Store, at, clone
 from ninetoothed.program.program import Program
 
@@ -45,7 +44,7 @@ class _Pass:
 
     def statement(self, statement: ast.stmt, known: dict[object, _Stored]) -> dict[object, _Stored]:
         if isinstance(statement, ast.For | ast.While):
-            known = surviving(known, [statement])
+            known = rewriting.surviving(known, statement)
             self.replace(statement, known)
             self.block(statement.body, known)
             return known
@@ -56,8 +55,8 @@ class _Pass:
         if isinstance(statement, ast.If):
             self.block(statement.body, known)
             self.block(statement.orelse, known)
-            return surviving(known, [statement])
-        known = surviving(known, [statement])
+            return rewriting.surviving(known, statement)
+        known = rewriting.surviving(known, statement)
         if isinstance(statement, Store) and self.reads_zero(statement):
             known = {rewriting.key_of(statement.tile): _Stored(statement)}
         return known
@@ -86,13 +85,3 @@ class _Pass:
             forwarded = at(Forwarded(tile=clone(store.tile), value=clone(store.value)), store)
             self.draft.insert_after(store, rewriting.assign(stored.name, forwarded, store))
         return stored.name
-
-
-def surviving(known: dict[object, _Stored], statements: list[ast.stmt]) -> dict[object, _Stored]:
-    """What is still known after statements have run."""
-    if not known:
-        return known
-    if any(writes_memory(statement) for statement in statements):
-        return {}
-    assigned = names_assigned(statements)
-    return {key: stored for key, stored in known.items() if stored.names.isdisjoint(assigned)}

@@ -9,7 +9,6 @@ import ast
 from dataclasses import dataclass, field
 
 from ninetoothed.passes import rewriting
-from ninetoothed.program.effects import names_assigned, writes_memory
 from ninetoothed.program.program import Program
 
 
@@ -21,6 +20,10 @@ class _Loaded:
     first: rewriting.Site
     names: set[str]
     later: list[rewriting.Site] = field(default_factory=list)
+
+
+#: First loads by what is loaded.
+_Known = dict[object, _Loaded]
 
 
 def run(program: Program) -> Program:
@@ -36,19 +39,14 @@ def run(program: Program) -> Program:
     return draft.finished()
 
 
-def _block(
-    body: list[ast.stmt], known: dict[object, _Loaded], found: list[_Loaded]
-) -> dict[object, _Loaded]:
+def _block(body: list[ast.stmt], known: _Known, found: list[_Loaded]) -> None:
     for statement in body:
         known = _statement(statement, known, found)
-    return known
 
 
-def _statement(
-    statement: ast.stmt, known: dict[object, _Loaded], found: list[_Loaded]
-) -> dict[object, _Loaded]:
+def _statement(statement: ast.stmt, known: _Known, found: list[_Loaded]) -> _Known:
     if isinstance(statement, ast.For | ast.While):
-        known = _surviving(known, statement)
+        known = rewriting.surviving(known, statement)
     elif rewriting.calls_writer(statement):
         # A call in the expression changes memory; whether before or after a load is not asked.
         return {}
@@ -67,17 +65,7 @@ def _statement(
     elif isinstance(statement, ast.If):
         _block(statement.body, known, found)
         _block(statement.orelse, known, found)
-    return _surviving(known, statement)
-
-
-def _surviving(known: dict[object, _Loaded], statement: ast.stmt) -> dict[object, _Loaded]:
-    """What is still known after a statement has run, or in each round of a loop."""
-    if not known:
-        return known
-    if writes_memory(statement):
-        return {}
-    assigned = names_assigned([statement])
-    return {key: loaded for key, loaded in known.items() if loaded.names.isdisjoint(assigned)}
+    return rewriting.surviving(known, statement)
 
 
 def _name_of(loaded: _Loaded, draft: rewriting.Draft) -> str:

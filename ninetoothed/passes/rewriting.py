@@ -7,15 +7,24 @@ import copy
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from ninetoothed import threads
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import is_write, names_read, statements_of, targets_of
+from ninetoothed.program.effects import (
+    is_write,
+    names_assigned,
+    names_read,
+    statements_of,
+    targets_of,
+    writes_memory,
+)
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.operators import next_power_of_2
+
+_KnownT = TypeVar("_KnownT", bound="Known")
 
 
 class Draft:
@@ -104,6 +113,22 @@ def stored_and_loaded(program: Program) -> set[str]:
             stored.add(node.parameter)
             loaded.add(node.parameter)
     return stored & loaded
+
+
+class Known(Protocol):
+    """What is known of memory, until something changes what it is of."""
+
+    names: set[str]
+
+
+def surviving(known: dict[object, _KnownT], statement: ast.stmt) -> dict[object, _KnownT]:
+    """What is still known after a statement has run, or in each round of a loop."""
+    if not known:
+        return known
+    if writes_memory(statement):
+        return {}
+    assigned = names_assigned([statement])
+    return {key: entry for key, entry in known.items() if entry.names.isdisjoint(assigned)}
 
 
 def assign(name: str, value: ast.expr, origin: ast.AST) -> ast.Assign:
