@@ -15,6 +15,7 @@ from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.selections import (
     Bounds,
     Selection,
+    counts,
     is_bounded,
     taken,
 )
@@ -22,7 +23,7 @@ from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, padded
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, reads_sequences
 from ninetoothed.tensors.arrange import Parameter
@@ -126,15 +127,11 @@ class Assumptions:
     def _positions(
         self, parameter: Parameter, access: Access
     ) -> dict[Symbol, tuple[Symbol, Symbol]]:
-        """The values that each position takes; a lane goes on to the next power of two."""
-        middle = parameter.middle_sizes
-        zero = constant(0)
-        counts = [
-            *zip(access.programs, self._kernel.grid, strict=True),
-            *zip(access.selections, middle, strict=True),
-            *((lane, padded(size)) for lane, size in zip(access.coordinates, parameter.tile_shape)),
-        ]
-        return {leaf: (zero, maximum(self._expression(count) - 1, 0)) for leaf, count in counts}
+        """The values that each position takes."""
+        found = counts(parameter, access, self._kernel.grid)
+        return {
+            leaf: (constant(0), maximum(self._expression(count) - 1, 0)) for leaf, count in found
+        }
 
     def _selections(self, parameter: Parameter) -> tuple[set[Selection], list[Condition]]:
         """The selections that may leave their level, and what must hold for the others to stay there."""

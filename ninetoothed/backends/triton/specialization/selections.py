@@ -22,8 +22,16 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, make, maximum, minimum
-from ninetoothed.symbols.operators import next_power_of_2
+from ninetoothed.symbols.expr import (
+    Expression,
+    Symbol,
+    as_symbol,
+    constant,
+    make,
+    maximum,
+    minimum,
+    padded,
+)
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed
 from ninetoothed.tensors.arrange import Parameter
@@ -84,17 +92,22 @@ def in_numbers(bounds: Bounds) -> Interval:
 def positions(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> dict[Symbol, Interval]:
-    """The values that each position takes; a lane goes on to the next power of two."""
-    ranges: dict[Symbol, Interval] = {}
-    for name, count in zip(access.programs, grid):
-        ranges[name] = (0, max(count - 1, 0))
-    middle = parameter.middle_sizes
-    for name, size in zip(access.selections, middle):
-        ranges[name] = (0, max(int(as_symbol(size).evaluate(environment)) - 1, 0))
-    for name, size in zip(access.coordinates, parameter.tile_shape):
-        count = int(as_symbol(size).evaluate(environment))
-        ranges[name] = (0, next_power_of_2(count) - 1)
-    return ranges
+    """The values that each position takes."""
+    return {
+        leaf: (0, max(int(as_symbol(count).evaluate(environment)) - 1, 0))
+        for leaf, count in counts(parameter, access, grid)
+    }
+
+
+def counts(
+    parameter: Parameter, access: Access, grid: Sequence[Expression]
+) -> list[tuple[Symbol, Expression]]:
+    """How many values each position takes; a lane goes on to the next power of two."""
+    return [
+        *zip(access.programs, grid, strict=True),
+        *zip(access.selections, parameter.middle_sizes, strict=True),
+        *zip(access.coordinates, map(padded, parameter.tile_shape), strict=True),
+    ]
 
 
 def unguarded(
