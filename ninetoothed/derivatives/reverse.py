@@ -13,7 +13,7 @@ from dataclasses import replace
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
-from ninetoothed.program.effects import names_read, operation_of, targets_of
+from ninetoothed.program.effects import is_product, names_read, targets_of
 from ninetoothed.program.nodes import ElementType, Load, Store, TileRef, clone
 
 
@@ -131,7 +131,7 @@ class Reverse:
         self, item: tape.Step, gradient: tape.Gradient
     ) -> Iterator[tuple[int, tape.Gradient]]:
         """What a step gives its operands; what all of it is to be divided by, it stays to be divided by."""
-        if gradient.over is None or _is_product(item):
+        if gradient.over is None or is_product(item.expression):
             # The factors of a product are narrow: what is not divided yet may not fit.
             yield from item.rule(item, gradient.whole)
             return
@@ -298,11 +298,6 @@ def _quotients(items: Sequence[tape.Item]) -> dict[tuple[str, str], str]:
             dividend, divisor = (getattr(each.expression, "id", "") for each in item.operands)
             found[dividend, divisor] = item.target
     return found
-
-
-def _is_product(item: tape.Step) -> bool:
-    operation = operation_of(item.expression) if isinstance(item.expression, ast.Call) else None
-    return operation is not None and operation.kind == "product"
 
 
 def _sums_outside(loop: tape.Loop) -> list[str]:
