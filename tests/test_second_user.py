@@ -158,3 +158,62 @@ def test_a_link_of_a_strangers_is_not_followed(genuine, open_directory):
 
     assert done.returncode == 0, done.stderr
     assert [path.name for path in treasure.iterdir()] == ["kept"]
+
+
+#: The stranger has links to a directory of the victim's come and go in the place of the cache.
+STRANGER_EXCHANGES = """
+import os, sys, time
+place, home, until = sys.argv[1], sys.argv[2], time.time() + float(sys.argv[3])
+steps = (
+    lambda: os.rename(place, place + "x"),
+    lambda: os.symlink(home, place),
+    lambda: os.unlink(place),
+    lambda: os.rename(place + "x", place),
+)
+while time.time() < until:
+    for step in steps:
+        try:
+            step()
+        except OSError:
+            pass
+"""
+
+#: Stores more than is kept, again and again.
+VICTIM_STORES = """
+import time, warnings
+from ninetoothed import cache
+warnings.simplefilter("ignore")
+until = time.time() + 4
+while time.time() < until:
+    cache._tidy_once.cache_clear()
+    cache.Cache("things").put("key", bytes(20_000))
+"""
+
+
+@pytest.mark.parametrize("is_race", [False, True])
+def test_a_strangers_link_costs_the_victim_no_file(open_directory, is_race):
+    shared, home = open_directory / "shared", open_directory / "home"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (home / "papers").mkdir(parents=True, mode=0o755)
+    thesis = home / "papers" / "thesis"
+    thesis.write_bytes(bytes(20_000))
+    os.utime(thesis, (0, 0))
+    place = shared / "ninetoothed"
+    if is_race:
+        stranger = _as_stranger(sys.executable, "-c", STRANGER_EXCHANGES, place, home, 6)
+    else:
+        stranger = _as_stranger("ln", "-s", home, place)
+        stranger.wait(300)
+        assert place.is_symlink()
+    environment = {k: v for k, v in os.environ.items() if k not in VARIABLES}
+    environment |= {"XDG_CACHE_HOME": str(shared), "NINETOOTHED_CACHE_LIMIT": "0.01"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", VICTIM_STORES], cwd=ROOT, env=environment, timeout=100, check=False
+    )
+
+    assert stranger.wait(100) == 0
+    assert done.returncode == 0
+    assert thesis.exists()
+    assert not (home / "CACHEDIR.TAG").exists()
