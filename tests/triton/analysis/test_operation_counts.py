@@ -305,6 +305,23 @@ def test_loops_that_follow_one_another_need_registers_in_turn() -> None:
     assert found.registers == features(mm.kernel, call, TILES).registers
 
 
+def test_a_loop_of_many_products_is_split_only_where_descriptors_load() -> None:
+    def three(input, other, output):
+        total = ntl.zeros(output.shape, dtype=ntl.float32)
+        for k in range(input.shape[0]):
+            total += ntl.dot(input[k], other[k])
+            total += ntl.dot(input[k] * 2, other[k])
+            total += ntl.dot(input[k] + 1, other[k])
+        output = total
+
+    kernel = ninetoothed.make(mm.arrangement, three, mm.tensors)
+    call = product(512, 512, 511)
+    split = replace(TILES, options=(("loop_splitting", 1),))
+    described = replace(TILES, options=(("descriptors", 1), ("loop_splitting", 1)))
+    plain = features(kernel, call, TILES).flops
+    assert features(kernel, call, described).flops < plain < features(kernel, call, split).flops
+
+
 def test_a_persistent_grid_is_told() -> None:
     plain, persistent = changed("persistent", 1)
     assert persistent.is_persistent and not plain.is_persistent
