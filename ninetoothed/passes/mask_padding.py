@@ -386,7 +386,8 @@ class _Analysis(Carried):
             rehearsal.block(copied)
             left = [rehearsal.known.get(name, UNKNOWN).validity for name in carried]
             places = tuple(frozenset(mask.place for mask in each) for each in left)
-            found.add((key_of(copied), places))
+            # What is done on demand shows in what is demanded.
+            found.add((key_of(copied), places, frozenset(rehearsal.wanted)))
         return len(found) > 1
 
     def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:

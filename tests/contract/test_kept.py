@@ -110,3 +110,18 @@ def test_what_is_stored_after_a_loop_was_kept_where_no_round_had_an_element(appl
     x, y = torch.arange(1.0, 8), torch.full((7,), float("nan"))
     ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))(x, 2, y)
     assert y.tolist() == expected
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 3.0), (2, 16.0)])
+def test_what_a_branch_gives_is_moved_with_what_says_which_elements_exist(n, expected):
+    def application(x, z, n, y):
+        value = x + 1 if n > 1 else z
+        y = ntl.sum(ntl.reshape(value, (8,)) + 1)  # noqa: F841
+
+    def arrangement(x, z, n, y):
+        return x.tile((2, 3)), z.tile((2, 3)), n, y.tile((1,))
+
+    x, z, y = torch.ones(2, 3) * 2 / 3, torch.full((2, 3), -0.5), torch.zeros(1)
+    tensors = (Tensor(2), Tensor(2), Tensor(0), Tensor(1))
+    ninetoothed.make(arrangement, application, tensors)(x, z, n, y)
+    torch.testing.assert_close(y.item(), expected)
