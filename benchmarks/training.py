@@ -3,12 +3,16 @@
 Both start from the same weights and see the same data; it computes in bfloat16 with float32 weights.
 
 python -m benchmarks.training [--steps 200] [--layers 4] [--width 512] [--output FOLDER]
+python -m benchmarks.training --draw RESULTS.json
+
+The second one draws the losses that the first one kept, beside them; it needs matplotlib and no GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -74,14 +78,35 @@ def measured(functions: dict[str, Any], steps: int) -> dict[str, dict[str, list[
     return found
 
 
+def draw(results: Path) -> Path:
+    """Draw the losses by step, of each contender a line, as an SVG file beside the raw figures."""
+    from matplotlib.figure import Figure
+
+    kept = json.loads(results.read_text())
+    drawn = Figure(figsize=(7.0, 4.0), layout="constrained")
+    axes = drawn.add_subplot()
+    for name, entry in kept["training"].items():
+        style = "--" if name.endswith("compiled") else "-"
+        axes.plot(entry["losses"], style, label=name, linewidth=1.2)
+    axes.set(xlabel="step", ylabel="loss", title=kept["environment"]["device"])
+    axes.legend(frameon=False)
+    path = results.with_suffix(".svg")
+    drawn.savefig(path)
+    return path
+
+
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write; or draw what was measured."""
     parser = argparse.ArgumentParser("python -m benchmarks.training", description=__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--output", type=Path, default=RESULTS / "training")
+    parser.add_argument("--draw", type=Path, help="kept results, of which a figure is made instead")
     options = parser.parse_args()
+    if options.draw:
+        print(draw(options.draw))
+        return
     found = measured(contenders(options.layers, options.width), options.steps)
     times = {name: entry["milliseconds"][_WARM_UP:] for name, entry in found.items()}
     rows = []

@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
-from benchmarks import published, sweep, tasks  # noqa: E402
+from benchmarks import published, sweep, tasks, training  # noqa: E402
 from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
 from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.common.report import figure  # noqa: E402
@@ -318,3 +318,12 @@ def test_a_chain_gives_each_call_what_the_last_one_gave() -> None:
     call = tasks.chaining(function, 1, 10)
     call(), call(), call()
     assert seen == [(1, 10), (11, 10), (21, 10)]
+
+
+def test_the_losses_of_a_training_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    losses = {name: {"losses": [3.0, 2.0, 1.5]} for name in ("ours", "PyTorch, compiled")}
+    kept = tmp_path / "training.json"
+    kept.write_text(json.dumps({"environment": {"device": "a device"}, "training": losses}))
+    text = training.draw(kept).read_text()
+    assert "<svg" in text and text.count("<!-- PyTorch, compiled -->") == 1
