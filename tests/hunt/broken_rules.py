@@ -114,15 +114,15 @@ _MEANING = {
         "node.operand, ast.Eq()",
         "node.operand, ast.NotEq()",
     ),
-    "what was stored is known for ever": (
-        "forward_stores",
-        "    if any(writes_memory(statement) for statement in statements):\n        return {}\n",
+    "what is known of memory outlives what writes to it": (
+        "rewriting",
+        "    if writes_memory(statement):\n        return {}\n",
         "",
     ),
     "what was loaded is known for ever": (
         "reuse_loads",
-        "    if writes_memory(statement):\n        return {}\n",
-        "",
+        "    return rewriting.surviving(known, statement)",
+        "    return known",
     ),
     "a load leaves a loop that stores": (
         "hoist_loads",
@@ -296,13 +296,13 @@ _OTHERS = {
         "interpreter", _FACTS, "return left[1] < right[0]", "return left[1] <= right[0]"
     ),
     "lanes end with the tile": Mutant(
-        "interpreter", _SELECTIONS, "(0, next_power_of_2(count) - 1)", "(0, count - 1)"
+        "interpreter", _SELECTIONS, "map(padded, parameter.tile_shape)", "parameter.tile_shape"
     ),
     "a program fewer is looked at": Mutant(
         "interpreter",
         _SELECTIONS,
-        "ranges[name] = (0, max(count - 1, 0))\n    middle",
-        "ranges[name] = (0, max(count - 2, 0))\n    middle",
+        "*zip(access.programs, grid, strict=True)",
+        "*((leaf, count - 1) for leaf, count in zip(access.programs, grid, strict=True))",
     ),
 }
 
