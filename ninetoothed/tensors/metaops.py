@@ -297,11 +297,9 @@ class Index(MetaOperation):
     def _needed(self) -> Iterator[Need]:
         for dim, size, position in self._indexed():
             yield Need(position, 0, None, dim, "an index of at least 0", "index {}")
-            beyond, what = (
-                simplify(as_symbol(size) - position),
-                f"a size above the index {position}",
-            )
-            yield Need(size, 1, None, dim, what, "a size of {}", bounded=beyond)
+            needed = f"a size above the index {position}"
+            beyond = simplify(as_symbol(size) - position)
+            yield Need(size, 1, None, dim, needed, "a size of {}", bounded=beyond)
 
     def verify(self, evaluate: Evaluate) -> None:
         for _, size, position in self._indexed():

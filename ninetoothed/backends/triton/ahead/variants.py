@@ -28,7 +28,7 @@ from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
-from ninetoothed.backends.triton.printers.triton import emit
+from ninetoothed.backends.triton.printers.triton import Emitted, emit
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import environment_of, most_registers_of
@@ -195,34 +195,24 @@ def _variant(
     waits = dict(config.options).get("dependent_launch", 0)
     result = lowered(kernel, assumption, case, dependent_launch=waits)
     emitted = emit(result)
-    signature: list[tuple[str, str]] = []
-    constants: list[tuple[str, Any]] = []
-    divisors: list[tuple[str, int]] = []
+    signature: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    divisors: dict[str, int] = {}
     arguments: list[LaunchArgument] = []
     for parameter in emitted.parameters:
         name = parameter.name
         if parameter.is_constexpr:
-            signature.append((name, "constexpr"))
-            constants.append((name, _value(fixed, known, parameter)))
+            signature[name] = "constexpr"
+            constants[name] = _value(fixed, known, parameter)
             continue
         given, by = _given(parameter, fixed, known, assumption, case, result)
-        signature.append((name, given[0].type))
+        signature[name] = given[0].type
         arguments += given
         if by > 1:
-            divisors.append((name, by))
-    work = Work(
-        kernel.name,
-        emitted.text,
-        tuple(signature),
-        tuple(constants),
-        tuple(divisors),
-        config.num_warps,
-        config.num_stages,
-        tuple(sorted(emitted.externs.items())),
-        most_registers_of(emitted, kernel, known),
-        result.is_persistent,
-        emitted.waits,
-    )
+            divisors[name] = by
+    registers = most_registers_of(emitted, kernel, known)
+    told = signature, constants, divisors
+    work = _work(kernel, emitted, config, *told, registers, result.is_persistent)
     programs = workspace = None
     if result.parts > 1:
         form = reduction_form.form_of(kernel)
@@ -232,6 +222,31 @@ def _variant(
         workspace = Workspace(as_symbol(size + _COUNTER_BYTES), _COUNTER_BYTES)
     return Variant(
         assumption.name, assumption.added, tuple(arguments), emitted.text, work, programs, workspace
+    )
+
+
+def _work(
+    kernel: Definition,
+    emitted: Emitted,
+    config: Config,
+    signature: Mapping[str, str],
+    constants: Mapping[str, Any],
+    divisors: Mapping[str, int],
+    most_registers: int | None,
+    is_persistent: bool,
+) -> Work:
+    return Work(
+        kernel.name,
+        emitted.text,
+        tuple(signature.items()),
+        tuple(constants.items()),
+        tuple(divisors.items()),
+        config.num_warps,
+        config.num_stages,
+        tuple(sorted(emitted.externs.items())),
+        most_registers,
+        is_persistent,
+        emitted.waits,
     )
 
 
@@ -283,19 +298,9 @@ def _exact_variant(
         else:
             argument = _argument(parameter, fixed, known, False)
             arguments.append(replace(argument, type=type_))
-    work = Work(
-        kernel.name,
-        emitted.text,
-        tuple(specialized.signature.items()),
-        tuple(specialized.constants.items()),
-        tuple(specialized.divisors.items()),
-        config.num_warps,
-        config.num_stages,
-        tuple(sorted(emitted.externs.items())),
-        specialized.most_registers,
-        specialized.is_persistent,
-        emitted.waits,
-    )
+    told = specialized.signature, specialized.constants, specialized.divisors
+    registers, is_persistent = specialized.most_registers, specialized.is_persistent
+    work = _work(kernel, emitted, config, *told, registers, is_persistent)
     workspace = None
     if specialized.workspace:
         workspace = Workspace(as_symbol(_COUNTER_BYTES + specialized.workspace), _COUNTER_BYTES)
@@ -371,11 +376,6 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
         DeviceError: it needs more than devices of the target have.
     """
     limits, wanted = limits_of(target), target_of(target)
-    further: dict[str, Any] = {}
-    if work.most_registers is not None:
-        further["maxnreg"] = work.most_registers
-    if work.is_dependent:
-        further["launch_pdl"] = True
     compiled = compile_source(
         work.source,
         work.name,
@@ -388,7 +388,8 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
         externs=dict(work.externs),
         # Named in what is compiled: it must not depend on where that is done.
         path=Path(f"{work.name}.py"),
-        **further,
+        most_registers=work.most_registers,
+        waits=work.is_dependent,
     )
     metadata = compiled.metadata
     if metadata.shared > limits.shared_memory_per_block:

@@ -36,6 +36,8 @@ def compile_source(
     num_stages: int | None = None,
     externs: Mapping[str, object] | None = None,
     path: Path | None = None,
+    most_registers: int | None = None,
+    waits: bool = False,
     **options: object,
 ) -> Any:
     """Compiles one kernel.
@@ -52,6 +54,8 @@ def compile_source(
         num_stages: stages of a pipelined loop; Triton's default if None.
         externs: what the source uses and does not define, by name: functions under ``triton.jit``.
         path: the file that the source is said to be of; by default it is written to the cache.
+        most_registers: that a thread may have; Triton decides if None.
+        waits: whether programs first wait for the kernel before.
         options: further options of Triton's backend.
 
     Returns:
@@ -76,7 +80,9 @@ def compile_source(
         for name in names
         if name in divisors
     }
-    chosen = {**versions.options(num_warps, num_stages), **options}
+    chosen = versions.options(
+        num_warps=num_warps, num_stages=num_stages, maxnreg=most_registers, launch_pdl=waits or None
+    )
     try:
         with versions.without_dumps(), private_cache(kept_as):
             # Triton parses the source, and that of what it calls, without asking for our lock.
@@ -89,7 +95,7 @@ def compile_source(
                         attributes,
                     ),
                     target=GPUTarget(target.backend, target.arch, target.warp_size),
-                    options=chosen,
+                    options={**chosen, **options},
                 )
             )
     except Exception as error:

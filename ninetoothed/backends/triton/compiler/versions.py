@@ -194,15 +194,13 @@ def has_gluon() -> bool:
     return True
 
 
-def options(num_warps: int | None, num_stages: int | None) -> dict[str, object]:
-    """What every compilation is told, the same for all releases."""
+def options(**chosen: object) -> dict[str, object]:
+    """What a compilation is told, the same for all releases: what is chosen, where it is not None."""
     # Until 3.8 a multiplication and an addition were fused by default, from 3.9 on they are not.
-    chosen: dict[str, object] = {"enable_fp_fusion": True}
-    if num_warps is not None:
-        chosen["num_warps"] = num_warps
-    if num_stages is not None:
-        chosen["num_stages"] = num_stages
-    return chosen
+    return {
+        "enable_fp_fusion": True,
+        **{n: value for n, value in chosen.items() if value is not None},
+    }
 
 
 def driver_module(backend: str) -> Any:

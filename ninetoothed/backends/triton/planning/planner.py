@@ -350,11 +350,6 @@ def compiled_for(
 ) -> Any:
     """Triton's compiled kernel, for a device that need not be there."""
     emitted = specialized.emitted
-    further: dict[str, Any] = {}
-    if specialized.most_registers is not None:
-        further["maxnreg"] = specialized.most_registers
-    if emitted.waits:
-        further["launch_pdl"] = True
     try:
         return compile_source(
             emitted.text,
@@ -366,7 +361,8 @@ def compiled_for(
             num_warps=config.num_warps if config else None,
             num_stages=config.num_stages if config else None,
             externs=emitted.externs,
-            **further,
+            most_registers=specialized.most_registers,
+            waits=emitted.waits,
         )
     except CompilationError as error:
         line = error.location.line if error.location else None
