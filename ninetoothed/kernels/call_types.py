@@ -14,7 +14,7 @@ from ninetoothed.program.inference import infer
 from ninetoothed.program.types import type_of
 
 #: What takes tiles of one type, or of floats.
-_OF_ONE_KIND = ("join", "interleave", "cat", "fma")
+_OF_ONE_KIND = ("join", "interleave", "cat", "fma", "dot")
 
 
 def check_types(kernel: Definition, dtypes: Mapping[str, DType]) -> None:

@@ -198,17 +198,19 @@ def _product(call: Call, operation: Operation) -> ValueType:
     left, right = call.type(0), call.named("other", 1)
     acc = call.node_of("acc", 2)
     dtype = _product_dtype(call, left.dtype or right.dtype)
-    if acc is not None and type_of(acc).dtype is not None:
-        dtype = type_of(acc).dtype
     result = of_dtype(dtype, _product_shape(call, left.shape, right.shape))
     if acc is None or isinstance(acc, ast.Constant):
         return result
-    if differ(type_of(acc).shape, result.shape):
-        call.refuse(
-            f"The accumulator of `ntl.dot` must have the shape of the product, {shown(result)}, but "
-            f"its shape is {shown(type_of(acc))}."
-        )
-    return result
+    own = type_of(acc)
+    for what, is_other in (
+        ("shape", differ(own.shape, result.shape)),
+        ("type", None not in (dtype, own.dtype) and dtype is not own.dtype),
+    ):
+        if is_other:
+            call.refuse(
+                f"The accumulator of `ntl.dot` must have the {what} of the product, {result}, but it is {own}."
+            )
+    return of_dtype(dtype or own.dtype, result.shape)
 
 
 def _product_dtype(call: Call, operand: DType | None) -> DType | None:
@@ -218,7 +220,7 @@ def _product_dtype(call: Call, operand: DType | None) -> DType | None:
         return dtypes.int32
     if operand in (dtypes.float32, dtypes.bfloat16):
         return dtypes.float32
-    named = call.keywords.get("out_dtype")
+    named = call.node_of("out_dtype", 6)
     return dtypes.float32 if named is None else call.dtype(named)
 
 

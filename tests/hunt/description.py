@@ -11,6 +11,7 @@ Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +81,26 @@ class Program:
 
     def parameter(self, name: str) -> Parameter:
         return next(parameter for parameter in self.parameters if parameter.name == name)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a float that it is given keeps all that it has: a tensor that it touches has as much."""
+        touched = set(_touched(self.body, dict(self.flags)))
+        wide = [p.name for p in self.parameters if p.dtype == "float64"]
+        # Before there is a body, it is taken to touch all.
+        return bool(touched.intersection(wide) if self.body else wide)
+
+
+def _touched(part: Any, flags: dict[str, Any]) -> Iterator[str]:
+    """The parameters whose elements a part of a program uses, where flags do not decide against it."""
+    if not isinstance(part, tuple):
+        return
+    if part and part[0] in ("load", "store", "add", "put", "scatter", "offsets", "source"):
+        yield part[1]
+    if part and part[0] == "if" and part[1][0] == "flag":
+        part = part[2] if flags[part[1][1]] else part[3]
+    for each in part:
+        yield from _touched(each, flags)
 
 
 def gathered(parameter: Parameter) -> gather.Gathered:

@@ -48,7 +48,10 @@ def program(seed: int, families: tuple[str, ...] = USUAL) -> Program:
             made = Maker(choose, begun(base)).program()
         except Ambiguous:
             continue
-        if made is not None:
+        # What a float is given as is known once it is known what is touched.
+        if made is not None and (
+            made.is_wide == base.is_wide or "f" not in dict(_used(made).scalars)
+        ):
             return _used(made)
 
 

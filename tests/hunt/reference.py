@@ -74,9 +74,9 @@ def begun(program: Program) -> State:
     count = len(next(iter(tensors.values())).index)
     state = State(program, tensors, Memory.of(program), np.ones(count, bool))
     for name, value in program.scalars:
-        # A float keeps all that it has where some tensor has as much.
-        wide = any(parameter.dtype == "float64" for parameter in program.parameters)
-        dtype = ("float64" if wide else "float32") if isinstance(value, float) else "int32"
+        dtype = (
+            ("float64" if program.is_wide else "float32") if isinstance(value, float) else "int32"
+        )
         state.known[name] = constant(value, (count,), dtype)
     return state
 

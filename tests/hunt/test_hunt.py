@@ -29,6 +29,9 @@ ROOT = Path(__file__).parents[2]
         ("interpreter,plain", 60, 10**6, ""),
         # A sum of all elements that no number of the type holds.
         ("interpreter", 1, 33000056, ""),
+        # A float beside a tensor of float64 of which only the shape is used; what a float16 rounds to 0.
+        ("numpy", 1, 44022805, ""),
+        ("numpy", 1, 44027609, ""),
         # The first has a number that a store to a tile broadcasts.
         ("numpy,interpreter,plain", 20, 30000023, "biased-chains"),
     ],

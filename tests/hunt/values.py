@@ -28,6 +28,9 @@ MOVED = RESHAPED | {"gather", "cat", "interleave"}
 #: The bits of a float's mantissa, the hidden one too, and what it holds at most here.
 FLOATS = {"float16": (11, 4e3), "bfloat16": (8, 1e5), "float32": (24, 1e6), "float64": (53, 1e9)}
 
+#: The power of two that is the least number above 0.
+LEAST_EXPONENTS = {"float16": -24, "bfloat16": -133, "float32": -149}
+
 INTEGERS = {
     "int8": (8, True),
     "int16": (16, True),
@@ -179,12 +182,11 @@ def wrapped(data: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def rounded(data: np.ndarray, dtype: str) -> np.ndarray:
-    """Floats as their type holds them; ranges are kept by `checked`."""
+    """Floats as their type holds them, the least ones too; ranges are kept by `checked`."""
     if dtype in ("float64", "weak float"):
         return data
-    mantissa, exponent = np.frexp(data)
-    bits = FLOATS[dtype][0]
-    return np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+    grain = np.maximum(np.frexp(data)[1] - FLOATS[dtype][0], LEAST_EXPONENTS[dtype])
+    return np.ldexp(np.rint(np.ldexp(data, -grain)), grain)
 
 
 def checked(

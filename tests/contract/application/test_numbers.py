@@ -31,6 +31,31 @@ def test_dot_accumulates_in_float32():
     assert torch.equal(out, torch.full((16, 16), 2048.0 + 1023.0))
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16, torch.float32, torch.float64])
+def test_dot_adds_to_what_has_its_products_type(dtype):
+    def application(x, y, out):
+        sums = ntl.dot(x, y)
+        sums = ntl.dot(x, y, sums)
+        out = ntl.dot(x, y, acc=sums)  # noqa: F841
+
+    x = arange(16 * 32).reshape(16, 32).remainder(7).to(dtype)
+    exact = torch.int32 if dtype is torch.int8 else torch.float64
+    out = torch.empty(16, 16, dtype=exact)
+    ninetoothed.make(products, application, matrices(3))(x, x.T.contiguous(), out)
+    assert torch.equal(out, (3 * (x.double() @ x.T.double())).to(exact))
+
+
+def test_dot_refuses_to_add_to_another_type():
+    def application(x, y, out):
+        sums = ntl.zeros(out.shape, ntl.float16)
+        out = ntl.dot(x, y, sums)  # noqa: F841
+
+    kernel = ninetoothed.make(products, application, matrices(3))
+    x, out = torch.eye(16, dtype=torch.float16), empty(16, 16)
+    with pytest.raises(ApplicationError, match=r"type of the product, float32.*is float16"):
+        kernel(x, x, out)
+
+
 def test_dots_result_is_float32():
     def application(x, y, out):
         product = ntl.dot(x, y)

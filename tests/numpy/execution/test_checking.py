@@ -110,6 +110,16 @@ def test_a_source_read_outside_of_its_shape_is_reported():
         make(application)(x, out)
 
 
+def test_what_other_says_of_elements_outside_is_no_mistake():
+    def application(x, out):
+        out = x.source[out.offsets(0) + 1]
+
+    x, out = torch.arange(8.0), torch.empty(8)
+    with check():
+        ninetoothed.make(blocks, application, (Tensor(1, other=-1), Tensor(1)))(x, out)
+    assert out.tolist() == [1, 2, 3, 4, 5, 6, 7, -1]
+
+
 def test_a_source_written_outside_of_its_shape_is_reported():
     def application(x, out):
         out.source[x.offsets(0) - 1] = x

@@ -283,6 +283,8 @@ class Tensor:
     ) -> None:
         is_outside = functools.reduce(operator.and_, validity, ~is_inside)
         if access == "read":
+            if self.plan.other is not None:
+                return
             for exists in self._running.positions:
                 is_outside = _at_elements(is_outside, exists)
         if not is_outside.any():

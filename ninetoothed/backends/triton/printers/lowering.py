@@ -24,6 +24,7 @@ from ninetoothed.backends.triton.ir.nodes import (
 from ninetoothed.backends.triton.ir.trees import (
     all_of,
     assign,
+    attribute,
     element,
     language,
     name,
@@ -35,7 +36,9 @@ from ninetoothed.backends.triton.printers.validity import ValidityLowering, know
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import dtypes, operations
 from ninetoothed.program import nodes
+from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.types import type_of
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 
@@ -320,6 +323,7 @@ class Lowering(ValidityLowering):
         if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
             return self._atomic(node, node.args[0])
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
+        dtype = type_of(node).dtype
         self.generic_visit(node)
         if called == "static_print":
             # Triton's own tuples print as lists of texts.
@@ -336,6 +340,12 @@ class Lowering(ValidityLowering):
         if called == "dot" and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:
             # Triton's own default rounds float32 operands to tf32.
             node.keywords.append(ast.keyword("input_precision", ast.Constant("ieee")))
+        if called == "dot" and dtype is not dtypes.float32 and "out_dtype" not in given:
+            acc = Given(node).node_of("acc", 2)
+            if acc is not None and not isinstance(acc, ast.Constant) and len(node.args) < 7:
+                # Triton asks for the name of a type that is not float32.
+                named = attribute(nodes.clone(acc), "dtype")
+                node.keywords.append(ast.keyword("out_dtype", named))
         return node
 
     def _is_constant(self, node: ast.expr) -> bool:
