@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -264,10 +265,7 @@ class Frontend:
 
     def _compiled(self, field: str) -> Callable[[Any], Any]:
         if field not in self._functions:
-            holder: Any = self
-            for part in field.split("."):
-                holder = getattr(holder, part)
-            body = holder.format(x="argument", index="argument")
+            body = attrgetter(field)(self).format(x="argument", index="argument")
             function = eval(_code(f"lambda argument: {body}", "eval"), dict(self.names))
             self._functions[field] = function
         return self._functions[field]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
@@ -197,10 +197,6 @@ def _current_device(index: int) -> Iterator[None]:
         paddle.device.set_device(before)
 
 
-def _device_guard(index: int) -> AbstractContextManager[Any]:
-    return _current_device(index)
-
-
 def _synchronize(index: int) -> None:
     import paddle
 
@@ -232,16 +228,11 @@ def _current_stream() -> Callable[[int], int]:
         current = stream_of(index)
         if current is stream:
             return handle
-        # Both at once: another thread may be here too.
-        known = current, handle = _with_handle(current)
+        # Both at once: another thread may be here too. 0, the default stream, comes as None.
+        known = current, handle = current, current.cuda_stream or 0
         return handle
 
     return current_stream
-
-
-def _with_handle(stream: Any) -> tuple[Any, int]:
-    # 0, the default stream, comes as None.
-    return stream, stream.cuda_stream or 0
 
 
 def _namespace() -> Mapping[str, object]:
@@ -295,7 +286,7 @@ FRONTEND = Frontend(
     owns_dtype=owns_types(("paddle", "dtype")),
     device_of=_device_of,
     empty=_empty,
-    device_guard=_device_guard,
+    device_guard=_current_device,
     synchronize=_synchronize,
     namespace=_namespace,
     # Lists, or in 3.x a `paddle.Size`, and neither can be hashed.

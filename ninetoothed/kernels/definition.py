@@ -38,7 +38,7 @@ from ninetoothed.kernels.naming import (
 from ninetoothed.parsing import Decisions, parse
 from ninetoothed.parsing.source import frozen, own_function
 from ninetoothed.program.program import Program
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
 from ninetoothed.tensors.level import owner_of
 
@@ -174,9 +174,7 @@ class Definition(Declaration):
                 differ.
         """
         try:
-            return self.arrangement.verify(
-                lambda e: int(as_symbol(e).evaluate(environment)), self.arranged
-            )
+            return self.arrangement.verify(lambda e: evaluated(e, environment), self.arranged)
         except ArrangementError as error:
             # An operation points at the arrangement; without that, point at the call.
             location = error.location or caller_location()

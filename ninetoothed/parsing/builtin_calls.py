@@ -16,7 +16,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import comes_from
-from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value
+from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value, to_python
 
 #: Functions that do something, so that computing them at compile time would be wrong.
 _IMPURE = frozenset(
@@ -57,16 +57,6 @@ def call_builtin(
     keyed = {key: item.object for key, item in named.items() if item}
     compute = functools.partial(function, **keyed) if keyed else function
     return frame.computed(compute, node, *(item.object for item in plain if item))
-
-
-def to_python(value: Value) -> Known | None:
-    """The Python object behind a value; None where it is not known."""
-    if isinstance(value, Known):
-        return value
-    if isinstance(value, Group):
-        items = [to_python(item) for item in value.items]
-        return None if None in items else Known(tuple(item.object for item in items if item))
-    return None
 
 
 def _unknown_arguments(function: Any) -> str:

@@ -27,6 +27,7 @@ from ninetoothed.parsing.values import (
     Symbolic,
     Tile,
     Value,
+    to_python,
 )
 from ninetoothed.program.nodes import SymbolValue
 
@@ -367,7 +368,7 @@ class ExpressionFrame(ElementFrame):
         if isinstance(part, ast.Constant):
             return str(part.value)
         assert isinstance(part, ast.FormattedValue)
-        shown = _object_of(self.evaluate(part.value))
+        shown = to_python(self.evaluate(part.value), shows_symbols=True)
         if shown is None:
             raise self.error(
                 part.value,
@@ -386,16 +387,6 @@ class ExpressionFrame(ElementFrame):
 
 #: What an f-string does to a value by the letter after its exclamation mark.
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
-
-
-def _object_of(value: Value) -> Known | None:
-    """What an f-string shows for a value; None where only the running kernel knows."""
-    if isinstance(value, Symbolic):
-        return Known(value.symbol)
-    if isinstance(value, Group):
-        items = [_object_of(item) for item in value.items]
-        return None if None in items else Known(tuple(item.object for item in items if item))
-    return value if isinstance(value, Known) else None
 
 
 def _has_bounds(index: Value) -> bool:

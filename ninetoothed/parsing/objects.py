@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -135,10 +136,7 @@ def _name_in_triton(item: Any) -> str | None:
 @functools.cache
 def language_member(name: str) -> Any:
     """The language's own object under a dotted name."""
-    found: Any = language
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    return attrgetter(name)(language)
 
 
 def literal(item: Any) -> LanguageFunction | Any:

@@ -42,6 +42,16 @@ class Group(Value):
         return replace(self, items=tuple(items))
 
 
+def to_python(value: Value, shows_symbols: bool = False) -> Known | None:
+    """The Python object behind a value, on demand a symbol as it is; None where it is not known."""
+    if shows_symbols and isinstance(value, Symbolic):
+        return Known(value.symbol)
+    if isinstance(value, Group):
+        items = [to_python(item, shows_symbols) for item in value.items]
+        return None if None in items else Known(tuple(item.object for item in items if item))
+    return value if isinstance(value, Known) else None
+
+
 @dataclass(frozen=True)
 class Named(Group):
     """A dictionary whose keys are known now: ``items`` are its values."""

@@ -13,7 +13,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.frozen import kind_of
+from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.operation_types import as_counted, type_of_call
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
@@ -104,15 +104,10 @@ class Expressions:
 
     def of(self, node: ast.expr) -> ValueType:
         """The type of an expression, which is left on it and on all that it is made of."""
-        rule = _EXPRESSIONS.get(kind_of(node))
-        if rule is None:
-            rule = next((r for kind, r in _EXPRESSIONS.items() if isinstance(node, kind)), None)
+        rule = rule_for(node, _EXPRESSIONS)
         if rule is None:
             self.parts(node)
-            found = UNKNOWN
-        else:
-            found = rule(self, node)
-        return leave(node, found)
+        return leave(node, UNKNOWN if rule is None else rule(self, node))
 
     def _tile(self, node: nodes.Load | nodes.Forwarded) -> ValueType:
         self.parts(node.tile)

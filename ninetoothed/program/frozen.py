@@ -8,11 +8,12 @@ left on nodes (`inference`) and are no fields.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import FrozenInstanceError
 from typing import Any, TypeGuard, TypeVar
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
+Rule = TypeVar("Rule")
 
 
 class FrozenList(list[Any]):
@@ -61,6 +62,14 @@ def kind_of(node: Any) -> Any:
     """The class of a node, whether it is frozen or not: what a table of rules has."""
     kind = type(node)
     return getattr(kind, "thawed", kind)
+
+
+def rule_for(node: Any, rules: Mapping[Any, Rule]) -> Rule | None:
+    """The rule for a node's class, else for the first that it is derived from."""
+    rule = rules.get(kind_of(node))
+    if rule is not None:
+        return rule
+    return next((rule for kind, rule in rules.items() if isinstance(node, kind)), None)
 
 
 def freeze(nodes: Iterable[ast.AST]) -> None:

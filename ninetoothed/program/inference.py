@@ -15,7 +15,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.expression_types import Expressions, leave
-from ninetoothed.program.frozen import kind_of
+from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.nodes import LanguageRef, Load, SourceStore, Store
 from ninetoothed.program.typed_calls import shown
 from ninetoothed.program.types import (
@@ -37,11 +37,7 @@ class Inference(Expressions):
 
     def block(self, body: list[ast.stmt]) -> None:
         for statement in body:
-            rule = _STATEMENTS.get(kind_of(statement))
-            if rule is None:
-                rule = next(
-                    (r for kind, r in _STATEMENTS.items() if isinstance(statement, kind)), None
-                )
+            rule = rule_for(statement, _STATEMENTS)
             if rule is not None:
                 rule(self, statement)
             else:

@@ -349,6 +349,11 @@ def as_expression(value: Any) -> Expression:
     return value.__index__()
 
 
+def evaluated(value: Any, values: Mapping[Symbol, int]) -> int:
+    """The number that an expression is, given one for each leaf."""
+    return int(as_symbol(value).evaluate(values))
+
+
 def is_integer(value: Any) -> bool:
     """Whether ``value`` is an int, or one of another library's that turns into one."""
     try:

@@ -129,8 +129,11 @@ class Results:
         """Takes in what others have found in the meantime; what was measured here wins."""
         data = self._store.get(self._key)
         entry = None if data is None else _entry_from(data)
-        if entry is None:
-            return
+        if entry is not None:
+            self.take(entry)
+
+    def take(self, entry: Entry) -> None:
+        """Takes in what others have found; what was measured here wins."""
         self.times = {**entry.times, **self.times}
         if entry.finished is not None and not self.serve(entry.finished):
             self.finished, self.chosen = entry.finished, entry.chosen
@@ -290,9 +293,7 @@ def import_results(path: str | Path, store: Cache | None = None) -> int:
     taken = 0
     for key, entry in _entries_of(path):
         results = Results(key, entry.subject, store)
-        results.times = {**entry.times, **results.times}
-        if entry.finished is not None and not results.serve(entry.finished):
-            results.finished, results.chosen = entry.finished, entry.chosen
+        results.take(entry)
         results.write()
         taken += 1
     return taken

@@ -16,7 +16,7 @@ from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location, near
 from ninetoothed.program.names import unused
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, make
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated, make
 from ninetoothed.tensors.access import Access, access_of
 from ninetoothed.tensors.arrange import mismatch
 from ninetoothed.tensors.evaluate import values_of
@@ -110,7 +110,7 @@ class Model:
 
     def evaluate(self, expression: Expression) -> int:
         """The number that an expression is to begin with."""
-        return int(as_symbol(expression).evaluate(self.values))
+        return evaluated(expression, self.values)
 
     def _check(self, resolved: Mapping[Any, Any]) -> None:
         """The sizes fit the arrangement, and are those that were given."""

@@ -19,7 +19,7 @@ from ninetoothed.kernels.meetings.decisions import Decision
 from ninetoothed.kernels.meetings.limits import LANE, Limit, Loop, Meeting, Side
 from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference, simplify
 
@@ -176,7 +176,7 @@ class _Numbers:
         return None
 
     def value(self, size: Expression) -> int:
-        return int(as_symbol(size).evaluate(self._environment))
+        return evaluated(size, self._environment)
 
     def _runs(self, loop: Loop) -> bool:
         """Whether a loop has a round; one whose number of rounds is not known is taken to."""

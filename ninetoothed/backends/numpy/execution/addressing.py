@@ -15,16 +15,11 @@ import numpy as np
 
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 
 Shape = tuple[int, ...]
-
-
-def concrete(value: Expression, environment: Mapping[Symbol, int]) -> int:
-    """The number that an expression of sizes and constants is."""
-    return int(as_symbol(value).evaluate(environment))
 
 
 def shown(size: Any, value: int) -> int:
@@ -50,7 +45,7 @@ class Addressing:
     def __init__(self, parameter: Any, access: Any, environment: Mapping[Symbol, int]) -> None:
         shapes = parameter.levels[1:] or ((),)
         self.levels: tuple[Shape, ...] = tuple(
-            tuple(shown(size, concrete(size, environment)) for size in shape) for shape in shapes
+            tuple(shown(size, evaluated(size, environment)) for size in shape) for shape in shapes
         )
         self.selectable: Shape = tuple(int(size) for level in self.levels[:-1] for size in level)
         self.tile: Shape = tuple(map(int, self.levels[-1]))

@@ -9,13 +9,7 @@ from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.numpy.execution import checking
-from ninetoothed.backends.numpy.execution.addressing import (
-    Addressing,
-    Sequences,
-    Shape,
-    concrete,
-    shown,
-)
+from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape, shown
 from ninetoothed.backends.numpy.execution.execute import Launch
 from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
@@ -24,7 +18,7 @@ from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.symbols.expr import Expression, Symbol
+from ninetoothed.symbols.expr import Expression, Symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.space import Config, fitting, values_of
 
@@ -127,7 +121,7 @@ class NumpyPlan:
             place += parameter.kind in ("tensor", "scalar")
 
     def _value_of(self, symbol: Symbol) -> int:
-        return concrete(symbol, self.environment)
+        return evaluated(symbol, self.environment)
 
 
 def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
@@ -232,7 +226,7 @@ def _check_tile(
     kernel: Definition, parameter: Parameter, environment: Mapping[Symbol, int]
 ) -> None:
     """`ArgumentError` where no memory would hold a tile, before any is asked for, or no array of NumPy's."""
-    tile = tuple(concrete(size, environment) for size in parameter.tile_shape)
+    tile = tuple(evaluated(size, environment) for size in parameter.tile_shape)
     _check_rank(kernel, f"the tile of `{parameter.name}`", len(tile), 32)
     count = prod(map(next_power_of_2, tile))
     if count > _MOST_HELD:
@@ -273,7 +267,7 @@ def choose_meta(
     def sizes(which: slice) -> list[list[int]]:
         environment = {**known, **chosen}
         return [
-            [concrete(size, environment) for level in shapes[which] for size in level]
+            [evaluated(size, environment) for level in shapes[which] for size in level]
             for shapes in levels
         ]
 

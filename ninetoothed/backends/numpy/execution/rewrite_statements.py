@@ -124,12 +124,7 @@ class Rewriter(CallRewriter):
             )
         node.body = [*first, *self._keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [
-            *self._hold(before, node),
-            node,
-            *self._keep(before, node),
-            *self._end(before, node),
-        ]
+        return self._held_around(node, before)
 
     def _is_unrolled(self, iterated: ast.expr) -> bool:
         """Whether a loop's rounds are known when a kernel is compiled: it is no loop then."""
@@ -146,12 +141,12 @@ class Rewriter(CallRewriter):
         node.test = _lasting_in(self.visit(node.test), before)
         node.body = [*self._keep(before, node), *self._statements(node.body)]
         node.orelse = self._statements(node.orelse)
-        return [
-            *self._hold(before, node),
-            node,
-            *self._keep(before, node),
-            *self._end(before, node),
-        ]
+        return self._held_around(node, before)
+
+    def _held_around(self, loop: ast.stmt, before: Mapping[str, str]) -> list[ast.stmt]:
+        """A loop, and around it what its names hold where a round had no element for them."""
+        kept, ended = self._keep(before, loop), self._end(before, loop)
+        return [*self._hold(before, loop), loop, *kept, *ended]
 
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)

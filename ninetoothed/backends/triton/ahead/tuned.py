@@ -17,7 +17,7 @@ from ninetoothed.kernels.ahead import Edition, Fixed, Within
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.naming import default_name
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.results import Entry, arguments_from
 from ninetoothed.tuning.space import Config
@@ -111,7 +111,7 @@ def _sizes(
             if symbol.op == "const" or symbol in kernel.symbols:
                 known = fixed.constants.get(kernel.names.get(symbol, ""), size)
                 # Declared sizes are in a bucket as others are.
-                if not given // 2 < int(as_symbol(known).evaluate({})) <= given:
+                if not given // 2 < evaluated(known, {}) <= given:
                     return None
             elif symbol.op == "leaf":
                 found[symbol] = max(found.get(symbol, 0), given)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.backends.base import Argument, Call
+from ninetoothed.backends.triton.analysis import resources
 from ninetoothed.backends.triton.specialization.boxes import Box, Description
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
@@ -15,7 +16,6 @@ from ninetoothed.program.effects import is_product, writes_memory
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, Store, walk
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access
 from ninetoothed.tensors.arrange import Parameter
@@ -77,8 +77,7 @@ def box_of(
 
 def _halved(parameter: Parameter, box: Box, environment: Mapping[Symbol, int]) -> Box:
     """The box in two halves, where these are worth an instruction and lie as the tile does."""
-    kept = [lane for lane in box.tile_dims if lane is not None]
-    is_in_order = kept == list(range(len(parameter.tile_shape)))
+    is_in_order = box.kept == list(range(len(parameter.tile_shape)))
     width = _extents(parameter, box.tile_dims, environment)[-1]
     return replace(box, is_halved=is_in_order and width >= 2 * _NARROWEST_HALF)
 
@@ -230,5 +229,5 @@ def is_multiple(
 def _extents(
     parameter: Parameter, lanes: tuple[int | None, ...], environment: Mapping[Symbol, int]
 ) -> list[int]:
-    sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-    return [1 if lane is None else next_power_of_2(sizes[lane]) for lane in lanes]
+    sizes = [resources.lanes(size, environment) for size in parameter.tile_shape]
+    return [1 if lane is None else sizes[lane] for lane in lanes]

@@ -19,7 +19,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.types import type_of
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.estimate import Product
 
@@ -110,7 +110,7 @@ class _Counter:
         )
 
     def _value(self, expression: object) -> int:
-        return int(as_symbol(expression).evaluate(self._environment))
+        return evaluated(expression, self._environment)
 
     def _width(self, size: object) -> int:
         """In how many a dimension is held."""

@@ -15,7 +15,7 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import LanguageRef, Load, SymbolValue, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 
 #: What an accumulator may be: a sum in float32 is as good as the user's.
@@ -54,7 +54,7 @@ def workspace_bytes(kernel: Definition, environment: Mapping[Symbol, int], parts
 
 def tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     """How many elements the grid has."""
-    return math.prod(max(int(as_symbol(size).evaluate(environment)), 0) for size in kernel.grid)
+    return math.prod(max(evaluated(size, environment), 0) for size in kernel.grid)
 
 
 def room(form: Form, environment: Mapping[Symbol, int]) -> int:

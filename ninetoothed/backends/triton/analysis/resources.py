@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
@@ -65,4 +65,4 @@ def most_registers(sizes: Iterable[int]) -> int | None:
 
 def lanes(size: Expression, known: Mapping[Symbol, int]) -> int:
     """In how many lanes a dimension of a size is held."""
-    return next_power_of_2(int(as_symbol(size).evaluate(known)))
+    return next_power_of_2(evaluated(size, known))

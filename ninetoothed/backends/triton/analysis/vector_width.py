@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.tensors.access import Access
 from ninetoothed.tensors.arrange import Parameter
 
@@ -63,7 +63,7 @@ def _run(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], lane: int, most: int
 ) -> int:
     """How many neighbouring lanes of a dimension hold neighbouring elements, at most ``most``."""
-    size = int(as_symbol(parameter.tile_shape[lane]).evaluate(environment))
+    size = evaluated(parameter.tile_shape[lane], environment)
     base = access.first(environment)
     first = access.offset.evaluate(base)
     count = 1

@@ -15,13 +15,12 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ninetoothed.backends.triton.analysis.resources import lanes
 from ninetoothed.backends.triton.ir.lowered import NEIGHBOURS, RUN, Lowered
 from ninetoothed.backends.triton.options.option import Case, Option
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.operators import next_power_of_2
+from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.access import Access
-from ninetoothed.tensors.arrange import Parameter
 
 
 def folds(
@@ -38,14 +37,9 @@ def _neighbours(kernel: Definition, name: str, environment: Mapping[Symbol, int]
     access = kernel.arrangement.accesses[name]
     if len(access.coordinates) != 2 or not _is_gathered(access):
         return None
-    widths = _widths(parameter, environment)
+    widths = [lanes(size, environment) for size in parameter.tile_shape]
     possible = [dim for dim in (0, 1) if widths[dim] >= NEIGHBOURS and widths[1 - dim] >= RUN]
     return max(possible, key=lambda dim: _adjacent(access, environment, dim), default=None)
-
-
-def _widths(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
-    sizes = [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
-    return [next_power_of_2(size) for size in sizes]
 
 
 def _is_gathered(access: Access) -> bool:

@@ -16,7 +16,7 @@ from ninetoothed.backends.triton.analysis import full_tiles
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.ir.lowered import FullTiles, Lowered
 from ninetoothed.backends.triton.options.option import Case, Option
-from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.symbols.expr import evaluated
 
 
 class FullTileVersioning(Option):
@@ -29,7 +29,7 @@ class FullTileVersioning(Option):
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel = lowered.kernel
-        grid = [int(as_symbol(size).evaluate(case.environment)) for size in kernel.grid]
+        grid = [evaluated(size, case.environment) for size in kernel.grid]
         if math.prod(grid) * lowered.parts <= 1:
             return lowered
         asked = full_tiles.conditions(kernel, case.call, case.environment)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis.full_iterations import is_counted
+from ninetoothed.backends.triton.analysis.resources import lanes
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
@@ -25,8 +26,7 @@ from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.passes.rewriting import with_loops
 from ninetoothed.program.effects import is_product, names_read, writes_memory
 from ninetoothed.program.nodes import Load, SourceLoad, Store, walk
-from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.operators import next_power_of_2
+from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -105,8 +105,10 @@ def _bytes(
     kernel: Definition, parameter: str, call: Call, environment: Mapping[Symbol, int]
 ) -> int:
     sizes = kernel.program.parameter(parameter).tile_shape
-    held = (next_power_of_2(int(as_symbol(size).evaluate(environment))) for size in sizes)
-    return math.prod(held) * call.arguments[parameter].dtype.itemsize
+    return (
+        math.prod(lanes(size, environment) for size in sizes)
+        * call.arguments[parameter].dtype.itemsize
+    )
 
 
 @dataclass(frozen=True)

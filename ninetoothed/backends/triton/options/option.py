@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 from ninetoothed import threads
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts
 from ninetoothed.backends.triton.specialization.size_classes import facts_for
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, evaluated
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Call
@@ -89,7 +89,7 @@ class Case:
 
     @threads.cached_property
     def grid(self) -> tuple[int, ...]:
-        return tuple(int(as_symbol(size).evaluate(self.environment)) for size in self.kernel.grid)
+        return tuple(evaluated(size, self.environment) for size in self.kernel.grid)
 
     @threads.cached_property
     def facts(self) -> CallFacts:

@@ -23,7 +23,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Load, Store, clone
 from ninetoothed.program.program import Program
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated, index
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, offset_of, positions
@@ -56,7 +56,7 @@ def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -
     """How many programs to make one of, the most promising first; nothing where programs are few or large."""
     if kernel.meta_symbols or not _is_batchable(kernel):
         return ()
-    grid = [max(int(as_symbol(size).evaluate(environment)), 0) for size in kernel.grid]
+    grid = [max(evaluated(size, environment), 0) for size in kernel.grid]
     most = math.prod(grid) // _FEWEST_PROGRAMS
     possible = _possible(kernel, grid)
     if not possible or most < 2:
@@ -74,7 +74,7 @@ def choices(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -
 
 def is_possible(kernel: Definition, environment: Mapping[Symbol, int], count: int) -> bool:
     """Whether so many can be coarsened, be it worth it or not."""
-    grid = [int(as_symbol(size).evaluate(environment)) for size in kernel.grid]
+    grid = [evaluated(size, environment) for size in kernel.grid]
     largest = max(math.prod(_tile(p, environment)) for p in kernel.tensor_parameters)
     is_power = count & (count - 1) == 0 < count
     return is_power and count * largest <= _MOST_ELEMENTS and bool(_possible(kernel, grid))
@@ -111,7 +111,7 @@ def _bytes_moved(
 
 def _tile(parameter: Parameter, environment: Mapping[Symbol, int]) -> list[int]:
     """The size of a parameter's tile."""
-    return [int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape]
+    return [evaluated(size, environment) for size in parameter.tile_shape]
 
 
 def _is_batchable(kernel: Definition) -> bool:

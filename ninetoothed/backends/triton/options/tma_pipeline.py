@@ -29,7 +29,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer, SourceStore, Store, walk
 from ninetoothed.program.program import Program
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.tuning.estimate import CostFeatures, resident_programs
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class TmaPipeline(Option):
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel, environment = lowered.kernel, case.environment
-        grid = tuple(int(as_symbol(size).evaluate(environment)) for size in kernel.grid)
+        grid = tuple(evaluated(size, environment) for size in kernel.grid)
         is_exact = len(grid) > 1 and program_order.are_inverses_exact(grid)
         return replace(
             lowered,

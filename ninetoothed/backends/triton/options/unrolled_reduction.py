@@ -40,7 +40,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import is_one, type_of
-from ninetoothed.symbols.expr import Expression, as_symbol
+from ninetoothed.symbols.expr import Expression, as_symbol, evaluated
 from ninetoothed.tensors.views import Run, View
 
 #: How many elements the windows have that are unrolled. Others are padded, and Triton gives all of one
@@ -260,9 +260,7 @@ class Unrolling:
 
 def _sizes(case: Case) -> tuple[tuple[Expression, int], ...]:
     """The windows of a call that are unrolled."""
-    sizes = {
-        size: int(as_symbol(size).evaluate(case.environment)) for size in window_sizes(case.kernel)
-    }
+    sizes = {size: evaluated(size, case.environment) for size in window_sizes(case.kernel)}
     return tuple((size, n) for size, n in sizes.items() if n in SIZES)
 
 

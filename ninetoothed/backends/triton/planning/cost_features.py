@@ -17,7 +17,7 @@ from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.backends.triton.specialization.call_facts import is_masked
 from ninetoothed.backends.triton.translation import environment_of
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.tuning.estimate import CostFeatures, DeviceLimits, estimate
 
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ class Estimator:
             environment = environment_of(self._kernel, self._call, config)
             if self._vectors is None:
                 self._vectors = _vectors(self._kernel, self._call, environment)
-            grid = tuple(
-                max(int(as_symbol(size).evaluate(environment)), 0) for size in self._kernel.grid
-            )
+            grid = tuple(max(evaluated(size, environment), 0) for size in self._kernel.grid)
             counts = count(self._kernel, self._call, environment)
             counts.waited_for = sum(
                 size
@@ -148,7 +146,7 @@ class Estimator:
         base = access.first(environment)
         first = access.offset.evaluate(base)
         sizes = [
-            int(as_symbol(size).evaluate(environment))
+            evaluated(size, environment)
             for size, coordinate in zip(tile, access.coordinates)
             if access.offset.evaluate({**base, coordinate: 1}) == first + 1
         ]

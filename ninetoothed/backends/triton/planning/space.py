@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.errors import ArgumentError, ArrangementError
-from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.symbols.expr import evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning import space as tuning
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -201,7 +201,7 @@ def _largest_tile(kernel: Definition, call: Call, config: Config) -> int:
     environment = environment_of(kernel, call, config)
     return max(
         (
-            math.prod(int(as_symbol(size).evaluate(environment)) for size in parameter.tile_shape)
+            math.prod(evaluated(size, environment) for size in parameter.tile_shape)
             for parameter in kernel.arranged_parameters
         ),
         default=1,

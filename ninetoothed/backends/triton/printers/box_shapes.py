@@ -16,8 +16,7 @@ def as_tile(block: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
         block: it, with a dimension for each of the box's.
         widths: the tile's shape.
     """
-    kept = [lane for lane in box.tile_dims if lane is not None]
-    rank = len(box.tile_dims)
+    kept, rank = box.kept, len(box.tile_dims)
     if kept != sorted(kept):
         if len(kept) < rank:
             block = _shaped("reshape", block, [widths[lane] for lane in kept])
@@ -30,8 +29,7 @@ def as_tile(block: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
 
 def as_block(value: ast.expr, box: Box, widths: Sequence[ast.expr]) -> ast.expr:
     """A tile's value in the shape that a store by descriptor takes: `as_tile` the other way."""
-    kept = [lane for lane in box.tile_dims if lane is not None]
-    rank = len(widths)
+    kept, rank = box.kept, len(widths)
     if kept != sorted(kept):
         if len(kept) < rank:
             value = _shaped("reshape", value, [widths[lane] for lane in sorted(kept)])

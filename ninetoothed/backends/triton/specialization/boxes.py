@@ -27,6 +27,11 @@ class Box:
     tile_dims: tuple[int | None, ...]
     is_halved: bool = False
 
+    @property
+    def kept(self) -> list[int]:
+        """The tile's dimensions that run along one of the box's, in the box's order."""
+        return [dim for dim in self.tile_dims if dim is not None]
+
 
 @dataclass(frozen=True)
 class Description:

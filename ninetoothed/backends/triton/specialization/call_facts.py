@@ -27,7 +27,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 from ninetoothed.tensors.arrange import Parameter
@@ -102,7 +102,7 @@ def facts_of(
         strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]
         units |= {as_symbol(s) for s, n in zip(parameter.source.strides, strides) if n == 1}
         # Elements anywhere in the source may be used.
-        sizes = (int(as_symbol(size).evaluate(environment)) for size in parameter.source.shape)
+        sizes = (evaluated(size, environment) for size in parameter.source.shape)
         largest = max(largest, sum(abs((n - 1) * step) for n, step in zip(sizes, strides)))
         if parameter.name not in kernel.arranged:
             continue
@@ -132,7 +132,7 @@ def facts_of(
             low, high = interval(simplify(expression.substitute(environment)), ranges)
             largest = max(largest, abs(low), abs(high))
     for size in kernel.grid:
-        largest = max(largest, int(as_symbol(size).evaluate(environment)))
+        largest = max(largest, evaluated(size, environment))
     return CallFacts(
         frozenset(holding),
         frozenset(units),
@@ -181,7 +181,7 @@ def _longest(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     """The length of the longest sequence of a jagged tensor."""
     sources = [parameter.source for parameter in kernel.tensor_parameters]
     sizes = [s.shape[s.jagged_dim] for s in sources if s.jagged_dim is not None]
-    return max((int(as_symbol(size).evaluate(environment)) for size in sizes), default=0)
+    return max((evaluated(size, environment) for size in sizes), default=0)
 
 
 def is_masked(

@@ -19,7 +19,7 @@ from ninetoothed.program.nodes import Offsets, SymbolValue, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import Shape, type_of
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, leaf
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated, leaf
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, reads_sequences
@@ -163,7 +163,7 @@ def holding(
             if name in programs:
                 ranges[name] = (0, max(programs[name] - 1, 0))
             elif name.leaf.role == "index":
-                extent = int(as_symbol(name.leaf.extent).evaluate(environment))
+                extent = evaluated(name.leaf.extent, environment)
                 ranges[name] = (0, max(extent - 1, 0))
         known = simplify(comparison.slack.substitute(environment))
         if interval(known, ranges)[1] < 0:

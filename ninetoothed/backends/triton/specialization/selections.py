@@ -27,6 +27,7 @@ from ninetoothed.symbols.expr import (
     Symbol,
     as_symbol,
     constant,
+    evaluated,
     make,
     maximum,
     minimum,
@@ -94,7 +95,7 @@ def positions(
 ) -> dict[Symbol, Interval]:
     """The values that each position takes."""
     return {
-        leaf: (0, max(int(as_symbol(count).evaluate(environment)) - 1, 0))
+        leaf: (0, max(evaluated(count, environment) - 1, 0))
         for leaf, count in counts(parameter, access, grid)
     }
 
@@ -123,7 +124,7 @@ def unguarded(
         taken: what is selected, by the place among them.
     """
     for place, (low, high) in taken.items():
-        size = int(as_symbol(sizes[place]).evaluate(environment))
+        size = evaluated(sizes[place], environment)
         if low < 0 or (high >= size and not is_bounded(access, place, sizes[place])):
             yield place
 

@@ -9,7 +9,7 @@ from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.nodes import ElementLoad, ElementPlace, ElementStore, location
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tensors.meta_operation import Shape
 
@@ -51,7 +51,7 @@ def _elements(kernel: Definition) -> list[ElementLoad | ElementStore | ElementPl
 def _check(
     kernel: Definition, subject: str, shape: Shape, environment: Mapping[Symbol, int]
 ) -> None:
-    sizes = [int(as_symbol(size).evaluate(environment)) for size in shape]
+    sizes = [evaluated(size, environment) for size in shape]
     count = math.prod(map(next_power_of_2, sizes))
     if count > _LARGEST_TILE:
         raise ArgumentError(
