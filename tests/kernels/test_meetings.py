@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import ninetoothed
 import ninetoothed.language as ntl
 from examples import mm, sdpa
@@ -87,3 +89,28 @@ def test_only_the_branch_that_a_constant_chooses_is_looked_at():
     # Whether a number that comes with each call chooses the one or the other, nobody knows yet.
     kernel = vectors(application, Tensor(1), Tensor(1), Tensor(0), Tensor(1))
     assert met(kernel) == {(("x", 0), ("y", 0)), (("w", 0), ("y", 0))}
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_loops_that_follow_one_another_add_to_what_a_value_is_made_of(count):
+    """What a value had before a loop is no news of it, in whichever of its rounds the value changes."""
+
+    def application(x, w, y, count):
+        total = x[0] + w[0]
+        for _ in range(x.shape[0]):
+            for _ in ntl.static_range(count):
+                for k in range(x.shape[0]):
+                    if k > 1:
+                        total -= total + x[k]
+            if x.shape[0] > 2:
+                total -= total + x[0]
+        y[0] = total
+
+    def arrangement(x, w, y, count):
+        return *(t.tile((BLOCK,)).tile((-1,)) for t in (x, w, y)), count
+
+    tensors = Tensor(1), Tensor(1), Tensor(1), Tensor(0, constexpr=True)
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    found = meetings(kernel.specializations.of({"count": count}))
+    # Each with each.
+    assert len(found) <= 24 * count**2

@@ -126,10 +126,16 @@ def _with_uses(value: Known, changed: Callable[[Use], Use]) -> Known:
     return replace(value, validity=validity, items=items)
 
 
-def after(value: Known, loop: Loop) -> Known:
-    """What is known after a loop, if it has a round: which round a tile was of is not."""
+def after(value: Known, loop: Loop, outside: set[Use]) -> Known:
+    """What is known after a loop, if it has a round: which round a tile was of is not.
+
+    Args:
+        outside: uses that there are anyway, of before the loop.
+    """
 
     def left(use: Use) -> Use:
+        if use in outside:
+            return use
         indices = tuple(
             None if at is None or loop.round in set(at.leaves()) else at for at in use.indices
         )

@@ -215,7 +215,8 @@ class _Walk(Values):
             self.left = was_left
         self.known = ended
         for assigned in names_assigned(statement.body) & self.known.keys():
-            self.known[assigned] = loaded_values.after(self.known[assigned], loop)
+            outside = loaded_values.uses_of(before.get(assigned, UNKNOWN))
+            self.known[assigned] = loaded_values.after(self.known[assigned], loop, outside)
 
     def repeat(
         self, statement: Looped, counts: size_expressions.Counting, loop: Loop, number: Symbol
