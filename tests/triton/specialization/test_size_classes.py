@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -15,10 +16,15 @@ from examples import layer_norm, mm, rms_norm, sdpa, silu, softmax
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.planning import planner as planning
 from ninetoothed.backends.triton.planning.planner import Planner
-from ninetoothed.backends.triton.specialization.size_classes import classes_for, general_call
+from ninetoothed.backends.triton.specialization.size_classes import (
+    classes_for,
+    facts_for,
+    general_call,
+)
 from ninetoothed.backends.triton.translation import specialize
 from ninetoothed.language import dtypes
 from ninetoothed.launch.warm_up import _compiled
+from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tuning.space import Config
 from tests.tuning.machines import H200
 
@@ -319,3 +325,39 @@ def test_no_end_of_a_tile_stands_for_the_end_of_a_tensor_that_others_of_a_class_
     text = specialize(definition, call, Config((), 4, 3), general).emitted.text
 
     assert "< output_size_0" in text
+
+
+@pytest.mark.parametrize("step", (1, 2, 3, 4, 6, 8, 12, 32))
+def test_what_holds_for_a_class_holds_for_all_of_it_where_a_part_of_each_tile_is_used(step):
+    def arrangement(output, first, last):
+        arranged = output.tile((step,))
+        arranged.dtype = arranged.dtype[first:last]
+        return arranged
+
+    def application(output):
+        output = 1.0  # noqa: F841
+
+    held = 0
+    for first, last in {(0, step), (0, -(-step // 2)), (step // 2, step), (step - 1, step)}:
+        part = partial(arrangement, first=first, last=last)
+        definition = ninetoothed.make(part, application, (ninetoothed.Tensor(1),)).definition
+        size = as_symbol(definition.tensor_parameters[0].source.shape[0])
+        asked = {
+            ("output", place)
+            for place, condition in enumerate(definition.arrangement.accesses["output"].conditions)
+            if size in condition.leaves()
+        }
+        for length in range(1, 140):
+            general = general_call(
+                definition, Call({"output": tensor(length)}, device=Device("cuda"))
+            )
+            if general is None:
+                continue
+            environment = definition.environment(general)
+            grid = definition.verified_grid(environment)
+            facts = facts_for(definition, environment, grid, True)
+            if not asked <= facts.holding:
+                continue
+            held += 1
+            assert (length - 1) // step * step + last <= length, (first, last, length)
+    assert held, "no class of which it holds"

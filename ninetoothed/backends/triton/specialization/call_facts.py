@@ -6,7 +6,8 @@ selections and lanes. Calls that agree in it share their source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+import math
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from ninetoothed.backends.triton.specialization import (
@@ -17,6 +18,7 @@ from ninetoothed.backends.triton.specialization import (
 )
 from ninetoothed.backends.triton.specialization.selections import (
     Selection,
+    counts,
     in_numbers,
     positions,
     taken,
@@ -27,7 +29,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 from ninetoothed.tensors.arrange import Parameter
@@ -87,7 +89,7 @@ def facts_of(
     """The facts for known values of all sizes, strides, constants and meta symbols.
 
     Args:
-        varying: sizes that are less in other calls: no condition implies one of these by the numbers.
+        varying: sizes that are less in other calls: nothing is known of one of these by its number alone.
     """
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
@@ -116,7 +118,8 @@ def facts_of(
             reached[access.selections[place]] = (low, max(high, last))
         middle = parameter.middle_sizes
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
-        held = set(_holding(access, environment, reached, varying))
+        over = _places_over(varying, counts(parameter, access, kernel.grid), access)
+        held = _holding(access, environment, reached, varying, over)
         holding |= {(parameter.name, place) for place in held}
         asked = [c for place, c in enumerate(access.conditions) if place not in held]
         bounds |= set(magic_division.bounded(access, environment, reached, asked))
@@ -192,18 +195,28 @@ def is_masked(
     return len(holding) < len(access.conditions)
 
 
+def _places_over(
+    varying: Set[Symbol], counted: Iterable[tuple[Symbol, Expression]], access: Access
+) -> Set[Symbol]:
+    """The programs and selections of which there are more or fewer as varying sizes are."""
+    found = {place for place, count in counted if not varying.isdisjoint(as_symbol(count).leaves())}
+    return found - {*access.coordinates}
+
+
 def _holding(
     access: Access,
     environment: Mapping[Symbol, int],
     ranges: Mapping[Symbol, Interval],
     varying: Set[Symbol] = frozenset(),
+    over: Set[Symbol] = frozenset(),
 ) -> set[int]:
     """The conditions that hold for every lane, or that others imply, whatever the varying sizes are."""
     known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
     result = {position for position, c in enumerate(known) if _holds(c, ranges)}
     if varying:
-        environment = {leaf: value for leaf, value in environment.items() if leaf not in varying}
-        known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
+        given = {leaf: value for leaf, value in environment.items() if leaf not in varying}
+        known = [as_symbol(simplify(c.substitute(given))) for c in access.conditions]
+        result = {p for p in result if _holds_in_class(known[p], environment, ranges, over)}
     rest = {position: c for position, c in enumerate(known) if position not in result}
     kept = set(needed(rest.values()))
     for position, condition in rest.items():
@@ -211,6 +224,36 @@ def _holding(
             result.add(position)
         kept.discard(condition)
     return result
+
+
+def _holds_in_class(
+    condition: Symbol,
+    environment: Mapping[Symbol, int],
+    ranges: Mapping[Symbol, Interval],
+    over: Set[Symbol],
+) -> bool:
+    """Whether a condition that holds for the greatest size of a class holds for the lesser ones too.
+
+    The lesser ones are multiples of what the greatest is one of, and the least of them begins the last
+    tile with so many elements as its step has in common with that.
+
+    Args:
+        over: the programs and selections that go on to where the size ends.
+    """
+    if condition.op == "const" or condition.operands[1] not in environment:
+        # What it asks is of all calls.
+        return True
+    position, size = condition.operands
+    number = environment[size]
+    multiple = number & -number
+    moving = [place for place in {*position.leaves()} & over if ranges[place][1] > 0]
+    first = {**ranges, **dict.fromkeys(moving, (0, 0))}
+    last = interval(position, first)[1]
+    if not moving:
+        return last < (1 << number.bit_length() - 1) + multiple
+    (step, _) = interval(position, dict.fromkeys(ranges, (0, 0)) | {moving[0]: (1, 1)})
+    (start, _) = interval(position, dict.fromkeys(ranges, (0, 0)))
+    return len(moving) == 1 and last < math.gcd(int(step - start), multiple)
 
 
 def _holds(condition: Symbol, ranges: Mapping[Symbol, Interval]) -> bool:
