@@ -9,7 +9,7 @@ import math
 
 import ninetoothed
 import ninetoothed.language as ntl
-from examples.training.common import operator, precise
+from examples.training.common import operator
 from ninetoothed import Tensor, block_size, like
 
 LOG2_E = math.log2(math.e)
@@ -59,6 +59,12 @@ def last_first(arranged):
     return arranged[:, :, ::-1]
 
 
+def backwards(arranged):
+    """A walk from the last block to the first: what causal attention masks comes last."""
+    arranged.dtype = arranged.dtype[::-1]
+    return arranged
+
+
 def blocks_seen(query, key, is_causal):
     """How many blocks of keys a block of queries sees some of."""
     count = key.shape[0]
@@ -90,14 +96,14 @@ def forward(query, key, value, scale, is_causal, output, log_sum):
     total = ntl.zeros((query.shape[0],), dtype=ntl.float32)
 
     for i in range(blocks_seen(query, key, is_causal)):
-        scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
+        scores = ntl.dot(query, ntl.trans(key[i]))
         position = key[i].offsets(1)[None, :]
         is_seen = position < key.source.shape[1]
 
         if is_causal:
             is_seen = is_seen & (position <= query.offsets(1)[:, None])
 
-        scores = ntl.where(is_seen, scores, float("-inf"))
+        scores = ntl.where(is_seen, scores * exponent_scale, float("-inf"))
         new_maximum = ntl.maximum(maximum, ntl.max(scores, axis=1))
         weights = ntl.exp2(scores - new_maximum[:, None])
         correction = ntl.exp2(maximum - new_maximum)
@@ -135,19 +141,21 @@ def query_backward(
 ):
     exponent_scale = scale * LOG2_E
     total = ntl.zeros(query_gradient.shape, dtype=ntl.float32)
-    change_of_sum = ntl.sum(precise(gradient) * precise(output), axis=1)
+    changes = ntl.cast(gradient, ntl.float32) * ntl.cast(output, ntl.float32)
+    change_of_sum = ntl.sum(changes, axis=1)
 
     for i in range(blocks_seen(query, key, is_causal)):
-        scores = ntl.dot(query, ntl.trans(key[i])) * exponent_scale
+        scores = ntl.dot(query, ntl.trans(key[i]))
+        change = ntl.dot(ntl.cast(gradient, value.dtype.dtype), ntl.trans(value[i]))
         position = key[i].offsets(1)[None, :]
         is_seen = position < key.source.shape[1]
 
         if is_causal:
             is_seen = is_seen & (position <= query.offsets(1)[:, None])
 
-        weights = ntl.where(is_seen, ntl.exp2(scores - log_sum[:, None]), 0)
-        change = ntl.dot(gradient, ntl.trans(value[i])) - change_of_sum[:, None]
-        total += ntl.dot(ntl.cast(weights * change, key.dtype.dtype), key[i])
+        weights = ntl.exp2(scores * exponent_scale - log_sum[:, None])
+        weights = ntl.where(is_seen, weights, 0) * (change - change_of_sum[:, None])
+        total += ntl.dot(ntl.cast(weights, key.dtype.dtype), key[i])
 
     query_gradient = total * scale
     delta = change_of_sum
@@ -159,14 +167,14 @@ def key_arrangement(
     keys = held(key, HELD)
 
     return (
-        walked(gradient, WALKED, keys),
-        walked(query, WALKED, keys),
+        backwards(walked(gradient, WALKED, keys)),
+        backwards(walked(query, WALKED, keys)),
         keys,
         held(value, HELD),
         scale,
         is_causal,
-        walked_statistic(log_sum, WALKED, keys),
-        walked_statistic(delta, WALKED, keys),
+        backwards(walked_statistic(log_sum, WALKED, keys)),
+        backwards(walked_statistic(delta, WALKED, keys)),
         held(key_gradient, HELD),
         held(value_gradient, HELD),
     )
@@ -179,29 +187,26 @@ def key_backward(
     of_values = ntl.zeros(value_gradient.shape, dtype=ntl.float32)
 
     exponent_scale = scale * LOG2_E
-    first = 0
+    count = query.shape[0]
 
-    # Keys by queries, so that no weights are transposed between products.
     if is_causal:
-        # No query before sees a key of this block, and all after see all of them.
-        start = ntl.min(key.offsets(1)) // query.dtype.shape[0]
-        first = ntl.minimum(query.shape[0], ntl.max(key.offsets(1)) // query.dtype.shape[0] + 1)
+        # No query before sees a key of this block.
+        count -= ntl.min(key.offsets(1)) // query.dtype.shape[0]
 
-        for i in range(start, first):
-            scores = ntl.dot(key, ntl.trans(query[i])) * exponent_scale
+    # Keys by queries, so that no weights are transposed. Queries past the end add nothing: their gradients
+    # and scores are zeros.
+    for i in range(count):
+        scores = ntl.dot(key, ntl.trans(query[i]))
+        change = ntl.dot(value, ntl.trans(gradient[i]))
+        weights = ntl.exp2(scores * exponent_scale - log_sum[i][None, :])
+
+        if is_causal:
             is_seen = key.offsets(1)[:, None] <= query[i].offsets(1)[None, :]
-            weights = ntl.where(is_seen, ntl.exp2(scores - log_sum[i][None, :]), 0)
-            of_values += ntl.dot(ntl.cast(weights, gradient.dtype.dtype), gradient[i])
-            change = ntl.dot(value, ntl.trans(gradient[i])) - delta[i][None, :]
-            of_keys += ntl.dot(ntl.cast(weights * change, query.dtype.dtype), query[i])
+            weights = ntl.where(is_seen, weights, 0)
 
-    # Queries past the end add nothing: their gradients and scores are zeros.
-    for i in range(first, query.shape[0]):
-        scores = ntl.dot(key, ntl.trans(query[i])) * exponent_scale
-        weights = ntl.exp2(scores - log_sum[i][None, :])
         of_values += ntl.dot(ntl.cast(weights, gradient.dtype.dtype), gradient[i])
-        change = ntl.dot(value, ntl.trans(gradient[i])) - delta[i][None, :]
-        of_keys += ntl.dot(ntl.cast(weights * change, query.dtype.dtype), query[i])
+        change = weights * (change - delta[i][None, :])
+        of_keys += ntl.dot(ntl.cast(change, query.dtype.dtype), query[i])
 
     key_gradient = of_keys * scale
     value_gradient = of_values

@@ -69,3 +69,12 @@ def columns_within(limit, rows: gl.constexpr, columns: gl.constexpr, layout: gl.
     rest = (row + limit)[:, None, None] - within[None, None, :]
     holds = (eighth * _TOGETHER)[None, :, None] <= rest
     return gl.convert_layout(gl.reshape(holds, (rows, columns)), layout)
+
+
+@gluon.jit
+def floor_quotient(dividend, divisor):
+    """The quotient of a division of integers that rounds down, as Python's."""
+    quotient = dividend // divisor
+    rest = dividend - quotient * divisor
+    is_up = (rest != 0) & ((rest < 0) != (divisor < 0))
+    return quotient - is_up.to(gl.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -174,9 +175,11 @@ def most_registers_of(
     """The most that a thread is given; None where the compiler decides."""
     if emitted.needs is None:
         return None
-    products = emitted.needs.products
+    products, size = emitted.needs.products, functools.partial(lanes, known=environment)
     return most_registers(
-        lanes(p.rows, environment) * lanes(p.columns, environment) for p in products
+        (size(each.rows) * size(each.columns) for each in products),
+        # Two elements of 16 bits a register.
+        sum(2 * size(each.rows) * size(each.inner) for each in products if each.is_kept),
     )
 
 

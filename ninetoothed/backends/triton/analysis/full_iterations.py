@@ -200,7 +200,7 @@ def _count(slack: Symbol, variable: str, kernel: Definition) -> Symbol | None:
     """
     if reads_sequences(slack):
         return None
-    slack = as_symbol(simplify(slack))
+    slack = as_symbol(simplify(_multiplied_out(slack)))
     rounds = {name for name in slack.leaves() if is_round_of(name, variable)}
     if len(rounds) != 1:
         return None

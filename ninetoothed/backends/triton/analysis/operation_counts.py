@@ -28,8 +28,8 @@ Shape = tuple[int, ...]
 #: Rounds of a loop whose length is only known when it runs.
 _UNKNOWN_TRIPS = 8
 
-#: Of a bound that is the lesser of a known number and one that depends on the program: a causal
-#: mask's blocks, on average.
+#: Of a bound that is the lesser of a known number and one that depends on the program, or what is left of
+#: the known number without that one: a causal mask's blocks, on average.
 _PART_OF_A_BOUND = 0.5
 
 _NOTHING_KNOWN = Operation("other")
@@ -50,6 +50,7 @@ class Counts:
         streamed: the parameters that are loaded in a loop with a product, so that their loads can
             be begun rounds ahead, with the bytes of one round.
         held: bytes of the tiles that products take and that are loaded once.
+        kept: of these bytes, those of tiles that something else reads too: they are in registers.
         waited_for: of the bytes streamed in one round, those that no copy in the background brings.
         masked: of those streamed, the ones of which a mask leaves out elements in some program.
         short: of the bytes streamed, how many come in rows of half a cache line; those in rows of a
@@ -67,6 +68,7 @@ class Counts:
     rounds: float = 1.0
     streamed: dict[str, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
+    kept: int = 0
     waited_for: int = 0
     masked: set[str] = field(default_factory=set)
     short: float = 0.0
@@ -164,6 +166,10 @@ class _Counter:
             numbers = [number for number in known if number is not None]
             if numbers:
                 return min(numbers) * (_PART_OF_A_BOUND if None in known else 1.0)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            whole, part = self._number(node.left), self._number(node.right)
+            if whole is not None:
+                return whole * _PART_OF_A_BOUND if part is None else whole - part
         return None
 
     def _statement(self, statement: ast.stmt, times: float, depth: int) -> None:

@@ -50,12 +50,16 @@ def shared_bytes(counts: Counts, threads: int, stages: int) -> int:
     return sum(counts.held.values()) + buffers * streamed
 
 
-def most_registers(sizes: Iterable[int]) -> int | None:
+def most_registers(sizes: Iterable[int], kept: int = 0) -> int | None:
     """The most registers that a thread is given for products of so many elements each: what it needs
     for sums and a little more, rounded up to what so many programs as then fit share. The compiler
-    left alone takes one more now and then, and a whole program is lost."""
+    left alone takes one more now and then, and a whole program is lost.
+
+    Args:
+        kept: bytes of operands that are in registers throughout.
+    """
     threads = 32 * GROUP_WARPS
-    sums = sum(sizes)
+    sums = sum(sizes) + kept // 4
     for programs in range(_MOST_PROGRAMS, 2, -1):
         each = _REGISTERS // (programs * threads) // _UNIT * _UNIT
         if sums // threads + _BESIDES_SUMS <= each:

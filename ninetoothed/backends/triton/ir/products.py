@@ -18,6 +18,7 @@ class Product:
         rows, inner, columns: its sizes.
         left: the tensor of whose type the left operand's elements are.
         right: likewise.
+        is_kept: whether the left operand is in registers through all rounds of the loop.
     """
 
     rows: Expression
@@ -25,6 +26,7 @@ class Product:
     columns: Expression
     left: str
     right: str
+    is_kept: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,17 @@ multiplied; `printers.gluon.legality` says what a program needs. Attention gaine
 from __future__ import annotations
 
 import ast
-import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import boxes as descriptors
 from ninetoothed.backends.triton.analysis import program_order
+from ninetoothed.backends.triton.analysis.held_tensors import (
+    loaded_names,
+    multiplied_alone,
+    unturned,
+)
 from ninetoothed.backends.triton.analysis.resources import GROUP_WARPS, lanes, most_registers
 from ninetoothed.backends.triton.ir.lowered import Lowered, Pipeline
 from ninetoothed.backends.triton.options.option import Case, Chosen, Device, Option
@@ -78,10 +81,10 @@ def is_one_loop(kernel: Definition, environment: Mapping[Symbol, int]) -> bool:
 def _columns_of_sums(kernel: Definition) -> tuple[Symbol, ...]:
     """The columns of the products that are added to what a loop carries."""
     program = kernel.optimized
-    loaded = _loaded(program.nodes())
+    loaded = loaded_names(program.nodes())
     found = []
     for dot in _added(program):
-        operand = _unturned(dot.args[1])
+        operand = unturned(dot.args[1])
         axis = -1 if operand is dot.args[1] else -2
         name = operand.id if isinstance(operand, ast.Name) else ""
         parameter = operand.tile.parameter if isinstance(operand, Load) else loaded.get(name)
@@ -105,7 +108,7 @@ def _boxes(
     """The tensors to move by descriptor: besides those of a loop, what it multiplies each round, and
     the result."""
     found = dict(descriptors.boxes(kernel, call, environment))
-    further = _held(kernel.optimized) | _stored(kernel.optimized)
+    further = multiplied_alone(kernel) | _stored(kernel.optimized)
     for name in further - found.keys():
         box = descriptors.box_of(kernel, name, call, environment)
         if box is not None:
@@ -125,44 +128,6 @@ def _stored(program: Program) -> set[str]:
     ]
     name = last.tile.parameter
     return {name} if touched.count(name) == 1 else set()
-
-
-def _held(program: Program) -> set[str]:
-    """The tensors whose tiles are loaded before the loop and that products alone read."""
-    before = itertools.takewhile(lambda each: not isinstance(each, ast.For), program.body)
-    loaded = _loaded(before)
-    nodes = list(program.nodes())
-    reads = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    multiplied = Counter(
-        operand.id
-        for node in nodes
-        if isinstance(node, ast.Call) and called_name(node) == "dot"
-        for operand in map(_unturned, node.args[:2])
-        if isinstance(operand, ast.Name)
-    )
-    tiles = Counter(node.tile.parameter for node in nodes if isinstance(node, Load))
-    return {
-        parameter
-        for name, parameter in loaded.items()
-        if reads[name] == multiplied[name] and tiles[parameter] == 1
-    }
-
-
-def _loaded(statements: Iterable[ast.AST]) -> dict[str, str]:
-    """The names of tiles, each with the tensor."""
-    return {
-        target.id: each.value.tile.parameter
-        for each in statements
-        if isinstance(each, ast.Assign) and isinstance(each.value, Load)
-        for target in each.targets
-        if isinstance(target, ast.Name)
-    }
-
-
-def _unturned(operand: ast.expr) -> ast.expr:
-    if isinstance(operand, ast.Call) and called_name(operand) == "trans" and operand.args:
-        return operand.args[0]
-    return operand
 
 
 # Where it is right.
@@ -248,8 +213,10 @@ class TmaPipeline(Option):
             stages=value + 1,
             is_waiting=False,
             copies=0.0,
-            registers=most_registers(sizes) or _MOST_REGISTERS,
-            shared_bytes=sum(counts.held.values()) + value * sum(counts.streamed.values()),
+            registers=most_registers(sizes, counts.kept) or _MOST_REGISTERS,
+            shared_bytes=sum(counts.held.values())
+            - counts.kept
+            + value * sum(counts.streamed.values()),
         )
         missing = max(_PROGRAMS - resident_programs(features), 0)
         return replace(features, share=features.share * _LEFT * (1 + _MISSING * missing))

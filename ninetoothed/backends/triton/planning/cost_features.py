@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton import options
 from ninetoothed.backends.triton.analysis import full_tiles
+from ninetoothed.backends.triton.analysis.held_tensors import multiplied_alone
 from ninetoothed.backends.triton.analysis.operation_counts import Counts, count
 from ninetoothed.backends.triton.analysis.resources import registers, shared_bytes
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
@@ -124,6 +125,11 @@ class Estimator:
             counts.short = sum(
                 size * max(_LINE / self._row_bytes(name, environment) - 1, 0)
                 for name, size in counts.streamed.items()
+            )
+            counts.kept = sum(
+                size
+                for name, size in counts.held.items()
+                if name not in multiplied_alone(self._kernel)
             )
             counts.masked = {
                 name

@@ -361,6 +361,8 @@ class _Numbers(ast.NodeTransformer):
         self._known = known
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if trees.called(node) == "floor_quotient":
+            return self._layouts._ours("floor_quotient", *map(self.visit, node.args))
         if trees.called(node) not in REDUCTIONS or isinstance(node.func, ast.Name):
             return self.generic_visit(node)
         known = self._known.extreme(node)

@@ -37,7 +37,7 @@ from ninetoothed.backends.triton.printers.gluon.trees import (
     new_axis,
 )
 from ninetoothed.language import dtypes
-from ninetoothed.program.effects import names_read
+from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import DTypeRef, LanguageRef
 from ninetoothed.program.types import Shape, is_one, type_of
 from ninetoothed.symbols.expr import Symbol
@@ -94,6 +94,7 @@ class Legality:
         self._sums: set[str] = set()
         self.multiplications: dict[ast.stmt, Multiplication] = {}
         self._columns: list[Any] = []
+        self._changing = names_assigned(form.body)
         self._shapes: dict[str, Shape] = {}
 
     def needs(self) -> Needs:
@@ -174,7 +175,8 @@ class Legality:
         self._sums.add(dot.target)
         self._columns.append(columns)
         kind = left.tile.parameter if left else _element_type(dot.left)
-        product = Product(rows, inner, columns, kind, right.tile.parameter)
+        is_kept = left is None and names_read(dot.left).isdisjoint(self._changing)
+        product = Product(rows, inner, columns, kind, right.tile.parameter, is_kept)
         return Multiplication(dot, left, right, product)
 
     def _operand(self, value: ast.expr) -> Operand | None:
@@ -296,7 +298,7 @@ _Rules = dict[str, Callable[[Legality, ast.Call], None]]
 
 #: What may be called of the library and of Python, and of the language.
 _OURS: _Rules = {
-    **dict.fromkeys(NUMBERS, Legality._of_numbers),
+    **dict.fromkeys((*NUMBERS, "floor_quotient"), Legality._of_numbers),
     **dict.fromkeys(("as_column", "partial_sums"), Legality._of_rows),
 }
 _OF_LANGUAGE: _Rules = {

@@ -96,6 +96,7 @@ _OF_CALLS: dict[str, Callable[[ast.Call, ValueType], ValueType]] = {
     "int": _number,
     "max": _number,
     "min": _least,
+    "floor_quotient": _number,
     "as_column": _column,
     "partial_sums": _partial_sums,
 }
