@@ -42,14 +42,17 @@ def directory() -> Path:
     chosen, base = (os.environ.get(name) for name in ("NINETOOTHED_CACHE_DIR", "XDG_CACHE_HOME"))
     try:
         if chosen:
-            return Path(chosen).expanduser().absolute()
+            path = Path(chosen).expanduser().absolute()
         # The XDG base directory specification: a relative path is to be ignored.
-        if base and os.path.isabs(base):
-            return Path(base) / "ninetoothed"
-        return Path("~/.cache/ninetoothed").expanduser()
-    except (RuntimeError, OSError):
-        # No HOME, and the user has no entry in the list of users, as in some containers; or what is
-        # relative is so to a directory that is gone.
+        elif base and os.path.isabs(base):
+            path = Path(base) / "ninetoothed"
+        else:
+            path = Path("~/.cache/ninetoothed").expanduser()
+        str(path).encode()
+        return path
+    except (RuntimeError, OSError, UnicodeError):
+        # No HOME, and the user has no entry in the list of users, as in some containers; what is
+        # relative is so to a directory that is gone; or Triton, which takes UTF-8, cannot be told the name.
         return _without_home()
 
 
@@ -57,8 +60,8 @@ def directory() -> Path:
 def _without_home() -> Path:
     root = _temporary_root()
     warnings.warn(
-        f"There is no home directory to keep compiled kernels in: {root} serves until the process "
-        "ends. Set NINETOOTHED_CACHE_DIR to a directory that only you can write to.",
+        f"There is no directory to keep compiled kernels in: {root} serves until the process ends. "
+        "Set NINETOOTHED_CACHE_DIR to one that only you can write to, with a name in UTF-8.",
         RuntimeWarning,
         stacklevel=2,
     )

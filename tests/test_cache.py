@@ -278,11 +278,11 @@ def test_without_a_home_a_temporary_directory_serves_and_a_warning_says_so(tmp_p
 
 
 @posix
-@pytest.mark.parametrize("place", ["~nobody-of-that-name/kernels", "kernels"])
+@pytest.mark.parametrize("place", ["~nobody-of-that-name/kernels", "kernels", "/tmp/\udcff"])
 def test_where_the_chosen_place_cannot_be_told_a_temporary_one_serves(
     place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A home that nobody has, and a directory below one that is gone."""
+    """A home that nobody has, a directory below one that is gone, and a name that is no UTF-8."""
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

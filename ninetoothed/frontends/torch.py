@@ -173,6 +173,9 @@ def _operator(definition: OperatorDefinition, functions: Callable[..., Any]) -> 
 def _opaque(launch: Callable[..., Any]) -> None:
     """Under `torch.compile` a launch is one break of the graph: Dynamo does not look into it."""
     launch._torchdynamo_disable = True  # type: ignore[attr-defined]
+    launch._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+        "a kernel called plainly breaks the graph; make an operator of it, as with `ninetoothed.op`"
+    )
     from torch._C._dynamo import eval_frame
 
     if hasattr(eval_frame, "set_code_exec_strategy"):

@@ -59,6 +59,8 @@ def entries_for(what: str, values: Any, shape: Shape) -> tuple[Any, ...]:
     for value in values:
         if not is_expression(value):
             raise Misfit(f"{value!r} in {what}", "ints or Symbols")
+        if not isinstance(value, Symbol) and value.__index__().bit_length() > 62:
+            raise Misfit(f"{shown(value)} in {what}", "numbers of 62 bits at most")
     return tuple(value if isinstance(value, Symbol) else value.__index__() for value in values)
 
 
@@ -216,8 +218,8 @@ def _position(index: Any, size: Expression) -> Expression:
     return position
 
 
-def _slice(entry: slice, size: Expression) -> tuple[Expression, Expression, Expression]:
-    """Start, step and number of elements of a slice, as Python clamps them."""
+def _slice(entry: slice, size: Expression) -> tuple[Expression, ...]:
+    """Start, step and number of elements of a slice, as Python clamps them; bounds that calls give."""
     step = 1 if entry.step is None else entry.step
     if not is_integer(step) or step.__index__() == 0:
         raise Misfit(f"the step {step}", "an int that is not 0")
@@ -252,4 +254,10 @@ def _slice(entry: slice, size: Expression) -> tuple[Expression, Expression, Expr
         end = simplify(maximum(end, least)) if entry.stop is not None else least
         span = as_symbol(first) - end
     count = simplify(maximum((span + (abs(step) - 1)) // abs(step), 0))
-    return first, step, count
+    given = [
+        bound
+        for bound in (entry.start, entry.stop)
+        if isinstance(bound, Symbol) and interval(bound)[1] >= 0
+        if all(name.constexpr and name.leaf.role == "symbol" for name in bound.leaves())
+    ]
+    return first, step, count, *given

@@ -262,7 +262,7 @@ class Pad(MetaOperation):
 class Index(MetaOperation):
     """Subscripts: ints, slices, None; one entry a dimension or new axis, in order."""
 
-    #: ("int", position) | ("slice", start, step, size) | ("new",)
+    #: ("int", position) | ("slice", start, step, size, *bounds that calls give) | ("new",)
     entries: tuple[tuple[Any, ...], ...]
 
     name = "[...]"  # type: ignore[assignment]
@@ -287,27 +287,36 @@ class Index(MetaOperation):
                 result.append(as_symbol(simplify(entry[1] + next(remaining) * as_symbol(entry[2]))))
         return (tuple(result),)
 
-    def _indexed(self) -> Iterator[tuple[int, Expression, Expression]]:
-        """Each dimension that an int picks from, its size, and the position."""
+    def _taken(self, kind: str) -> Iterator[tuple[int, Expression, tuple[Any, ...]]]:
+        """Each dimension that an entry of a kind takes from, its size, and what the entry has."""
         old = (entry for entry in self.entries if entry[0] != "new")
         for dim, (size, entry) in enumerate(zip(self.input, old, strict=True)):
-            if entry[0] == "int":
-                yield dim, size, entry[1]
+            if entry[0] == kind:
+                yield dim, size, entry[1:]
 
     def _needed(self) -> Iterator[Need]:
-        for dim, size, position in self._indexed():
+        for dim, _, (_, _, _, *bounds) in self._taken("slice"):
+            for bound in bounds:
+                found = f"the bound {_shown(bound)} in dimension {dim}"
+                remedy = "A negative int counts from the end; what a Symbol stands for does not."
+                yield Need(bound, 0, None, dim, "a bound of at least 0", found, remedy)
+        for dim, size, (position,) in self._taken("int"):
             yield Need(position, 0, None, dim, "an index of at least 0", "index {}")
             needed = f"a size above the index {position}"
             beyond = simplify(as_symbol(size) - position)
             yield Need(size, 1, None, dim, needed, "a size of {}", bounded=beyond)
 
     def verify(self, evaluate: Evaluate) -> None:
-        for _, size, position in self._indexed():
+        for _, size, (position,) in self._taken("int"):
             found, count = evaluate(position), evaluate(size)
             if not 0 <= found < count:
-                # What counts from the end has the size in it.
-                given = found if found >= 0 else found - count
-                raise Misfit(f"index {given}", f"an index from {-count} to {count - 1}")
+                # What counts from the end has the size in it; what a Symbol stands for does not.
+                names = set(as_symbol(position).leaves())
+                is_given = bool(names) and names.isdisjoint(as_symbol(size).leaves())
+                given = found if is_given or found >= 0 else found - count
+                low = 0 if is_given else -count
+                raise Misfit(f"index {given}", f"an index from {low} to {count - 1}")
+        super().verify(evaluate)
 
 
 def unravel(position: Expression, shape: Shape) -> Indices:

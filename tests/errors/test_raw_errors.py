@@ -277,7 +277,7 @@ def test_a_symbol_that_a_slice_made_vanish_from_the_shape_is_still_asked_for():
         kernel(x, out)
 
     sliced = Tensor(1, name="x")[start : start + 4]
-    with pytest.raises(NineToothedError, match="S must be known"):
+    with pytest.raises(NineToothedError, match="`S` must be known"):
         sliced.eval({sliced.source: {"shape": (9,)}})
     assert sliced.eval({sliced.source: {"shape": (9,)}, start: 3}).tolist() == [3, 4, 5, 6]
 
@@ -297,3 +297,22 @@ def test_a_size_that_a_slice_made_vanish_is_still_known():
     torch.testing.assert_close(out, x[-4:] * 2)
     make(first, _twice, (Tensor(1), Tensor(1)))(x, out, S=4)
     torch.testing.assert_close(out, x[:4] * 2)
+
+
+def test_no_program_runs_of_an_empty_grid_however_long_its_other_dimensions_are():
+    def arrangement(x, o):
+        return x.tile((1, 4)), o.tile((1, 4))
+
+    make(arrangement, _twice, (Tensor(2), Tensor(2)))(torch.empty(2**62, 0), torch.empty(2**62, 0))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_float_that_float32_does_not_hold_is_infinite_without_a_word_of_numpys():
+    out = torch.zeros(3)
+    scaled = make(_tiled, _scaled, (Tensor(1), Tensor(1), Tensor(0)))
+    scaled(torch.ones(3), out, 1e300)
+    assert out.isinf().all()
+
+
+def _scaled(x, o, factor):
+    o = x * factor  # noqa: F841

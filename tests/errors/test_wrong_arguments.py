@@ -45,6 +45,8 @@ KERNEL = _made()
 SIZED = make(lambda x, o: (x.tile((N,)), o.tile((N,))), _copy, (Tensor(1), Tensor(1)))
 SCALED = _with_third(Tensor(0))
 CONSTANT = _with_third(Tensor(0, constexpr=True))
+PICKED = make(lambda x, o: (x[N].tile((4,)), o.tile((4,))), _copy, (Tensor(2), Tensor(1)))
+CUT = make(lambda x, o: (x[N:].tile((4,)), o.tile((4,))), _copy, (Tensor(1), Tensor(1)))
 FIXED = make(_arrangement, _copy, (Tensor(shape=(8,)), Tensor(1)))
 
 
@@ -91,6 +93,11 @@ ROWS = {
     # Meta-operations.
     "a tile of too many": (lambda: Tensor(1).tile((2, 2)), "one entry for each of the 1"),
     "a tile of nothing": (lambda: Tensor(1).tile((0,)), "at least 1"),
+    "a stride beyond all": (lambda: Tensor(1).tile((2,), strides=(2**70,)), "strides.*62 bits"),
+    "a dilation beyond all": (
+        lambda: Tensor(1).tile((2,), dilation=(HUGE,)),
+        "16610 bits.*62 bits",
+    ),
     "a stride of nothing": (lambda: Tensor(1).tile((2,), strides=(0,)), "at least 1"),
     "a negative dilation": (lambda: Tensor(1).tile((2,), dilation=(-2,)), "at least 1"),
     "a text as tile": (lambda: Tensor(1).tile(("a",)), "ints or Symbols"),
@@ -112,7 +119,8 @@ ROWS = {
     "a dimension beyond all": (lambda: Tensor(1).squeeze(HUGE), "an int of 16610 bits"),
     "several dimensions beyond all": (lambda: Tensor(1).flatten((HUGE,)), "a tuple with an int"),
     "a padding below all": (lambda: Tensor(1).pad(((-HUGE, 0),)), "16610 bits.*at least 0"),
-    "a size below all": (lambda: Tensor(1).expand((-HUGE,)), "16610 bits.*at least 0"),
+    "a size below all": (lambda: Tensor(1).expand((-HUGE,)), "16610 bits.*62 bits at most"),
+    "a size below 0": (lambda: Tensor(1).expand((-2,)), "-2 for dimension 0.*at least 0"),
     # make.
     "a tensor for tensors": (lambda: _made(tensors=Tensor(1)), "as a tuple"),
     "too few tensors": (lambda: _made(tensors=(Tensor(1),)), "1 tensor"),
@@ -164,6 +172,20 @@ ROWS = {
     "a tile that no memory holds": (
         lambda: SIZED(vector(), vector(), N=2**40),
         "tile of `x` is.*1099511627776 elements.*on a CPU a tile has at most 268435456",
+    ),
+    "more programs than can run": (
+        lambda: _made(
+            arrangement=lambda *tensors: tuple(t.pad(((2**61, 0),)).tile((2,)) for t in tensors)
+        )(vector(), vector()),
+        "1152921504606846980 programs, grid",
+    ),
+    "a symbol that would count from the end": (
+        lambda: PICKED(vector(4, 8), vector(), N=-1),
+        "index -1.*0 to 3",
+    ),
+    "a bound that would count from the end": (
+        lambda: CUT(vector(), vector(), N=-1),
+        "bound -1 .`N`. in dimension 0.*at least 0.*negative int counts from the end",
     ),
     "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
     "a size beyond all": (

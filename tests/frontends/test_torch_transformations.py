@@ -270,6 +270,18 @@ def test_a_rule_that_is_asked_for():
         made(softmax.kernel, LIKE, autocast="higher")
 
 
+def test_a_plain_call_in_a_whole_graph_is_refused_with_what_to_do():
+    def function(x):
+        out = torch.empty_like(x)
+        softmax.kernel(x, out)
+        return out
+
+    x = torch.randn(3, 5)
+    function(x)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="make an operator of it, as with"):
+        torch.compile(function, fullgraph=True, backend="eager")(x)
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_autocast_is_compiled(product, backend):
     def function(x, y):

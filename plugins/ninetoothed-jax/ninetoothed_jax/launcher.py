@@ -48,10 +48,19 @@ _NATIVE: dict[str, Native] = {}
 _calls: dict[int, _Call] = {}
 
 
-def _deleted(kernel: Kernel, bound: Mapping[str, Any]) -> ArgumentError | None:
-    """The error of a call with an array that was deleted, or donated to a computation before."""
+def _refused(kernel: Kernel, bound: Mapping[str, Any], error: Exception) -> ArgumentError | None:
+    """What JAX's error says of a call: that it has no derivative, or an array no memory any more."""
+    if "cannot be differentiated" in str(error):
+        return ArgumentError(
+            f"kernel `{kernel.name}` is asked for a derivative, and JAX does not see into a kernel. Make an "
+            "operator of it, as with `ninetoothed.op`, and give that a `backward`."
+        )
     for name, value in bound.items():
-        if getattr(value, "is_deleted", bool)():
+        if (
+            isinstance(value, jax.Array)
+            and not isinstance(value, jax.core.Tracer)
+            and value.is_deleted()
+        ):
             return ArgumentError(
                 f"kernel `{kernel.name}`: `{name}` has no memory: it was deleted, or donated to a "
                 "computation (`donate_argnums`). Keep the array, or give what the computation returned."
@@ -86,7 +95,7 @@ class Launcher:
         except Exception as error:
             # XLA tells of an error in a custom call by its text only.
             own, call.error = call.error, None
-            raise own or _deleted(self._kernel, bound) or error from None
+            raise own or _refused(self._kernel, bound, error) or error from None
         if len(results) == 1:
             return results[0]
         return results or None

@@ -342,6 +342,18 @@ def test_an_array_that_was_deleted_is_refused_by_name(is_donated, is_known):
     assert kernel(jnp.ones(6), out).tolist() == [2.0] * 6
 
 
+def test_a_derivative_through_a_plain_call_is_refused_by_name(x):
+    def double(x, out):
+        out = x * 2  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, out: (x.tile((4,)), out.tile((4,))), double, (Tensor(1), Tensor(1))
+    )
+
+    with pytest.raises(ArgumentError, match="asked for a derivative.*ninetoothed.op"):
+        jax.grad(lambda x: kernel(x, jnp.zeros(6)).sum())(jnp.ones(6))
+
+
 def test_what_a_symbol_decides_against_may_be_none(x):
     """Inside of `jax.jit` as well."""
 

@@ -54,7 +54,7 @@ class Launch:
         launch = context.launch(grid, checking.is_on(), self.value_of)
         try:
             with launch, np.errstate(all="ignore"):
-                for linear, program in enumerate(np.ndindex(*self.grid)):
+                for linear, program in enumerate(np.ndindex(self.grid if grid[0] else 0)):
                     running.linear, running.program = linear, program
                     running.loads.clear()
                     running.positions.clear()

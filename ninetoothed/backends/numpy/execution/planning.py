@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ninetoothed.backends.numpy.execution import checking
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape, shown
 from ninetoothed.backends.numpy.execution.execute import Launch
@@ -131,6 +133,11 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     environment = known | chosen
     grid = kernel.verified_grid(environment)
     _check_rank(kernel, "the grid", len(grid), 64)
+    if prod(grid) >= 1 << 31:
+        raise ArgumentError(
+            f"kernel `{kernel.name}` would have {prod(grid)} programs, grid {grid}; at most {(1 << 31) - 1} "
+            "run. Use larger tiles."
+        )
     refusals = check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)
@@ -194,7 +201,8 @@ def scalar(value: Any, dtype: DType | None) -> Tile:
             dtype = _integer_dtype(value)
         else:
             dtype = dtypes.float32
-    return Tile.of(value, dtype)
+    with np.errstate(over="ignore"):
+        return Tile.of(value, dtype)
 
 
 def _integer_dtype(value: int) -> DType:

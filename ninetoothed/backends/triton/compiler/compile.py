@@ -226,6 +226,9 @@ def _source_class(is_gluon: bool) -> Any:
 
 #: What to do about what Triton says, by a pattern of it.
 _ADVICE = {
+    r"'InterpretedFunction' object": (
+        "TRITON_INTERPRET is set, under which Triton compiles nothing: unset it."
+    ),
     r"Input shapes should have M >= .* and K >= (\d+)": (
         "On this device `ntl.dot` takes tiles whose inner size is {0} or more. Tile both tensors with "
         "{0} there: what lies beyond a tensor's end is loaded as zero."
