@@ -102,8 +102,7 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
                 else _for_all(parameter, sizes, count)
             )
         elif parameter.name in read:
-            is_known = parameter.kind == "constant"
-            arranged[parameter.name] = parameter.value if is_known else parameter.tensor
+            arranged[parameter.name] = parameter.given
     about = f"`{definition.name}` over a batch."
     specializations = redefined(definition, name, body, arranged, sources, about)
     return Batched(specializations, sources, sizes, count)

@@ -281,38 +281,15 @@ class _Deriving:
             new: Tensor(1 + len(self.parameters[old].tile_shape))
             if new in in_parts
             else like(self.parameters[old].source)
-            for old, new in made.items()
-        }
-        sources |= {new: like(self.parameters[old].source) for old, new in gradients.items()}
-        used = {
-            node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
+            for old, new in (*made.items(), *gradients.items())
         }
         extra = [] if exchange is None else exchange.sizes
-        used = {*used, *self.beside} - in_parts
-        kept = self.kept(body, standing, used, extra)
+        kept = self.kept(body, standing, in_parts, extra)
         sizes: dict[Symbol, Expression] = {}
         for old, new in standing.items():
             if old not in kept:
                 sizes |= sizes_of(self.parameters[old].source, sources[new])
-        arranged: dict[str, Any] = {}
-        names = {name for each in body for name in names_read(each)}
-        for parameter in self.definition.parameters:
-            if parameter.name in kept and parameter.name not in self.outputs:
-                arranged[parameter.name] = self.arranged(
-                    parameter.name, parameter, parameter.source, sizes, exchange
-                )
-            elif parameter.kind != "tensor" and parameter.name in names:
-                is_known = parameter.kind == "constant"
-                arranged[parameter.name] = parameter.value if is_known else parameter.tensor
-        for old, new in gradients.items():
-            if new in kept:
-                arranged[new] = self.arranged(
-                    new, self.parameters[old], sources[new], sizes, exchange
-                )
-        for old in self.outputs:
-            if old in kept:
-                parameter = self.parameters[old]
-                arranged[old] = self.arranged(old, parameter, parameter.source, sizes, exchange)
+        arranged = self.inputs(body, gradients, sources, kept, sizes, exchange)
         parts: dict[str, tuple[Expression, ...]] = {}
         for old, new in made.items():
             parameter = self.parameters[old]
@@ -340,6 +317,29 @@ class _Deriving:
         equal = {**self.equal, **equal}
         atomic = frozenset(self.atomic)
         return Derived(specializations, given, made, covered | atomic, equal, parts, atomic)
+
+    def inputs(
+        self,
+        body: list[ast.stmt],
+        gradients: dict[str, str],
+        sources: dict[str, Tensor],
+        kept: set[str],
+        sizes: dict[Symbol, Expression],
+        exchange: Exchange | None,
+    ) -> dict[str, Any]:
+        """What is read, arranged: the forward kernel's inputs, gradients of its outputs, and these."""
+        arranged: dict[str, Any] = {}
+        names = {name for each in body for name in names_read(each)}
+        given = {p.name: p for p in self.definition.parameters if p.name not in self.outputs}
+        given |= {new: self.parameters[old] for old, new in gradients.items()}
+        given |= {old: self.parameters[old] for old in self.outputs}
+        for name, parameter in given.items():
+            if name in kept:
+                source = sources.get(name, parameter.source)
+                arranged[name] = self.arranged(name, parameter, source, sizes, exchange)
+            elif parameter.kind != "tensor" and name in names:
+                arranged[name] = parameter.given
+        return arranged
 
     def covered(
         self, body: list[ast.stmt], made: dict[str, str], exchange: Exchange | None
@@ -384,9 +384,17 @@ class _Deriving:
         )
 
     def kept(
-        self, body: list[ast.stmt], new: dict[str, str], used: set[str], sizes: Sequence[Expression]
+        self,
+        body: list[ast.stmt],
+        new: dict[str, str],
+        in_parts: set[str],
+        sizes: Sequence[Expression],
     ) -> set[str]:
         """The tensors that are needed: those that are used, and those whose sizes are."""
+        used = {
+            node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
+        }
+        used = {*used, *self.beside} - in_parts
         kept = {each for each in self.parameters if each in used}
         kept |= {each for each in new.values() if each in used}
         of_new = {name: old for old, name in new.items()}

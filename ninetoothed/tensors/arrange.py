@@ -47,6 +47,11 @@ class Parameter:
         return tuple(level.shape for level in self.tensor.levels)
 
     @property
+    def given(self) -> Any:
+        """What stands for it in an arrangement."""
+        return self.value if self.kind == "constant" else self.tensor
+
+    @property
     def middle_levels(self) -> tuple[Shape, ...]:
         """The levels that ``x[k]`` selects in."""
         return self.levels[1:-1]
