@@ -69,7 +69,7 @@ Shape = Literal[
     "atomic",
 ]
 
-#: Which zero operands make an element-wise result zero; see `ninetoothed.passes.validity.joined`.
+#: Which zero operands make an element-wise result zero; see `ninetoothed.passes.padding.validity.joined`.
 Zero = Literal["none", "all", "product", "first", "choice"]
 
 

@@ -1,8 +1,7 @@
 """Passes: each makes a better Program of one, and never changes the one it is given.
 
-One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``. `validity`,
-the modules whose names begin with ``padding`` and `custom_reductions` are parts of
-``mask_padding``; `rewriting` is for all.
+One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``. `padding` has the
+parts of ``mask_padding``; `rewriting` is for all.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.passes import padding_stores
-from ninetoothed.passes.padding_rounds import (
+from ninetoothed.passes.padding import stores
+from ninetoothed.passes.padding.rounds import (
     Carried,
     is_named,
     is_product_onto,
@@ -33,8 +33,7 @@ from ninetoothed.passes.padding_rounds import (
     target_names,
     without_kept,
 )
-from ninetoothed.passes.rewriting import Draft, index_names, key_of, own_expressions, place_of, read
-from ninetoothed.passes.validity import (
+from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
     Known,
@@ -44,6 +43,7 @@ from ninetoothed.passes.validity import (
     typed,
     with_rank,
 )
+from ninetoothed.passes.rewriting import Draft, index_names, key_of, own_expressions, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
@@ -78,7 +78,7 @@ class _Analysis(Carried):
         super().__init__(draft, needed)
         #: How often statements were copied into branches, rehearsals included.
         self.splits = [0]
-        self.may_have_less = padding_stores.may_have_less(draft.program)
+        self.may_have_less = stores.may_have_less(draft.program)
 
     def block(self, body: list[ast.stmt]) -> None:
         index = -1
@@ -91,7 +91,7 @@ class _Analysis(Carried):
                 statement = body[index] = _as_branches(statement)
             if isinstance(statement, nodes.Store) and self.stores_less(statement):
                 tile_shape = self.tensors[statement.tile.parameter].tile_shape
-                statement = body[index] = padding_stores.of_elements(statement, tile_shape)
+                statement = body[index] = stores.of_elements(statement, tile_shape)
                 self.statement = statement
             if isinstance(statement, ast.If):
                 rest = body[index + 1 :]

@@ -34,71 +34,75 @@ _SELECTIONS = _TRITON + "specialization/selections.py"
 #: Which elements exist: what follows it through a program, in Triton's passes.
 _VALIDITY = {
     "a reduction keeps the wrong dimension": (
-        "padding_calls",
+        "padding/calls",
         "result = reduced(value, axis, keep_dims)",
         "result = reduced(value, 0, keep_dims)",
     ),
     "padding is counted": (
-        "padding_calls",
+        "padding/calls",
         "ops=[ast.NotEq()], comparators=[zero]",
         "ops=[ast.GtE()], comparators=[zero]",
     ),
     "what is made exists beyond the size": (
-        "padding_calls",
+        "padding/calls",
         "validity.append(TileMask((",
         "(TileMask((",
     ),
     "a transposed value's padding stays": (
-        "padding_calls",
+        "padding/calls",
         "return keep_zero(value, rearranged(value, dims))",
         "return keep_zero(value, value)",
     ),
     "a flip reverses the padding too": (
-        "padding_moves",
+        "padding/moves",
         "dim=dim, masks=masks",
         "dim=dim, masks=[]",
     ),
     "a flip is of the first dimension": (
-        "padding_moves",
+        "padding/moves",
         "    dim %= len(value.shape)\n",
         "    dim = 0\n",
     ),
     "what moved exists everywhere": (
-        "padding_moves",
+        "padding/moves",
         "{index: analysis.masks(with_rank(arguments.known(index)), node) for index in moved}",
         "{index: [] for index in moved}",
     ),
     "a round without an element counts": (
-        "padding_rounds",
+        "padding/rounds",
         "        if not new or held is None:\n            return\n",
         "        return\n",
     ),
     "a loop forgets what is wanted": (
-        "padding_rounds",
+        "padding/rounds",
         "        if new and (loop, name) not in self.needed:",
         "        if False:",
     ),
     "a loaded tile exists everywhere": (
-        "padding_values",
+        "padding/values",
         "        return Known(validity=(mask,))\n\n    def visit_forwarded",
         "        return UNKNOWN\n\n    def visit_forwarded",
     ),
     "what negates is as before": (
-        "padding_values",
+        "padding/values",
         "            return node, value\n        return node, value.changed()",
         "            return node, UNKNOWN\n        return node, UNKNOWN",
     ),
     "a comparison has no padding": (
-        "padding_values",
+        "padding/values",
         "        result = joined([left, right])\n        if isinstance(node.ops[0]",
         "        result = joined([left])\n        if isinstance(node.ops[0]",
     ),
     "an operator drops the right one's padding": (
-        "padding_values",
+        "padding/values",
         "joined([left, right], OPERATORS",
         "joined([left], OPERATORS",
     ),
-    "a difference from padding is 0 there": ("validity", 'ast.Sub: "less"', 'ast.Sub: "product"'),
+    "a difference from padding is 0 there": (
+        "padding/validity",
+        'ast.Sub: "less"',
+        'ast.Sub: "product"',
+    ),
 }
 
 #: What operators mean, what memory holds: Triton's other passes.

@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 from ninetoothed import passes  # noqa: E402
 from ninetoothed.errors import NineToothedError  # noqa: E402
 from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
-from ninetoothed.passes.padding_arguments import Arguments  # noqa: E402
+from ninetoothed.passes.padding.arguments import Arguments  # noqa: E402
 from ninetoothed.program.nodes import Masked  # noqa: E402
 from ninetoothed.program.verify import MalformedProgramError, verify  # noqa: E402
 from tests.hunt import generate  # noqa: E402

@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes, operations
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.padding_calls import RULES
+from ninetoothed.passes.padding.calls import RULES
 from ninetoothed.program.nodes import IDENTITIES, LanguageRef, Masked
 from ninetoothed.tuning.space import Config
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from ninetoothed.kernels.meetings.limits import Loop, Use
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_calls import RULES
-from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, with_rank
+from ninetoothed.passes.padding.arguments import Arguments
+from ninetoothed.passes.padding.calls import RULES
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.program.types import ValueType
 from ninetoothed.symbols.expr import Symbol

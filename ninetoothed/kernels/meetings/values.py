@@ -24,11 +24,13 @@ from ninetoothed.kernels.meetings.limits import (
 )
 from ninetoothed.kernels.meetings.rounds import outcome
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes import custom_reductions, padding_values, remove_dead
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_calls import RULES
+from ninetoothed.passes import remove_dead
+from ninetoothed.passes.padding import custom_reductions
+from ninetoothed.passes.padding import values as padding_values
+from ninetoothed.passes.padding.arguments import Arguments
+from ninetoothed.passes.padding.calls import RULES
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import (

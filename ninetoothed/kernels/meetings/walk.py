@@ -18,7 +18,7 @@ from ninetoothed.kernels.meetings import decisions, loaded_values, size_expressi
 from ninetoothed.kernels.meetings.limits import Loop, Meeting, Use
 from ninetoothed.kernels.meetings.rounds import Part, outcome, parts
 from ninetoothed.kernels.meetings.values import Values
-from ninetoothed.passes.validity import UNKNOWN, Known, joined, met, typed
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, typed
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import SourceStore, Store, walk
 from ninetoothed.program.types import INTEGER, held

@@ -2,7 +2,7 @@
 
 A value has masks of tiles. A mask says: where that of this tile does not hold, the lane is padding. An
 element-wise result is padding where an operand is. Shapes are the types' matter: what is known of a result
-gets its type where it is visited (`padding_values`).
+gets its type where it is visited (`values`).
 """
 
 from __future__ import annotations

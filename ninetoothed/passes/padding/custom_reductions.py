@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.padding.arguments import Arguments
+from ninetoothed.passes.padding.knowledge import Knowledge
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, reduced
 from ninetoothed.passes.rewriting import assign, language, read
-from ninetoothed.passes.validity import UNKNOWN, Known, reduced
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.tile_masks import TileMask

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_masks import Knowledge
+from ninetoothed.passes.padding.arguments import Arguments
+from ninetoothed.passes.padding.knowledge import Knowledge
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, keep_zero, with_rank
 from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
-from ninetoothed.passes.validity import UNKNOWN, Known, joined, keep_zero, with_rank
 from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
 from ninetoothed.program.tile_masks import NOWHERE, Origin, TileMask
 from ninetoothed.program.types import Shape, ValueType

@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import Any
 
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.passes.validity import UNKNOWN, Known, with_rank
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
 from ninetoothed.program.nodes import Masked, SequenceLength, SymbolValue, at

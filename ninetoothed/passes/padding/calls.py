@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes import custom_reductions, padding_moves
-from ninetoothed.passes.padding_arguments import Arguments
-from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.padding_moves import captured
-from ninetoothed.passes.rewriting import key_of
-from ninetoothed.passes.validity import (
+from ninetoothed.passes.padding import custom_reductions, moves
+from ninetoothed.passes.padding.arguments import Arguments
+from ninetoothed.passes.padding.knowledge import Knowledge
+from ninetoothed.passes.padding.moves import captured
+from ninetoothed.passes.padding.validity import (
     UNKNOWN,
     Known,
     accumulated,
@@ -24,6 +23,7 @@ from ninetoothed.passes.validity import (
     trailing,
     with_rank,
 )
+from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.tile_masks import Origin, TileMask
@@ -270,7 +270,7 @@ RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "created": _created,
     "vector": _arange,
     "number": lambda arguments, operation: UNKNOWN,
-    **padding_moves.RULES,
+    **moves.RULES,
 }
 
 

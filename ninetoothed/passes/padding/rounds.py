@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.custom_reductions import is_real
-from ninetoothed.passes.padding_moves import held_mask
-from ninetoothed.passes.padding_stores import covers
-from ninetoothed.passes.padding_values import Values
+from ninetoothed.passes.padding.custom_reductions import is_real
+from ninetoothed.passes.padding.moves import held_mask
+from ninetoothed.passes.padding.stores import covers
+from ninetoothed.passes.padding.validity import Known, with_rank
+from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
-from ninetoothed.passes.validity import Known, with_rank
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
 from ninetoothed.program.nodes import Kept, Store, SymbolValue, TileRef, Within, at
 from ninetoothed.program.tile_masks import NOWHERE, TileMask

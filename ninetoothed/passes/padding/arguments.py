@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.validity import UNKNOWN, Known, with_rank
+from ninetoothed.passes.padding.knowledge import Knowledge
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.program.arguments import FIRST, Given
 from ninetoothed.program.nodes import Masked, at
 from ninetoothed.program.tile_masks import to_be_masked

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.padding_calls import visit_call
-from ninetoothed.passes.padding_masks import Knowledge
-from ninetoothed.passes.padding_stores import beyond
-from ninetoothed.passes.rewriting import key_of, language, size_node
-from ninetoothed.passes.validity import (
+from ninetoothed.passes.padding.calls import visit_call
+from ninetoothed.passes.padding.knowledge import Knowledge
+from ninetoothed.passes.padding.stores import beyond
+from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
     Known,
@@ -22,6 +21,7 @@ from ninetoothed.passes.validity import (
     typed,
     with_rank,
 )
+from ninetoothed.passes.rewriting import key_of, language, size_node
 from ninetoothed.program import nodes
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.tile_masks import Origin, TileMask
@@ -127,7 +127,7 @@ class Values(Knowledge):
         return language("cast", [masked, element], node), known
 
     def beyond(self, value: Known, tile: nodes.TileRef) -> Known:
-        """See `padding_stores.beyond`."""
+        """See `stores.beyond`."""
         return beyond(value, tile, self.tensors)
 
     def visit_offsets(self, node: nodes.Offsets) -> tuple[ast.expr, Known]:
