@@ -266,7 +266,7 @@ def _operators(is_causal):
         constants=constants,
     )
 
-    def gradients(gradient, _, query, key, value, scale, output, log_sum):
+    def gradients(gradient, query, key, value, scale, output, log_sum):
         others = query, key, value, scale
         query_gradient, delta = of_queries(gradient, output, *others, log_sum)
 
@@ -280,6 +280,7 @@ def _operators(is_causal):
         {"output": like("query"), "log_sum": statistic_of(query)},
         backward=gradients,
         saved=("query", "key", "value", "scale", "output", "log_sum"),
+        hidden=("log_sum",),
         constants=constants,
     )
 
@@ -293,6 +294,5 @@ def attention(query, key, value, is_causal=False, scale=None):
     With `is_causal`, query i sees keys 0 to i. The scale is 1 / sqrt(d) unless given.
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    output, _ = (causal_one if is_causal else plain)(query, key, value, scale)
 
-    return output
+    return (causal_one if is_causal else plain)(query, key, value, scale)

@@ -49,16 +49,15 @@ forward_operator = operator(
     forward,
     (logits, vector(), vector(), vector()),
     {"loss": rows, "log_sum": rows},
-    backward=lambda gradient, _, logits, target, log_sum: (
+    backward=lambda gradient, logits, target, log_sum: (
         backward_operator(gradient, logits, target, log_sum),
         None,
     ),
     saved=("logits", "target", "log_sum"),
+    hidden=("log_sum",),
 )
 
 
 def cross_entropy(logits, target):
     """The mean over rows of logits (m, n) of the cross entropy with classes (m,), float32."""
-    loss, _ = forward_operator(logits, target)
-
-    return loss.mean()
+    return forward_operator(logits, target).mean()

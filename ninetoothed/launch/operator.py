@@ -9,7 +9,7 @@ from typing import Any
 
 from ninetoothed import plugins, threads
 from ninetoothed.derivatives.parts import zeroing
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.operator import OperatorDefinition, autocast_rule, define_operator
 from ninetoothed.language import dtypes
 from ninetoothed.launch.batched import Batching
@@ -32,6 +32,7 @@ def op(
     wrt: Sequence[str] | None = None,
     autocast: str | None = "by_program",
     atomic: bool = False,
+    hidden: Sequence[str] = (),
 ) -> Operator:
     """An operator of a kernel: a function that takes the inputs and returns new outputs.
 
@@ -55,6 +56,8 @@ def op(
         atomic: with ``backward="derive"``, whether the gradient of what several programs have is added
             up by atomic operations, in any order, and not in parts and loops. Windows that overlap have
             a gradient then; there is none of the gradient.
+        hidden: outputs that backward alone needs: they are made and can be `saved`; calls do not return
+            them, and a ``backward`` of yours is not given their gradients.
 
     Returns:
         a function of the inputs, in the kernel's order or by name, then of the constexpr symbols. It
@@ -66,6 +69,7 @@ def op(
     """
     fixed = kernel.specializations.fixed(constants or {})
     rule = autocast_rule(name, fixed.program, autocast)
+    shown = _shown(name, outputs, hidden)
     if backward == "derive":
         from ninetoothed.launch.derived import with_backward
 
@@ -76,14 +80,47 @@ def op(
             )
         plain = define_operator(name, fixed, outputs, None, (), constants)
         derived = with_backward(plain, Operator, wrt, atomic)
-        return Operator(kernel, replace(derived, autocast=rule))
+        return Operator(kernel, replace(derived, autocast=rule), shown)
     if isinstance(backward, str) or wrt is not None or atomic:
         raise ArgumentError(
             f'operator {name!r}: `backward` is a function, "derive" or None, not {backward!r}; `wrt` and '
             '`atomic` go with "derive"'
         )
     definition = define_operator(name, fixed, outputs, backward, saved, constants)
-    return Operator(kernel, replace(definition, autocast=rule))
+    if backward is not None and shown is not None:
+        definition = replace(definition, backward=_of_shown(definition, backward, shown))
+    return Operator(kernel, replace(definition, autocast=rule), shown)
+
+
+def _shown(name: str, outputs: Mapping[str, Any], hidden: Sequence[str]) -> frozenset[str] | None:
+    """The outputs that calls return; None for all.
+
+    Raises:
+        ArgumentError: what is hidden is no output, or all outputs are.
+    """
+    for entry in hidden:
+        if entry not in outputs:
+            raise ArgumentError(
+                f"operator {name!r}: `hidden` has {entry!r}, which is no output.{near(entry, [*outputs])}"
+            )
+    if hidden and outputs.keys() <= set(hidden):
+        raise ArgumentError(
+            f"operator {name!r}: all outputs are `hidden`, so calls would return none"
+        )
+    return frozenset(outputs.keys() - set(hidden)) if hidden else None
+
+
+def _of_shown(
+    definition: OperatorDefinition, backward: Callable[..., Any], shown: frozenset[str]
+) -> Callable[..., Any]:
+    """A backward of the gradients of the outputs that calls return, as one of those of all."""
+    places = [place for place, each in enumerate(definition.outputs) if each.name in shown]
+    count = len(definition.outputs)
+
+    def of_all(*values: Any) -> Any:
+        return backward(*[values[place] for place in places], *values[count:])
+
+    return of_all
 
 
 class Operator:
@@ -92,10 +129,14 @@ class Operator:
     Attributes:
         kernel: the kernel that runs.
         definition: what the operator is without a framework.
+        shown: the outputs that calls return; None for all.
     """
 
-    def __init__(self, kernel: Kernel, definition: OperatorDefinition) -> None:
+    def __init__(
+        self, kernel: Kernel, definition: OperatorDefinition, shown: frozenset[str] | None = None
+    ) -> None:
         self.kernel = kernel
+        self.shown = shown
         self.definition = replace(definition, batched=Batching(definition, Operator))
         self._lock = threads.reentrant_lock()
         self._functions: dict[Any, Callable[..., Any]] = {}
@@ -141,6 +182,7 @@ class Operator:
 
         if frontend.operator is not None:
             function, types = frontend.operator(self.definition, functions)
+            function = self._showing(function)
             self._by_type |= dict.fromkeys(types, function)
             return function  # type: ignore[no-any-return]
         if self.definition.backward is not None:
@@ -153,7 +195,23 @@ class Operator:
             device = frontend.device_of(frontend.evaluate("device", beside))
             return frontend.empty(tuple(shape), frontend.dtype_of(dtype), device)
 
-        return functions(empty)[1]
+        return self._showing(functions(empty)[1])
+
+    def _showing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that gives all outputs as one of those that are shown."""
+        if self.shown is None:
+            return function
+        outputs = enumerate(self.definition.outputs)
+        first, *others = [place for place, each in outputs if each.name in self.shown]
+
+        def one(*arguments: Any, **keywords: Any) -> Any:
+            return function(*arguments, **keywords)[first]
+
+        def several(*arguments: Any, **keywords: Any) -> Any:
+            found = function(*arguments, **keywords)
+            return tuple([found[place] for place in (first, *others)])
+
+        return several if others else one
 
 
 def _generated(

@@ -273,6 +273,60 @@ def test_mistakes_are_named(arguments, words):
         ninetoothed.op(arguments[0], kernel, *arguments[1:])
 
 
+def squared_apart(input, square, twice):
+    square = input * input  # noqa: F841
+    twice = input * 2  # noqa: F841
+
+
+@pytest.fixture
+def squared():
+    """A square whose backward needs an output that calls do not return."""
+    return made(
+        squared_apart,
+        {"square": like("input"), "twice": like("input")},
+        backward=lambda gradient, twice: gradient * twice,
+        saved=("twice",),
+        hidden=("twice",),
+    )
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda f: f,
+        lambda f: torch.compile(f, fullgraph=True, backend="aot_eager"),
+        lambda f: lambda x: torch.vmap(f)(x[None])[0],
+    ],
+    ids=["eager", "compiled", "vmap"],
+)
+def test_what_is_hidden_is_saved_and_not_returned(squared, way):
+    x = torch.randn(5, requires_grad=True)
+    way(squared)(x).sum().backward()
+
+    assert torch.equal(squared(x), x * x)
+    assert torch.equal(x.grad, 2 * x)
+    assert torch.equal(torch.func.grad(lambda x: squared(x).sum())(x.detach()), 2 * x)
+
+
+def test_a_derived_backward_loads_what_is_hidden():
+    outputs = {"square": like("input"), "twice": like("input")}
+    operator = made(squared_apart, outputs, backward="derive", hidden=("square",))
+    x = torch.randn(5, requires_grad=True)
+    operator(x).sum().backward()
+
+    assert torch.equal(operator(x), 2 * x)
+    assert torch.equal(x.grad, torch.full((5,), 2.0))
+
+
+@pytest.mark.parametrize(
+    ("hidden", "words"),
+    [(("squar",), "no output.*Did you mean.*square"), (("square", "twice"), "all outputs are")],
+)
+def test_what_cannot_be_hidden_is_named(hidden, words):
+    with pytest.raises(ArgumentError, match=words):
+        made(squared_apart, {"square": like("input"), "twice": like("input")}, hidden=hidden)
+
+
 def test_a_wrong_number_of_gradients_is_named():
     operator = made(cubed, {"output": like("input")}, backward=lambda g: (g, g))
 
