@@ -82,7 +82,7 @@ def times_alone(
     with tempfile.TemporaryDirectory() as folder:
         places = {"this": str(fresh.ROOT)}
         if beside is not None:
-            places[beside] = beside if Path(beside).is_dir() else _checked_out(beside, folder)
+            places[beside] = beside if Path(beside).is_dir() else checked_out(beside, folder)
         times: dict[str, list[float]] = {name: [] for name in places}
         for turn in range(rounds):
             for name in sorted(places, reverse=bool(turn % 2)):
@@ -90,7 +90,7 @@ def times_alone(
     return times
 
 
-def _checked_out(commit: str, folder: str) -> str:
+def checked_out(commit: str, folder: str) -> str:
     """A folder with what a call needs of a commit."""
     archive = subprocess.run(
         ["git", "archive", commit, "ninetoothed", "examples"],

@@ -116,3 +116,13 @@ def test_the_readme_has_the_table_of_the_last_results() -> None:
 
     text = readme.README.read_text()
     assert readme.updated(text, readme.results_of(readme.last_results())) == text
+
+
+def test_first_choices_are_those_of_the_estimate_and_can_be_written() -> None:
+    pytest.importorskip("triton", reason="needs Triton")
+    from benchmarks.sweep import POINTS
+    from benchmarks.tuner.choices import config_of, firsts_of, name_of, space_for
+
+    [point] = [point for point in POINTS if name_of(point) == "mm 128 × 128 × 128"]
+    [(_, written)] = firsts_of([name_of(point)]).items()
+    assert config_of(json.loads(json.dumps(written))) == space_for(point).first
