@@ -27,6 +27,11 @@ def blocks(*tensors):
     return tuple(t.tile((BLOCK,)) for t in tensors)
 
 
+def blocks_and_tiles(x, w, y):
+    """Blocks that the tuner chooses, and tiles of 64, so that there is one choice."""
+    return x.tile((BLOCK,)), w.tile((64,)), y.tile((BLOCK,))
+
+
 def whole(*tensors):
     """Each vector as one tile."""
     return tuple(t.tile((-1,)) for t in tensors)
@@ -148,6 +153,8 @@ def vectors_and_matrix(x, w, y):
 
 #: Application, arrangement, shapes; the sizes and dimensions that are named.
 REFUSED = [
+    (sum_of_two, blocks_and_tiles, [(60,), (50,), (60,)], "60 in dimension 0 of `x` and 50 in dim"),
+    (sum_of_two, blocks_and_tiles, [(200,), (199,), (200,)], "199 in dimension 0 of `w`"),
     (sum_of_two, blocks, [(1000,), (600,), (1000,)], "1000 in dimension 0 of `x` and 600 in dim"),
     (sum_of_two, tiles, [(60,), (50,), (60,)], "60 in dimension 0 of `x` and 50 in dimension 0 of"),
     (sum_of_two, whole, [(100,), (90,), (100,)], "100 in dimension 0 of `x` and 90 in dimension 0"),
@@ -242,6 +249,7 @@ def test_a_tensor_with_other_set_is_exempt(application, arrangement, shapes, wor
 
 #: Sizes that are equal, or that do not meet: a kernel runs with any such.
 ALLOWED = [
+    (sum_of_two, blocks_and_tiles, [(200,), (200,), (200,)]),
     (sum_of_two, blocks, [(1000,), (1000,), (1000,)]),
     (sum_of_two, tiles, [(50,), (50,), (50,)]),
     (sum_of_two, whole, [(100,), (1,), (100,)]),

@@ -146,6 +146,15 @@ def counted_down(x, w, y):
     y[0] = total
 
 
+def counted_by_a_sum(x, w, y):
+    total = ntl.zeros((16,), dtype=ntl.float32)
+    k = 0
+    while k != x.shape[0]:
+        total += x[k] * w[k]
+        k = 1 + k
+    y[0] = total
+
+
 def with_the_round_before(x, w, y):
     """A running difference: what is loaded in one round is used in the next."""
     before = w[0]
@@ -180,7 +189,8 @@ def from_the_second_on(x, w, y):
 
 
 @pytest.mark.parametrize(
-    "application", [counted_by_while, counted_down, fetched_ahead, from_the_second_on]
+    "application",
+    [counted_by_while, counted_down, counted_by_a_sum, fetched_ahead, from_the_second_on],
 )
 def test_what_meets_in_a_round_is_compared(application):
     with pytest.raises(
@@ -198,6 +208,22 @@ def test_what_the_round_before_left_is_compared():
     called(with_the_round_before_of_rows, rows, (2, 9), (2, 10), (2, 9))
     # Of the last tile of `w` one more has no use.
     called(with_the_round_before, blocks_of_rows, (48,), (48,), (48,))
+
+
+def stepped_otherwise(x, w, y):
+    """By squares; the first round aside, which tiles meet no size tells."""
+    total = ntl.zeros((16,), dtype=ntl.float32)
+    k = 0
+    while k < x.shape[0]:
+        total += x[k] * w[k]
+        k = k * k + 1
+    y[0] = total
+
+
+def test_a_while_that_takes_no_steps_of_one_length_is_left_alone():
+    """The seventeenth element of `x` meets none of `w`, and the sum keeps what it had."""
+    *_, y = called(stepped_otherwise, blocks_of_rows, (17,), (16,), (16,))
+    assert y.tolist() == [4.0] * 16
 
 
 def test_a_while_without_a_round_meets_nothing():

@@ -19,7 +19,7 @@ from ninetoothed.kernels.meetings.decisions import Decision
 from ninetoothed.kernels.meetings.limits import LANE, Limit, Loop, Meeting, Side
 from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference, simplify
 
@@ -151,17 +151,27 @@ class _Numbers:
         self._last: dict[Symbol, int | None] = {
             program: count - 1 for program, count in zip(kernel.arrangement.programs, grid)
         }
-        self._ends: dict[Side, dict[Form, _End]] = {}
+        self._ends: dict[tuple[object, ...], dict[Form, _End]] = {}
 
     def differing(self, meeting: Meeting) -> tuple[Limit, Limit] | None:
         """The limits of the two sides, if there are elements that only one of them has."""
         if not all(map(self._runs, meeting.loops)):
             return None
-        lanes = [self._lanes(side) for side in meeting.sides]
+        tiles = [self._tile_size(side) for side in meeting.sides]
+        lanes = [self.value(size) for size in tiles]
         if 1 in lanes and lanes[0] != lanes[1]:
             # One of them is spread over the other.
             return None
-        one, other = map(self._ends_of, meeting.sides)
+        chosen = _only_choice(tiles, lanes)
+        found = self._differing(meeting, {}, lanes)
+        if found is None and chosen:
+            return self._differing(meeting, chosen, [*chosen.values()] * 2)
+        return found
+
+    def _differing(
+        self, meeting: Meeting, chosen: Mapping[Symbol, int], lanes: Sequence[int]
+    ) -> tuple[Limit, Limit] | None:
+        one, other = (self._ends_of(side, chosen) for side in meeting.sides)
         for form in one.keys() & other.keys():
             for low, high in ((one[form], other[form]), (other[form], one[form])):
                 # Of what is stored there may be more than there is room for.
@@ -184,16 +194,19 @@ class _Numbers:
         self._last[loop.round] = last
         return last is None or last >= 0
 
-    def _lanes(self, side: Side) -> int:
+    def _tile_size(self, side: Side) -> Symbol:
         if side.dim is None:
-            return 1
-        return self.value(self._kernel.program.parameter(side.use.parameter).tile_shape[side.dim])
+            return constant(1)
+        shape = self._kernel.program.parameter(side.use.parameter).tile_shape
+        return as_symbol(shape[side.dim])
 
-    def _ends_of(self, side: Side) -> dict[Form, _End]:
-        found = self._ends.get(side)
+    def _ends_of(self, side: Side, chosen: Mapping[Symbol, int]) -> dict[Form, _End]:
+        key = side, *chosen.items()
+        found = self._ends.get(key)
         if found is None:
-            found = self._ends[side] = {}
+            found = self._ends[key] = {}
             for limit in side.limits:
+                limit = limit.where(chosen) if chosen else limit
                 if limit.is_of_tile:
                     # It is another with every choice of the tuner's.
                     continue
@@ -264,6 +277,18 @@ class _Numbers:
             is_gapless = is_gapless and factor <= reached + 1
             reached += factor * end
         return low <= reached and (is_gapless or reached < high)
+
+
+def _only_choice(tiles: Sequence[Symbol], lanes: Sequence[int]) -> dict[Symbol, int]:
+    """What alone the tuner can choose for a tile's size: that of the tile which it meets, where that is known."""
+    for place, size in enumerate(tiles):
+        if (
+            size.op == "leaf"
+            and size.meta
+            and not any(leaf.meta for leaf in tiles[1 - place].leaves())
+        ):
+            return {size: lanes[1 - place]}
+    return {}
 
 
 def _mismatch(

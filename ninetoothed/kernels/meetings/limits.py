@@ -78,6 +78,18 @@ class Limit:
     is_by_size: bool
     total: Symbol
 
+    def where(self, chosen: Mapping[Symbol, int]) -> Limit:
+        """The limit with what is chosen put in."""
+        return Limit(
+            frozenset(
+                (leaf, simplify(as_symbol(by).substitute(chosen))) for leaf, by in self.factors
+            ),
+            simplify(as_symbol(self.shift).substitute(chosen)),
+            as_symbol(simplify(self.size.substitute(chosen))),
+            self.is_by_size,
+            as_symbol(simplify(self.total.substitute(chosen))),
+        )
+
     @threads.cached_property
     def is_tuned(self) -> bool:
         """Whether how far it reaches depends on what the tuner chooses."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import SymbolValue
-from ninetoothed.symbols.expr import Symbol, as_symbol, constant, make, maximum, minimum
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, index, make, maximum, minimum
 from ninetoothed.symbols.operators import OPERATOR_OF_NODE
+from ninetoothed.symbols.simplify import difference
 
 #: The variables that are integers over sizes and rounds of loops.
 Integers = Mapping[str, Symbol]
@@ -136,13 +137,16 @@ def counting(loop: ast.While, known: Integers) -> Counting | None:
     first, last = known.get(name), integer(bound, known)
     if first is None or last is None or len(moving) != 1:
         return None
-    if names_read(bound) & names_assigned(loop.body) or not isinstance(moving[0], ast.AugAssign):
+    before, statement = index(name), moving[0]
+    if isinstance(statement, ast.AugAssign):
+        after = computed(statement.op, before, integer(statement.value, {}))
+    else:
+        after = integer(getattr(statement, "value", None), {name: before})
+    step = None if after is None else difference(after, before)
+    if names_read(bound) & names_assigned(loop.body) or not isinstance(step, int):
         return None
-    moved = integer(moving[0].value, {})
-    if moved is None or moved.op != "const" or not isinstance(moving[0].op, ast.Add | ast.Sub):
-        return None
-    step = moved.operands[0] if isinstance(moving[0].op, ast.Add) else -moved.operands[0]
     bounds = {ast.Lt: (1, 0), ast.LtE: (1, 1), ast.Gt: (-1, 0), ast.GtE: (-1, -1)}
+    bounds |= {ast.NotEq: (step, 0)} if abs(step) == 1 else {}
     sign, beyond = bounds.get(type(test.ops[0]), (0, 0))
     return Counting(name, (first, last + beyond, constant(step))) if sign * step > 0 else None
 
