@@ -83,7 +83,8 @@ def check(
 
     Raises:
         OutOfBoundsError: an access leaves its tensor.
-        ConflictingStoreError: two programs store to one element.
+        ConflictingStoreError: two programs store to one element, or one loads what another one stores, by
+            whichever tensors; where programs wait for each other by atomic operations only the former.
         UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
         OutOfRangeError: a float becomes an integer of a type that does not hold it.
         DifferingStoreError: the second backend stored something else.

@@ -65,6 +65,84 @@ def test_an_element_that_two_programs_store_to_is_reported():
         make(copy, arrangement)(x, out)
 
 
+def doubled(x, out):
+    out = x * 2
+
+
+def reversed_blocks(x, out):
+    return x[::-1].tile((4,)), out.tile((4,))
+
+
+@pytest.mark.parametrize(
+    "arguments, arrangement, words",
+    [
+        (
+            lambda b: (b[:8], b[1:9]),
+            blocks,
+            r"\(0,\) stores to `out` at \(3,\).*loads `x` at \(4,\)",
+        ),
+        (
+            lambda b: (b[1:9], b[:8]),
+            blocks,
+            r"\(1,\) stores to `out` at \(4,\).*loads `x` at \(3,\)",
+        ),
+        (lambda b: (b[:8], b[:8]), reversed_blocks, r"stores to `out` at \(0,\).*`x` at \(0,\)"),
+        (
+            lambda b: (b.view(torch.uint8)[3:11], b[:8]),
+            blocks,
+            r"stores to `out` at \(1,\).*`x` at \(1,\)|stores to `out` at \(1,\).*`x` at \(4,\)",
+        ),
+    ],
+)
+def test_what_one_program_stores_and_another_loads_is_reported(arguments, arrangement, words):
+    x, out = arguments(torch.arange(16.0))
+    with check(), pytest.raises(ConflictingStoreError, match=f"(?s){words}.*out = x"):
+        make(doubled, arrangement)(x, out)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda b: (b, b),
+        lambda b: (b[:8], b[8:]),
+        lambda b: (b[::2], b[1::2]),
+        lambda b: (b[:4], b[1:5]),
+        # Beside each two numbers of 64 bits those four of 32 that lie there.
+        lambda b: (b[4:12], b.view(torch.float64)),
+    ],
+    ids=["in place", "halves", "every second", "one program", "its own"],
+)
+def test_what_a_program_stores_it_may_have_loaded_itself(arguments):
+    x, out = arguments(torch.arange(16.0))
+    expected = (x * 2).to(out.dtype)
+    with check():
+        make(doubled)(x, out)
+    assert torch.equal(out, expected)
+
+
+def test_two_outputs_that_overlap_are_reported():
+    def application(x, one, other):
+        one = x
+        other = x
+
+    out = torch.empty(12)
+    with check(), pytest.raises(ConflictingStoreError, match=r"(?s)stores to `other` at \(0,\)"):
+        make(application, count=3)(torch.ones(8), out[:8], out[4:])
+
+
+def test_programs_that_wait_for_each_other_by_atomics_are_left_alone():
+    def arrangement(x, out, lock):
+        return *reversed_blocks(x, out), lock
+
+    def application(x, out, lock):
+        ntl.atomic_add(lock.data_ptr(), 1.0)
+        out = x
+
+    x = torch.arange(8.0)
+    with check():
+        make(application, arrangement, count=3)(x, x, torch.zeros(1))
+
+
 def test_atomics_of_several_programs_are_no_conflict():
     def application(x, out):
         ntl.atomic_add(out.data_ptr() + ntl.arange(0, 4), x)

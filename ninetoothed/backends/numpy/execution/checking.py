@@ -1,8 +1,8 @@
 """The debug mode: what a GPU would do silently becomes an error that says where.
 
 Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``),
-elements that two programs store to, elements of an output that nothing is stored to, and floats that
-become integers of a type that does not hold them.
+elements that two programs store to or that one loads and another stores to, elements of an output that
+nothing is stored to, and floats that become integers of a type that does not hold them.
 """
 
 from __future__ import annotations
@@ -50,41 +50,49 @@ def is_on() -> bool:
     return _is_on.get() or os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
-_NOBODY, _ATOMIC = -1, -2
+_NOBODY, _ATOMIC, _SEVERAL = -1, -2, -3
 
 
 class Recorder:
-    """Who stored to which element, in one launch."""
+    """Which program stored to each element and which loaded it, in one launch."""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
         self._writers: dict[Memory, np.ndarray] = {}
-        self._places: dict[Memory, errors.Location | None] = {}
+        self._readers: dict[Memory, np.ndarray] = {}
+        self._places: dict[tuple[Memory, bool], errors.Location | None] = {}
+        self._has_atomics = False
 
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
         """Told of every access before it happens."""
-        if access == "load":
-            return
-        if memory not in self._writers:
-            self._writers[memory] = np.full(memory.array.size, _NOBODY, dtype=np.int64)
-            self._places[memory] = errors.caller_location()
-        written = np.asarray(indices).reshape(-1)
+        found = self._readers if access == "load" else self._writers
+        if memory not in found:
+            found[memory] = np.full(memory.array.size, _NOBODY, dtype=np.int64)
+            self._places[memory, access == "load"] = errors.caller_location()
+        touched = np.asarray(indices).reshape(-1)
         if mask is not None:
-            written = written[np.broadcast_to(mask, np.shape(indices)).reshape(-1)]
-        writers = self._writers[memory]
-        if access == "atomic":
-            writers[written] = _ATOMIC
+            touched = touched[np.broadcast_to(mask, np.shape(indices)).reshape(-1)]
+        programs, program = found[memory], self._launch.running.linear
+        before = programs[touched]
+        if access == "load":
+            is_first = (before == _NOBODY) | (before == program)
+            programs[touched] = np.where(is_first, program, _SEVERAL)
             return
-        program = self._launch.running.linear
-        before = writers[written]
+        if access == "atomic":
+            self._has_atomics = True
+            programs[touched] = _ATOMIC
+            return
         conflicts = (before >= 0) & (before != program)
         if conflicts.any():
             place = int(np.flatnonzero(conflicts)[0])
-            raise self._conflict(memory, int(written[place]), int(before[place]), program)
-        writers[written] = program
+            raise self._conflict(memory, int(touched[place]), int(before[place]), program)
+        programs[touched] = program
 
     def finish(self) -> None:
-        """Raises where an output is not written to the end."""
+        """Raises where programs depend on each other's order, or an output is not written to the end."""
+        if not self._has_atomics:
+            # By these, programs may wait for each other.
+            self._check_order()
         for memory, writers in self._writers.items():
             if (writers < 0).all():
                 # Atomics add to what is there: an element that none meets is right as it is.
@@ -98,16 +106,51 @@ class Recorder:
                     f"`{memory.name}` is stored to, but {count} of its {elements.size} elements "
                     f"are not, the first at {first}. The arrangement should cover its whole "
                     f"shape {memory.shape}.",
-                    self._places[memory],
+                    self._places[memory, False],
                 )
 
+    def _check_order(self) -> None:
+        """Raises where a program loads, or stores to by another tensor, what another one stores to."""
+        for memory, writers in self._writers.items():
+            others = [(self._readers, each, True) for each in self._readers]
+            others += [(self._writers, each, False) for each in self._writers if each is not memory]
+            for found, other, is_load in others:
+                start = max(each.array.ctypes.data for each in (memory, other))
+                stop = min(each.array.ctypes.data + each.array.nbytes for each in (memory, other))
+                if start >= stop:
+                    continue
+                stored = _by_byte(memory, writers, start, stop)
+                touched = _by_byte(other, found[other], start, stop)
+                conflicts = np.flatnonzero(
+                    (stored >= 0) & (touched != _NOBODY) & (touched != stored)
+                )
+                if conflicts.size:
+                    at = start + int(conflicts[0])
+                    raise errors.ConflictingStoreError(
+                        f"Program {self._program(int(stored[conflicts[0]]))} stores to `{memory.name}` at "
+                        f"{_index_of(memory, at)}, where another one {'loads' if is_load else 'stores to'} "
+                        f"`{other.name}` at {_index_of(other, at)}. On a GPU either may come first: they "
+                        "have to be apart, or each program to touch elements of its own.",
+                        self._places[other, is_load],
+                    )
+
     def _conflict(self, memory: Memory, flat: int, first: int, second: int) -> Exception:
-        programs = " and ".join(
-            str(tuple(int(index) for index in np.unravel_index(linear, self._launch.grid)))
-            for linear in (first, second)
-        )
         return errors.ConflictingStoreError(
-            f"Programs {programs} both store to "
+            f"Programs {self._program(first)} and {self._program(second)} both store to "
             f"`{memory.name}` at {memory.index_of(flat)}. On a GPU either may come last.",
             errors.caller_location(),
         )
+
+    def _program(self, linear: int) -> tuple[int, ...]:
+        return tuple(int(index) for index in np.unravel_index(linear, self._launch.grid))
+
+
+def _by_byte(memory: Memory, programs: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """The program of each byte between two addresses."""
+    first, size = memory.array.ctypes.data, memory.array.itemsize
+    low, high = (start - first) // size, -((first - stop) // size)
+    return np.repeat(programs[low:high], size)[start - first - low * size :][: stop - start]
+
+
+def _index_of(memory: Memory, address: int) -> tuple[int, ...] | None:
+    return memory.index_of((address - memory.array.ctypes.data) // memory.array.itemsize)

@@ -74,7 +74,7 @@ class Memory:
         offset = int(outside.reshape(-1)[0]) - self.origin
         more = f" and {outside.size - 1} more lanes" if outside.size > 1 else ""
         return OutOfBoundsError(
-            f"A {access} leaves `{self.name}`: offset {offset}{more}, but its elements are at "
+            f"{'An atomic operation' if access == 'atomic' else f'A {access}'} leaves `{self.name}`: offset {offset}{more}, but its elements are at "
             f"{-self.origin} to {self.array.size - self.origin - 1} (shape {self.shape}, strides "
             f"{self.strides}). Mask the lanes that lie outside."
         )
