@@ -54,6 +54,7 @@ class Constants:
         warp_dot: the same where each warp multiplies on its own, without Hopper's warp groups.
         overlap: how well different units work at once: 1 adds their times, a large number takes the
             longest.
+        memory: the same for the memory and all else.
         hiding: the same for a program's latency and the work of its neighbours.
         waiting: the same for the work of a step and what it waits for, where a program is alone.
         exposed: of a step's instructions, what the tensor cores wait for with eight warps; with
@@ -77,6 +78,7 @@ class Constants:
     dot: float = 0.8
     warp_dot: float = 0.268
     overlap: float = 4.0
+    memory: float = 6.0
     hiding: float = 5.3
     waiting: float = 8.0
     exposed: float = 0.427
@@ -159,6 +161,7 @@ class CostFeatures:
         flops: operations of one program outside of products.
         special: of those, the ones that take a special unit: exponentials, roots.
         reductions: how often one program combines a value over all its threads.
+        ending: what it does when all is loaded, as many times what a reduction takes.
         products: the products of tiles.
         iterations: rounds of the loop that one program spends its life in; 1 without one.
         stages: of the loop's pipeline; 1 where no load is begun ahead of its round.
@@ -172,7 +175,7 @@ class CostFeatures:
         launches: how many kernels run one after the other.
         is_persistent: whether each program does the work of several, the next one's loads begun
             before the last one's stores are done.
-        share: of the time that this would take, what it does take for what is not told here.
+        share: of the time that this would take a multiprocessor, what it does take for what is not told here.
     """
 
     limits: DeviceLimits
@@ -182,6 +185,7 @@ class CostFeatures:
     flops: float = 0.0
     special: float = 0.0
     reductions: float = 0.0
+    ending: float = 0.0
     products: tuple[Product, ...] = ()
     iterations: float = 1.0
     stages: int = 1
@@ -226,6 +230,10 @@ def estimate(features: CostFeatures, constants: Constants = CONSTANTS) -> float:
     clock = constants.clock * (limits.clock_hz or _ASSUMED_CLOCK)
     bandwidth = _ACHIEVED_BANDWIDTH * (limits.memory_bandwidth or _ASSUMED_BANDWIDTH)
     busy, life = _program(features, constants)
+    ending = features.ending * constants.reduction
+    if features.programs > resident * limits.multiprocessors:
+        # Others load meanwhile.
+        life, ending = life + ending, 0.0
 
     def wave(count: int) -> float:
         return _together(constants.hiding, life, count * busy)
@@ -240,10 +248,14 @@ def estimate(features: CostFeatures, constants: Constants = CONSTANTS) -> float:
     elif rest:
         clocks += wave(math.ceil(rest / limits.multiprocessors))
     moved = features.distinct_bytes or features.programs * features.bytes_moved
-    work = _together(constants.overlap, clocks / clock, moved / bandwidth)
-    return features.launches * constants.launch + features.share * work * _spilling(
-        features, constants
-    )
+    loading = moved / bandwidth
+    if features.iterations > 1:
+        # The last round is computed when all is loaded.
+        together = min(features.programs / limits.multiprocessors, resident)
+        loading += math.ceil(together) * busy / features.iterations / clock
+    work = _together(constants.memory, features.share * clocks / clock, loading)
+    launches = features.launches * constants.launch
+    return launches + work * _spilling(features, constants) + ending / clock
 
 
 def _program(features: CostFeatures, constants: Constants) -> tuple[float, float]:

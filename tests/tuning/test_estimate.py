@@ -93,6 +93,32 @@ def test_a_wave_that_is_begun_is_paid_for() -> None:
     assert times[2] > 1.6 * times[1]
 
 
+def bound_by_memory(**changes: object) -> CostFeatures:
+    """A product of few rows: what it reads is read once, and little is done with it."""
+    known = {"bytes_moved": 2**19, "distinct_bytes": 2.0**27, "programs": 128, "iterations": 64.0}
+    return CostFeatures(H200, **{**known, "stages": 4, **changes})  # type: ignore[arg-type]
+
+
+def test_no_way_to_load_is_faster_than_the_memory() -> None:
+    times = [estimate(bound_by_memory(share=share)) for share in (1.0, 0.8)]
+    assert times[1] == pytest.approx(times[0], rel=0.01)
+
+
+def test_what_is_done_when_all_is_loaded_is_added_where_all_programs_run_at_once() -> None:
+    def added(programs: int) -> float:
+        plain, more = (bound_by_memory(programs=programs, ending=each) for each in (0.0, 6.0))
+        return estimate(more) - estimate(plain)
+
+    assert added(128) == pytest.approx(6 * 960 / (0.927 * 1.98e9))
+    # Others load meanwhile.
+    assert added(128 * 64) < added(128) / 2
+
+
+def test_the_last_round_is_computed_when_all_is_loaded() -> None:
+    few, many = (estimate(bound_by_memory(iterations=rounds)) for rounds in (4.0, 64.0))
+    assert few > 1.02 * many
+
+
 def test_a_persistent_grid_shares_out_its_programs() -> None:
     features = product(4096, 128, 256, 64, 8, 3)
     assert estimate(replace(features, is_persistent=True)) < estimate(features)

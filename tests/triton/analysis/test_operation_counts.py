@@ -270,13 +270,23 @@ def changed(name: str, value: int, chosen: Config = TILES):
     return plain, features(mm.kernel, call, replace(chosen, options=((name, value),)))
 
 
+def test_what_a_mask_leaves_out_is_not_loaded_but_filled_in_by_descriptors() -> None:
+    """One row of 64 is loaded."""
+    estimator = Estimator(mm.kernel.definition, product(1, 4096, 4096), H200)
+    chosen = config(M=64, N=64, K=64)
+    plain = estimator.features(chosen)
+    assert plain.bytes_moved == 64 * (4096 + 1) * 2 + 4096 * 2
+    described = estimator.features(replace(chosen, options=(("descriptors", 1),)))
+    assert described.bytes_moved == plain.bytes_moved + 4 * 63 * 4096 * 2
+
+
 def test_parts_share_a_reduction() -> None:
     plain, split = changed("split_k", 4)
     assert split.programs == 4 * plain.programs and split.iterations == plain.iterations / 4
     assert split.products[0].times == plain.products[0].times / 4
     # The sums are written by all, and read by the last to arrive while nobody else works.
     assert split.bytes_moved == plain.bytes_moved / 4 + 4 * 128 * 64
-    assert split.reductions > plain.reductions + 4
+    assert split.ending > plain.ending + 4
 
 
 def test_descriptors_save_instructions_and_registers() -> None:

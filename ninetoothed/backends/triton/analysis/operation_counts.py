@@ -52,7 +52,7 @@ class Counts:
         held: bytes of the tiles that products take and that are loaded once.
         kept: of these bytes, those of tiles that something else reads too: they are in registers.
         waited_for: of the bytes streamed in one round, those that no copy in the background brings.
-        masked: of those streamed, the ones of which a mask leaves out elements in some program.
+        existing: of the elements of each parameter's tiles, the share that no mask leaves out.
         short: of the bytes streamed, how many come in rows of half a cache line; those in rows of a
             quarter count three times, and so on.
         largest: elements of the largest tile.
@@ -70,13 +70,24 @@ class Counts:
     held: dict[str, int] = field(default_factory=dict)
     kept: int = 0
     waited_for: int = 0
-    masked: set[str] = field(default_factory=set)
+    existing: dict[str, float] = field(default_factory=dict)
     short: float = 0.0
     largest: int = 1
 
     @property
     def bytes_moved(self) -> float:
-        return sum(self.loaded.values()) + sum(self.stored.values())
+        """Those of elements that exist."""
+        moved = (*self.loaded.items(), *self.stored.items())
+        return sum(amount * self.existing.get(name, 1.0) for name, amount in moved)
+
+    @property
+    def bytes_filled(self) -> float:
+        """Those of elements that do not, in the tiles that are streamed."""
+        return sum(
+            amount * (1 - self.existing.get(name, 1.0))
+            for name, amount in self.loaded.items()
+            if name in self.streamed
+        )
 
 
 def count(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> Counts:

@@ -288,7 +288,7 @@ class CooperativeReduction(Option):
         end = _MEETING if programs <= room else _IN_VAIN
         end += parts * sums * math.ceil(slices / parts) / slices / _SHARED
         end += min(programs, room) * sums / features.limits.multiprocessors / _STORED
-        return replace(features, reductions=features.reductions + end)
+        return replace(features, ending=features.ending + end)
 
 
 OPTION = CooperativeReduction()

@@ -40,7 +40,7 @@ _FEWEST_ROUNDS = 4
 #: Finding out which part arrives last, as many times what a reduction costs; and the bytes of sums
 #: that the last one loads in the time of a reduction, all by itself.
 _ARRIVAL = 5.0
-_SUMMED = 20_000
+_SUMMED = 16_000
 
 #: Of the registers for sums, how many more the other parts' sums take on their way to them.
 _SUMS_AGAIN = 0.1
@@ -112,7 +112,7 @@ class SplitK(Option):
             special=features.special / value,
             products=tuple(replace(p, times=p.times / value) for p in features.products),
             iterations=max(features.iterations / value, 1.0),
-            reductions=features.reductions + end,
+            ending=features.ending + end,
             registers=features.registers + _SUMS_AGAIN * sums / 4 / features.threads,
         )
 

@@ -16,7 +16,7 @@ from ninetoothed.backends.triton.analysis.operation_counts import Counts, count
 from ninetoothed.backends.triton.analysis.resources import registers, shared_bytes
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.specialization import divisors, offsets
-from ninetoothed.backends.triton.specialization.call_facts import is_masked
+from ninetoothed.backends.triton.specialization.call_facts import existing_share
 from ninetoothed.backends.triton.translation import environment_of
 from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.tuning.estimate import CostFeatures, DeviceLimits, estimate
@@ -131,16 +131,10 @@ class Estimator:
                 for name, size in counts.held.items()
                 if name not in multiplied_alone(self._kernel)
             )
-            counts.masked = {
-                name
-                for name in counts.streamed
-                if is_masked(
-                    self._kernel.program.parameter(name),
-                    self._kernel.arrangement.accesses[name],
-                    environment,
-                    grid,
-                )
-            }
+            for parameter in self._kernel.tensor_parameters:
+                access = self._kernel.arrangement.accesses[parameter.name]
+                share = existing_share(parameter, access, environment, grid)
+                counts.existing[parameter.name] = share
             self._counts[config.values] = counts, math.prod(grid)
         return self._counts[config.values]
 
@@ -195,7 +189,7 @@ class Estimator:
     def _copies(self, counts: Counts, stages: int) -> float:
         """The copies to shared memory that are begun rounds ahead."""
         return sum(
-            amount / self._bytes_at_once(name) * (_MASKED if name in counts.masked else 1.0)
+            amount / self._bytes_at_once(name) * (_MASKED if counts.existing[name] < 1 else 1.0)
             for name, amount in counts.loaded.items()
             if self._is_copied(counts, name, stages)
         )

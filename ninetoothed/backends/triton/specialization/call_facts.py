@@ -187,12 +187,18 @@ def _longest(kernel: Definition, environment: Mapping[Symbol, int]) -> int:
     return max((evaluated(size, environment) for size in sizes), default=0)
 
 
-def is_masked(
+def existing_share(
     parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
-) -> bool:
-    """Whether some element of a tile lies beyond its source in some program."""
-    holding = _holding(access, environment, positions(parameter, access, environment, grid))
-    return len(holding) < len(access.conditions)
+) -> float:
+    """Of the elements of all tiles of a parameter, about the share that exists; 1 where all do."""
+    ranges, share = positions(parameter, access, environment, grid), 1.0
+    for condition in access.conditions:
+        known = as_symbol(simplify(condition.substitute(environment)))
+        if known.op in ("<", ">=") and not _holds(known, ranges):
+            (least, most), (bound, _) = (interval(side, ranges) for side in known.operands)
+            inside = min(most + 1, bound) - least if known.op == "<" else most + 1 - bound
+            share *= max(inside, 0) / (most + 1 - least)
+    return share
 
 
 def _places_over(
