@@ -79,8 +79,8 @@ def examine(plugins: Sequence[Listing]) -> Examined:
     findings = [
         Finding("python", "ok", sys.version.split()[0]),
         _own_package(),
-        _package("numpy", needed=True),
-        _package("ml_dtypes", needed=True),
+        _package("numpy"),
+        _package("ml_dtypes"),
         _triton(has_device=any(finding.state == "ok" for finding in devices)),
         *frameworks,
         *_broken_plugins(plugins),
@@ -116,11 +116,11 @@ def _own_package() -> Finding:
     return Finding("ninetoothed", "ok", found)
 
 
-def _package(name: str, needed: bool = False) -> Finding:
+def _package(name: str) -> Finding:
     version = _version(name)
     if version is not None:
         return Finding(name, "ok", version)
-    return Finding(name, "broken" if needed else "missing", "not installed", f"pip install {name}")
+    return Finding(name, "broken", "not installed", f"pip install {name}")
 
 
 def _triton(has_device: bool) -> Finding:

@@ -133,17 +133,12 @@ def build(
     return _written(name, chosen, output_dir, is_portable, torch_library, libraries)
 
 
-def make_ahead(
-    specializations: Specializations,
-    output_dir: Any = None,
-    targets: Sequence[str] | None = None,
-    is_portable: bool = False,
-) -> Built:
+def make_ahead(specializations: Specializations, output_dir: Any) -> Built:
     """`make` with ``caller="cuda"``: one kernel, compiled ahead of time; see `build`."""
     name = specializations.declaration.name
     kernels = [(name, specializations, dict[str, Any]())]
-    units = compiling.units(kernels, compiling.checked_targets(targets))
-    return _written(name, [(None, units[0])], output_dir, is_portable)
+    units = compiling.units(kernels, compiling.checked_targets(None))
+    return _written(name, [(None, units[0])], output_dir)
 
 
 def _check_caller(caller: str | None) -> None:
@@ -166,7 +161,7 @@ def _written(
     name: str,
     chosen: Sequence[tuple[Choice | None, Unit]],
     output_dir: Any,
-    is_portable: bool,
+    is_portable: bool = False,
     torch_library: str | None = None,
     libraries: Sequence[str] = (),
 ) -> Built:

@@ -24,11 +24,7 @@ from ninetoothed.tensors.tensor import Tensor
 
 
 class ExchangeError(Exception):
-    """Why the grid and a loop cannot be exchanged; ``node`` says where."""
-
-    def __init__(self, why: str, node: ast.AST | None = None) -> None:
-        super().__init__(why)
-        self.node = node
+    """Why the grid and a loop cannot be exchanged."""
 
 
 @dataclass

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ninetoothed.kernels.call import Device
 
 
-def _no_names() -> Mapping[str, object]:
-    return {}
-
-
 #: What an expression is of; the tensor where nothing else is said.
 _PLACEHOLDERS = {"stream": "index", "unguarded_now": ""}
 
@@ -127,7 +123,7 @@ class Frontend:
     empty: Callable[[tuple[int, ...], DType, Device], Any]
     device_guard: Callable[[int], AbstractContextManager[Any]]
     synchronize: Callable[[int], None]
-    namespace: Callable[[], Mapping[str, object]] = _no_names
+    namespace: Callable[[], Mapping[str, object]] = dict
     shape: str = "{x}.shape"
     strides: str = "{x}.strides"
     pointer: str = "{x}.data_ptr()"

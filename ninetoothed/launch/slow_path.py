@@ -202,7 +202,7 @@ class SlowPath:
         ]
         # A kind of device that no backend serves is said first: its framework knows no stream.
         backend_for(devices[0].kind)
-        stream = _stream_zero if devices[0].kind == "cpu" else frontend.current_stream
+        stream = (lambda index: 0) if devices[0].kind == "cpu" else frontend.current_stream
         values = (stream(devices[0].index), *values)
         plan, device = self._kernel.new_plan(definition, frontend, given, values)
         told = self._telling(definition, bound)
@@ -233,10 +233,6 @@ def _lasting(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _is_tensor(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) == 5
-
-
-def _stream_zero(index: int) -> int:
-    return 0
 
 
 def _warn(text: str) -> None:

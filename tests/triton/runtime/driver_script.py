@@ -176,9 +176,9 @@ def loading_leaves_the_current_context_as_it_was() -> None:
         driver.Launchable(scale(), 1)
         FAKE.cuCtxGetCurrent(ctypes.byref(current))
         assert current.value == before, (before, current.value)
-    library.make_current(1)
-    FAKE.cuCtxGetCurrent(ctypes.byref(current))
-    assert current.value == 1001
+    with library.device(1):
+        FAKE.cuCtxGetCurrent(ctypes.byref(current))
+        assert current.value == 1001
     # The driver keeps one for each device; Triton's own C code may add one at its first launch.
     assert ctypes.c_int.in_dll(FAKE, "fake_retained").value <= 3
 

@@ -11,11 +11,7 @@ from typing import Any
 Adapt = Callable[[Any], Callable[..., Any]]
 
 
-def _as_it_is(function: Any) -> Callable[..., Any]:
-    return function  # type: ignore[no-any-return]
-
-
-_adapt: Adapt = _as_it_is
+_adapt: Adapt | None = None
 
 
 def adapt_with(adapt: Adapt) -> None:
@@ -26,4 +22,4 @@ def adapt_with(adapt: Adapt) -> None:
 
 def adapted(function: Any) -> Callable[..., Any]:
     """The user's function, or a ``triton.jit`` one, so that it runs on tiles."""
-    return _adapt(function)
+    return function if _adapt is None else _adapt(function)  # type: ignore[no-any-return]

@@ -207,12 +207,9 @@ def _paired_store(
     return None
 
 
-@dataclass(frozen=True)
-class Pairing:
-    """Puts loads and stores of pairs together."""
-
-    def __call__(self, program: Program, lowered: Lowered) -> Program:
-        return run(program, lowered.kernel.arrangement.accesses, lowered.facts)
+def paired(program: Program, lowered: Lowered) -> Program:
+    """Puts loads and stores of pairs together: `run` as a step of lowering."""
+    return run(program, lowered.kernel.arrangement.accesses, lowered.facts)
 
 
 class InterleavedPairs(Option):
@@ -223,7 +220,7 @@ class InterleavedPairs(Option):
     is_offered = False
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, rewrites=(Pairing(), *lowered.rewrites))
+        return replace(lowered, rewrites=(paired, *lowered.rewrites))
 
 
 OPTION = InterleavedPairs()

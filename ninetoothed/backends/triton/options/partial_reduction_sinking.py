@@ -54,16 +54,11 @@ class _Sum:
     value: ast.expr
 
 
-def run(program: Program) -> Program:
-    """The program with such sums deferred; the program itself where it has none."""
+def run(program: Program, lowered: Lowered | None = None) -> Program:
+    """The program with such sums deferred; the program itself where it has none. A step of lowering."""
     draft = Draft(program)
     found = [_defer(draft, *each) for each in _candidates(draft.body)]
     return draft.finished() if any(found) else program
-
-
-def sunk(program: Program, lowered: Lowered) -> Program:
-    """`run`, as a step of lowering."""
-    return run(program)
 
 
 @analysis
@@ -246,7 +241,7 @@ class PartialReductionSinking(Option):
         return (1,) if applies(case.kernel) else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
-        return replace(lowered, rewrites=(*lowered.rewrites, sunk))
+        return replace(lowered, rewrites=(*lowered.rewrites, run))
 
     def cost(
         self, features: CostFeatures, value: int, config: Config, counts: Counts

@@ -136,10 +136,6 @@ class Runtime:
         finally:
             self._restore(index, previous)
 
-    def make_current(self, index: int) -> None:
-        """Makes the device's primary context the current one of this thread, for good."""
-        self._exchange(index)
-
     def _exchange(self, index: int) -> int | None:
         if self.backend == "hip":
             before = ctypes.c_int()
@@ -163,12 +159,7 @@ class Runtime:
         """The handle of the context that all frameworks work in on a CUDA device."""
         with self._lock:
             if index not in self._contexts:
-                device = ctypes.c_int()
-                context = _HANDLE()
-                self._check(
-                    f"find device {index}",
-                    self._library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(index)),
-                )
+                device, context = self._device(index), _HANDLE()
                 # Retained once and never released: kernels are loaded into it.
                 self._check(
                     f"open device {index}",
@@ -177,18 +168,21 @@ class Runtime:
                 self._contexts[index] = context.value or 0
             return self._contexts[index]
 
+    def _device(self, index: int) -> ctypes.c_int:
+        """CUDA's handle of a device."""
+        device = ctypes.c_int()
+        status = self._library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(index))
+        self._check(f"find device {index}", status)
+        return device
+
     # Limits.
 
     def limits(self, index: int) -> DeviceLimits:
         """What the device has, as a `DeviceLimits`."""
         name = ctypes.create_string_buffer(256)
-        device = ctypes.c_int(index)
         if self.backend == "hip":
             return self._hip_limits(index, name)
-        self._check(
-            f"find device {index}",
-            self._library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(index)),
-        )
+        device = self._device(index)
         self.call("device_name", name, ctypes.c_int(len(name)), device)
         value = ctypes.c_int()
         found = {}
