@@ -23,33 +23,8 @@ _LAUNCHES_OF_A_THREAD = 25
 class LaunchChecks(Expectations):
     """What kernels make of the tensors."""
 
-    def test_the_kernel_add(self) -> None:
-        self._check_task("add")
-
-    def test_the_kernel_scale(self) -> None:
-        self._check_task("scale")
-
-    def test_the_kernel_greater(self) -> None:
-        self._check_task("greater")
-
-    def test_the_kernel_softmax(self) -> None:
-        self._check_task("softmax")
-
-    def test_the_kernel_total(self) -> None:
-        self._check_task("total")
-
-    def test_the_kernel_transpose(self) -> None:
-        self._check_task("transpose")
-
-    def test_the_kernel_windows(self) -> None:
-        self._check_task("windows")
-
-    def test_the_kernel_product(self) -> None:
-        self._check_task("product")
-
-    def _check_task(self, name: str) -> None:
+    def _check_task(self, task: Task) -> None:
         """A kernel on contiguous tensors, and on views where there are any."""
-        task = next(task for task in TASKS if task.name == name)
         random = numpy.random.default_rng(0)
         arrays = [random.standard_normal(shape).astype(numpy.float32) for shape in task.shapes]
         for layout in ("contiguous", "transposed", "sliced"):
@@ -282,3 +257,11 @@ class LaunchChecks(Expectations):
         with contextlib.suppress(ArgumentError):
             self.kernels["copy"](self.tensor((8,)), None, BLOCK_SIZE=self.block_size)
         self._copy_once(60)
+
+
+def _checking(task: Task) -> Callable[[LaunchChecks], None]:
+    return lambda checks: checks._check_task(task)
+
+
+for _task in TASKS:
+    setattr(LaunchChecks, f"test_the_kernel_{_task.name}", _checking(_task))
