@@ -1,4 +1,4 @@
-"""What the NumPy backend chooses by itself: meta symbols, scalar types, sizes of tiles."""
+"""What the NumPy backend chooses by itself: meta symbols types, sizes of tiles."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import torch
 
 from ninetoothed import Symbol, Tensor, block_size, make
 from ninetoothed.backends.numpy.execution.addressing import Sequences
-from ninetoothed.backends.numpy.execution.planning import choose_meta, scalar
-from ninetoothed.language import dtypes
+from ninetoothed.backends.numpy.execution.planning import choose_meta
 from ninetoothed.symbols.operators import next_power_of_2
 
 
@@ -56,28 +55,6 @@ def test_a_symbol_that_is_no_power_of_two_stays_in_its_bounds():
 def test_a_tile_with_a_whole_dimension_stays_below_the_largest_tile():
     x, rows = Tensor(2), block_size(lower_bound=1, upper_bound=1024)
     assert chosen([x.tile((rows, -1))], [rows], {x: (4096, 16384)}) == [64]
-
-
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [
-        (3, dtypes.int32),
-        (-(2**31), dtypes.int32),
-        (2**31, dtypes.int64),
-        (2**63, dtypes.uint64),
-        (0.1, dtypes.float32),
-        (True, dtypes.bool),
-    ],
-)
-def test_a_scalar_is_of_the_type_that_triton_passes_it_as(value, dtype):
-    tile = scalar(value, None)
-    assert tile.dtype is dtype
-    assert tile.shape == ()
-    assert tile.data == dtype.numpy.type(value)
-
-
-def test_a_scalar_with_a_fixed_type_is_of_that():
-    assert scalar(3, dtypes.float64).dtype is dtypes.float64
 
 
 @pytest.mark.parametrize(("size", "power"), [(0, 1), (1, 1), (2, 2), (3, 4), (64, 64), (65, 128)])

@@ -51,7 +51,7 @@ class NumpyPlan:
         configuration: the values chosen for meta symbols, by name.
         tensors: by the name of the parameter.
         constants: the values of constant and constexpr parameters, by name.
-        scalars: the element types of scalars by name, None where the call did not tell.
+        scalars: the element types of scalars by name.
     """
 
     kernel: Definition
@@ -61,7 +61,7 @@ class NumpyPlan:
     configuration: Mapping[str, int]
     tensors: Mapping[str, TensorPlan]
     constants: Mapping[str, Any]
-    scalars: Mapping[str, DType | None]
+    scalars: Mapping[str, DType]
     refusals: Sequence[Refusal]
 
     def run(self, stream: int, *values: Any) -> None:
@@ -87,7 +87,8 @@ class NumpyPlan:
                 arguments.append(tensor)
                 tensors.append(tensor)
             elif parameter.kind == "scalar":
-                arguments.append(scalar(next(rest), self.scalars[parameter.name]))
+                with np.errstate(over="ignore"):
+                    arguments.append(Tile.of(next(rest), self.scalars[parameter.name]))
             else:
                 arguments.append(self.constants[parameter.name])
         second = checking.second()
@@ -148,11 +149,6 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         for parameter in kernel.parameters
         if parameter.kind in ("constexpr", "constant")
     }
-    scalars = {
-        parameter.name: call.scalars.get(parameter.name, parameter.dtype)
-        for parameter in kernel.parameters
-        if parameter.kind == "scalar"
-    }
     return NumpyPlan(
         kernel,
         call,
@@ -161,7 +157,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         {kernel.names[symbol]: value for symbol, value in chosen.items()},
         tensors,
         constants,
-        scalars,
+        call.scalars,
         refusals,
     )
 
@@ -190,25 +186,6 @@ def fitting_meta(kernel: Definition, known: Mapping[Symbol, int]) -> dict[Symbol
         values_of(kernel), lambda config: kernel.verified_grid({**known, **values(config)})
     )
     return values(min(configs, key=distance))
-
-
-def scalar(value: Any, dtype: DType | None) -> Tile:
-    """A run-time scalar: of ``dtype``, or of the type that Triton passes such a number as."""
-    if dtype is None:
-        if isinstance(value, bool):
-            dtype = dtypes.bool
-        elif isinstance(value, int):
-            dtype = _integer_dtype(value)
-        else:
-            dtype = dtypes.float32
-    with np.errstate(over="ignore"):
-        return Tile.of(value, dtype)
-
-
-def _integer_dtype(value: int) -> DType:
-    if -(2**31) <= value < 2**31:
-        return dtypes.int32
-    return dtypes.uint64 if value >= 2**63 else dtypes.int64
 
 
 def _tensor_plan(
