@@ -13,7 +13,7 @@ from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.values import Values, rule_name
 from ninetoothed.program import effects
 from ninetoothed.program.frozen import is_exactly
-from ninetoothed.program.nodes import SourceStore, Store, TileRef, clone, walk
+from ninetoothed.program.nodes import SourcePointer, SourceStore, Store, TileRef, clone, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import COUNT, UNKNOWN, held_shape
 
@@ -35,6 +35,12 @@ class Recorder(Values):
         Raises:
             ApplicationError: a part of it has no derivative.
         """
+        for node in self._program.nodes():
+            if isinstance(node, SourcePointer) and node.parameter in self.wrt:
+                raise tape.refused(
+                    f"`{node.parameter}` is read by a pointer; where it has no gradient, leave it out of `wrt`.",
+                    node,
+                )
         for statement in self._program.body:
             self.statement(statement)
 

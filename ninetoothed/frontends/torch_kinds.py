@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ninetoothed.bounded import keep
+from ninetoothed.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ninetoothed.kernels.operator import OperatorDefinition
 
 #: Classes and dispatch keys of tensors that are of none of `_KINDS`.
 _USUAL: dict[tuple[type, int], None] = {}
@@ -137,6 +141,16 @@ def refused(tensor: Any, is_stored: bool) -> str | None:
             "as with `ninetoothed.op`, and trace a call of that."
         )
     return _storage_too_small(tensor)
+
+
+def check_inputs(definition: OperatorDefinition, arguments: Sequence[Any]) -> None:
+    """`ArgumentError` for a tensor that no kernel may be given, and of which no output could be made."""
+    import torch
+
+    for entry, value in zip(definition.inputs, arguments):
+        why = refused(value, entry.is_changed) if isinstance(value, torch.Tensor) else None
+        if why is not None:
+            raise ArgumentError(f"operator {definition.name!r}: `{entry.name}` {why}") from None
 
 
 def remark(tensor: Any, is_stored: bool) -> str | None:

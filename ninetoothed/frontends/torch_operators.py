@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
+from ninetoothed.frontends.torch_kinds import check_inputs
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
@@ -191,7 +192,11 @@ def _short_way(
             # A tensor of a transformation that has ended has one in it, as `Function.apply` knows.
             given = complete(arguments, keywords)
             return plain(*[unwrap(each) if each.__class__ in usual else each for each in given])
-        return forward(*arguments, **keywords)
+        try:
+            return forward(*arguments, **keywords)
+        except RuntimeError:
+            check_inputs(definition, complete(arguments, keywords))
+            raise
 
     return call
 

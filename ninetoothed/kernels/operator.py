@@ -176,7 +176,7 @@ def define_operator(
     Raises:
         ArgumentError: a name or an output is not as it must be.
     """
-    namespace, _, own = name.partition("::")
+    namespace, _, own = str(name).partition("::")
     if not (namespace.isidentifier() and own.isidentifier()):
         raise ArgumentError(f"an operator's name is 'namespace::name', not {name!r}")
     constants = dict(constants or {})

@@ -67,6 +67,14 @@ def op(
         ArgumentError: a name or an output is not as it must be.
         ApplicationError: the kernel has no derived backward; the error says which line is why.
     """
+    if not isinstance(kernel, Kernel):
+        raise ArgumentError(
+            f"operator {name!r}: `op` takes a kernel, as `make` returns it, not {kernel!r}"
+        )
+    if not isinstance(outputs, Mapping):
+        raise ArgumentError(
+            f"operator {name!r}: `outputs` says of each by its name, not {outputs!r}"
+        )
     fixed = kernel.specializations.fixed(constants or {})
     rule = autocast_rule(name, fixed.program, autocast)
     shown = _shown(name, outputs, hidden)
@@ -81,7 +89,7 @@ def op(
         plain = define_operator(name, fixed, outputs, None, (), constants)
         derived = with_backward(plain, Operator, wrt, atomic)
         return Operator(kernel, replace(derived, autocast=rule), shown)
-    if isinstance(backward, str) or wrt is not None or atomic:
+    if not (backward is None or callable(backward)) or wrt is not None or atomic:
         raise ArgumentError(
             f'operator {name!r}: `backward` is a function, "derive" or None, not {backward!r}; `wrt` and '
             '`atomic` go with "derive"'
@@ -273,6 +281,7 @@ def _generated(
         ]
     )
     exec(compile(f"{text}\n", f"<operator {definition.name}>", "exec"), namespace)
+    namespace["forward"].__qualname__ = f"operator {definition.name!r}"  # type: ignore[attr-defined]
     return namespace["allocate"], namespace["forward"]  # type: ignore[return-value]
 
 

@@ -56,6 +56,10 @@ def adding_atomically(input, output):
     ntl.atomic_add(output.data_ptr() + output.offsets(), input)
 
 
+def read_by_a_pointer(input, output):
+    output = ntl.load(input.data_ptr() + output.offsets())  # noqa: F841
+
+
 def stored_twice(input, output):
     output = input * 2
     output = input * 3  # noqa: F841
@@ -85,6 +89,7 @@ REFUSED = [
     (rows, branching, "known when the kernel runs", "if ntl.max(input) > 0:"),
     (blocks, sorting, "`ntl.sort` has no derivative", "output = ntl.sort(input)"),
     (blocks, adding_atomically, "an atomic operation", "ntl.atomic_add("),
+    (blocks, read_by_a_pointer, "`input` is read by a pointer", "ntl.load(input.data_ptr()"),
     (blocks, stored_twice, "stored to more than once", "output = input * 3"),
     (blocks, reading_its_output, "read after it was stored to", "output = output * output"),
     (blocks, remainder, "`a % b` has no derivative", "output = input % 2.0"),

@@ -255,6 +255,12 @@ def test_a_launch_is_one_break_of_a_graph():
     "arguments, words",
     [
         (("cube", {"output": like("input")}), "'namespace::name', not 'cube'"),
+        ((None, {"output": like("input")}), "'namespace::name', not None"),
+        (("t::x", ["output"]), "`outputs` says of each by its name, not \\['output'\\]"),
+        (
+            ("t::x", {"output": like("input")}, 3),
+            '`backward` is a function, "derive" or None, not 3',
+        ),
         (("t::x", {"outptu": like("input")}), "no tensor of kernel.*Did you mean.*output"),
         (("t::x", {"input": like("output")}), "does not store to `input`"),
         (("t::x", {"output": like("inptu")}), "no tensor among the inputs.*input"),
@@ -325,6 +331,28 @@ def test_a_derived_backward_loads_what_is_hidden():
 def test_what_cannot_be_hidden_is_named(hidden, words):
     with pytest.raises(ArgumentError, match=words):
         made(squared_apart, {"square": like("input"), "twice": like("input")}, hidden=hidden)
+
+
+def test_what_is_no_kernel_is_named():
+    with pytest.raises(ArgumentError, match="takes a kernel, as `make` returns it, not <function"):
+        ninetoothed.op("t::x", cubed, {"output": like("input")})
+
+
+@pytest.mark.parametrize(
+    "input, words",
+    [
+        (lambda: torch.ones(6).to_sparse(), "`input` is sparse"),
+        (lambda: torch.ones(6, dtype=torch.complex64).conj(), "`input` is a conjugated view"),
+    ],
+)
+def test_an_input_of_which_no_output_can_be_made_is_named(cube, input, words):
+    with pytest.raises(ArgumentError, match=words):
+        cube(input())
+
+
+def test_a_call_with_too_many_arguments_says_of_what(cube):
+    with pytest.raises(TypeError, match=r"operator 'tests::cubed_\d+'\(\) takes 1 positional"):
+        cube(torch.ones(6), 3)
 
 
 def test_a_wrong_number_of_gradients_is_named():
