@@ -110,13 +110,17 @@ class Reverse:
     def _written(self, item: tape.Written, depth: int) -> None:
         if item.operand.name is None:
             return
-        parameter = self._gradients[item.tile.parameter]
-        tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
+        tile = self._gradient_tile(item.tile)
         gradient = tape.Gradient(
             tape.name(self._load("gradient", tile, is_new=True)), item.dims, True
         )
         narrowed = rules.narrowed(gradient, item.operand.expression, item.dims, item.operand)
         self._give(item.operand, narrowed, depth)
+
+    def _gradient_tile(self, tile: TileRef) -> TileRef:
+        """The tile of a tensor's gradient that is at the same place."""
+        indices = [clone(each) for each in tile.indices]
+        return TileRef(parameter=self._gradients[tile.parameter], indices=indices)
 
     def _load(self, target: str, tile: TileRef, is_new: bool = False) -> str:
         """Loads a tile, in float32 at least: so sums of gradients are made. The name that it has then."""
@@ -229,16 +233,14 @@ class Reverse:
 
     def _store(self, item: tape.Read, gradient: tape.Gradient) -> None:
         """Stores a gradient, or adds it to what an earlier loop over the same tiles stored."""
-        parameter = self._gradients[item.tile.parameter]
-        tile = TileRef(parameter=parameter, indices=[clone(each) for each in item.tile.indices])
-        value = gradient.copied
+        tile, value = self._gradient_tile(item.tile), gradient.copied
         if item.tile.parameter in self._atomic:
             # In the shape of the tile, of which it may be a part that is the same everywhere.
             whole = rules.spread(gradient, tape.name(item.target), item.dims).expression
             self._emit(tape.AtomicSum(tile=tile, value=whole))
             return
         form = self._form(tile)
-        stored = self._stored.setdefault(parameter, {})
+        stored = self._stored.setdefault(tile.parameter, {})
         current = self._loops[-1] if self._loops else None
         if form in stored and "other" not in form and stored[form] is not current:
             value = ast.BinOp(Load(tile=clone(tile)), ast.Add(), value)

@@ -170,10 +170,9 @@ def _is_free(nodes: Sequence[ast.AST], definition: Definition, dims: Mapping[str
     sources = {p.name: p.source for p in definition.tensor_parameters}
     sizes = {as_symbol(sources[name].shape[dim]) for name, dim in dims.items()}
     for node in nodes:
-        if isinstance(node, Offsets) and dims.get(node.tile.parameter, -1) in (node.dim, None):
-            return False
-        if isinstance(node, Offsets) and node.dim is None and node.tile.parameter in dims:
-            return False
+        if isinstance(node, Offsets) and node.tile.parameter in dims:
+            if node.dim in (None, dims[node.tile.parameter]):
+                return False
         if isinstance(node, SymbolValue) and sizes & {*as_symbol(node.symbol).leaves()}:
             return False
         if is_exactly(node, SourceLoad) and node.parameter in dims:

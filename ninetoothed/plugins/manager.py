@@ -209,10 +209,7 @@ class PluginManager:
             raise PluginError(
                 f'A frontend is called by its name, as `caller="torch"`, not {name!r}.'
             )
-        for frontend in self.frontends():
-            if frontend.name == name:
-                return frontend
-        raise PluginError(self._unknown("frontend", name, (f.name for f in self.frontends())))
+        return self._named("frontend", name, self.frontends())  # type: ignore[no-any-return]
 
     def backend_for(self, kind: str) -> Backend:
         """The backend that serves a kind of device; `DeviceError` where none does."""
@@ -232,10 +229,13 @@ class PluginManager:
 
     def backend_named(self, name: str) -> Backend:
         """The backend called ``name``; `PluginError` if none is."""
-        for backend in self.backends():
-            if backend.name == name:
-                return backend
-        raise PluginError(self._unknown("backend", name, (b.name for b in self.backends())))
+        return self._named("backend", name, self.backends())  # type: ignore[no-any-return]
+
+    def _named(self, role: str, name: str, known: Sequence[Any]) -> Any:
+        found = {item.name: item for item in known}
+        if name not in found:
+            raise PluginError(self._unknown(role, name, found))
+        return found[name]
 
     def element_type(self, item: object) -> DType | None:
         """The element type that a framework's or a compiler's own object is, or None."""

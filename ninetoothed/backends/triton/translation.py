@@ -86,14 +86,8 @@ def specialize(
             constants[name] = value
             continue
         if parameter.kind == "descriptor":
-            argument = call.arguments[parameter.parameter or ""]
-            box = result.box(parameter.parameter or "")
-            assert box is not None
-            moved[name] = box
-            tensor = kernel.program.parameter(parameter.parameter or "")
-            described[name] = boxes.describe(tensor, box, argument, environment)
-            signature[name] = described[name].signature(
-                argument.dtype, result.tma_pipeline is not None
+            moved[name], described[name], signature[name] = descriptor_of(
+                result, call, parameter.parameter, environment
             )
             continue
         signature[name] = _type_of(parameter, call, value)
@@ -101,7 +95,7 @@ def specialize(
             integers[name] = _known_value(parameter, call, environment)
             told[name] = _told(parameter, value, deciding, decisive)
         if parameter.kind == "pointer":
-            told[name] = call.arguments[parameter.parameter or ""].alignment
+            told[name] = call.arguments[parameter.parameter].alignment
         if parameter.kind in _WORKSPACE:
             told[name] = divisors.MOST
     return Specialized(
@@ -118,6 +112,17 @@ def specialize(
         result.is_persistent,
         most_registers_of(emitted, kernel, known),
     )
+
+
+def descriptor_of(
+    result: Lowered, call: Call, parameter: str, environment: Mapping[Symbol, int]
+) -> tuple[Box, Description, str]:
+    """A tensor's box, what its descriptor is made of, and the type of the kernel's parameter."""
+    box, argument = result.box(parameter), call.arguments[parameter]
+    assert box is not None
+    tensor = result.kernel.program.parameter(parameter)
+    found = boxes.describe(tensor, box, argument, environment)
+    return box, found, found.signature(argument.dtype, result.tma_pipeline is not None)
 
 
 def lowered(
@@ -200,17 +205,17 @@ def _known_value(parameter: KernelParameter, call: Call, environment: Mapping[Sy
     if parameter.symbol is not None:
         is_leaf = parameter.symbol.op == "leaf"
         return environment[parameter.symbol] if is_leaf else parameter.symbol.evaluate(environment)
-    return call.constants.get(parameter.parameter or "")
+    return call.constants.get(parameter.parameter)
 
 
 def _type_of(parameter: KernelParameter, call: Call, value: Any) -> str:
     if parameter.kind == "pointer":
-        return "*" + call.arguments[parameter.parameter or ""].dtype.signature
+        return "*" + call.arguments[parameter.parameter].dtype.signature
     if parameter.kind == "offsets":
         return "*i64"
     if parameter.kind in _WORKSPACE:
         return _WORKSPACE[parameter.kind]
     if parameter.kind == "scalar":
-        signature = call.scalars[parameter.parameter or ""].signature
+        signature = call.scalars[parameter.parameter].signature
         return "u1" if signature == "i1" else signature
     return "i32" if -_LARGEST_INT32 <= value <= _LARGEST_INT32 else "i64"

@@ -19,7 +19,7 @@ from ninetoothed.backends.triton.ahead.levels import (
     with_likeness,
     with_parts,
 )
-from ninetoothed.backends.triton.analysis import boxes, reduction_form
+from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.full_iterations import is_worth_it
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.compiler.compile import compile_source
@@ -31,7 +31,7 @@ from ninetoothed.backends.triton.printers.emission import KernelParameter, const
 from ninetoothed.backends.triton.printers.triton import Emitted, emit
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
-from ninetoothed.backends.triton.translation import environment_of, most_registers_of
+from ninetoothed.backends.triton.translation import descriptor_of, environment_of, most_registers_of
 from ninetoothed.errors import ArgumentError, DeviceError, Location
 from ninetoothed.kernels.ahead import (
     Condition,
@@ -267,7 +267,7 @@ def _given(
     argument = _argument(parameter, fixed, known, assumption.facts.wide)
     if parameter.kind == "pointer":
         # An element's address is a multiple of its size: the runtime refuses any other.
-        size = fixed.dtypes[parameter.parameter or ""].itemsize
+        size = fixed.dtypes[parameter.parameter].itemsize
         return (argument,), max(assumption.alignment, size)
     by = 1 if parameter.symbol is None else assumption.divisors.get(parameter.symbol, 1)
     return (argument,), by
@@ -322,8 +322,8 @@ def _argument(
         expression = as_symbol(parameter.symbol.substitute(known))
         return LaunchArgument(parameter.name, "i64" if is_wide else "i32", None, expression)
     if parameter.kind == "offsets":
-        return LaunchArgument(parameter.name, "*i64", offsets_of(parameter.parameter or ""))
-    dtype = fixed.dtypes[parameter.parameter or ""]
+        return LaunchArgument(parameter.name, "*i64", offsets_of(parameter.parameter))
+    dtype = fixed.dtypes[parameter.parameter]
     if parameter.kind == "pointer":
         return LaunchArgument(parameter.name, f"*{dtype.signature}", parameter.parameter)
     signature = "u1" if dtype.signature == "i1" else dtype.signature
@@ -334,16 +334,12 @@ def _descriptor(
     parameter: KernelParameter, case: Case, result: Lowered
 ) -> tuple[LaunchArgument, ...]:
     """A descriptor, and the sizes and strides that the launch has after it."""
-    of = parameter.parameter or ""
-    box, argument = result.box(of), case.call.arguments[of]
-    assert box is not None
-    tensor = case.kernel.program.parameter(of)
-    type_ = boxes.describe(tensor, box, argument, case.environment).signature(
-        argument.dtype, result.tma_pipeline is not None
-    )
+    of = parameter.parameter
+    box, _, type_ = descriptor_of(result, case.call, of, case.environment)
+    source = case.kernel.program.parameter(of).source
     described = Described(
-        tuple(as_symbol(tensor.source.shape[dim]) for dim in box.dims),
-        tuple(as_symbol(tensor.source.strides[dim]) for dim in box.dims),
+        tuple(as_symbol(source.shape[dim]) for dim in box.dims),
+        tuple(as_symbol(source.strides[dim]) for dim in box.dims),
     )
     return _of_descriptor(parameter, type_, described)
 
@@ -351,7 +347,7 @@ def _descriptor(
 def _of_descriptor(
     parameter: KernelParameter, type_: str, described: Described
 ) -> tuple[LaunchArgument, ...]:
-    of = parameter.parameter or ""
+    of = parameter.parameter
     return (
         LaunchArgument(parameter.name, type_, of, described=described),
         *(LaunchArgument(f"{of}_size", "i32", None, size) for size in described.shape),
@@ -361,7 +357,7 @@ def _of_descriptor(
 
 def _value(fixed: Fixed, known: Mapping[Symbol, int], parameter: KernelParameter) -> Any:
     if parameter.symbol is None:
-        return fixed.constants[parameter.parameter or ""]
+        return fixed.constants[parameter.parameter]
     return known[parameter.symbol]
 
 

@@ -6,10 +6,11 @@ addresses. Loads that ask to be evicted first, as one would think, lose 4% on la
 stores gain nothing more. What is stored to where it was loaded is not to stay: rope was 1 to 7% slower
 with the hint.
 
-Where a kernel streams one tensor and all that it moves just fits the cache, the next kernel of a chain finds its
-input there, unless what was loaded before has stayed: with the hint silu, softmax and rope lost 0.8 to 3.6% where
-they move 0.73 to 0.87 of the cache, and at most 0.5% at 0.67 and 0.93 of it; add, which streams two, lost nothing.
-So such calls have none (``python -m benchmarks.option_trials.sizes``).
+Where a kernel streams one tensor and all that it moves just fits the cache, the next kernel of a chain
+finds its input there, unless what was loaded before has stayed: with the hint silu, softmax and rope
+lost 0.8 to 3.6% where they move 0.73 to 0.87 of the cache, and at most 0.5% at 0.67 and 0.93 of it;
+add, which streams two, lost nothing. So such calls have none (``python -m
+benchmarks.option_trials.sizes``).
 """
 
 from __future__ import annotations

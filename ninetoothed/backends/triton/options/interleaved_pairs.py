@@ -1,10 +1,10 @@
 """Two tiles that take turns in memory, moved in one access and taken apart in registers.
 
-Where one tile of a parameter has the elements at 2 i and another those at 2 i + 1, as the two halves
-of interleaved rotary pairs or of complex numbers do, each alone would step over every other element.
-Together they are contiguous: one load as wide as the hardware has, split in two, and one store of
-both, paired. The two loads, or the two stores, must have nothing between them that could tell. On an H200 rope takes 15 times as long without
-(2026-11-22).
+Where one tile of a parameter has the elements at 2 i and another those at 2 i + 1, as the two halves of
+interleaved rotary pairs or of complex numbers do, each alone would step over every other element.
+Together they are contiguous: one load as wide as the hardware has, split in two, and one store of both,
+paired. The two loads, or the two stores, must have nothing between them that could tell. On an H200
+rope takes 15 times as long without (2026-11-22).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Loops without products whose next rounds' tiles are copied to shared memory meanwhile.
 
 Triton begins a loop's loads ahead of their rounds where they feed products, elsewhere where a loop says
-so. Without, a round that reduces what it loads, as the backward of a normalisation does row by row, waits
-for memory and then for the reduction, one after the other. The value is the number of stages: of each
-tile, the next rounds' are under way, one less than there are stages. The backward of rms_norm by its rows and its
-weight takes 1.49 times as long without, in the mean of three settings on an H200 (2026-11-23). A tile that a round stores must not be
-one that a later round loads: loops that store are pipelined only where what is stored to was made for it
-(`Declaration.stores_apart`).
+so. Without, a round that reduces what it loads, as the backward of a normalisation does row by row,
+waits for memory and then for the reduction, one after the other. The value is the number of stages: of
+each tile, the next rounds' are under way, one less than there are stages. The backward of rms_norm by
+its rows and its weight takes 1.49 times as long without, in the mean of three settings on an H200
+(2026-11-23). A tile that a round stores must not be one that a later round loads: loops that store are
+pipelined only where what is stored to was made for it (`Declaration.stores_apart`).
 """
 
 from __future__ import annotations

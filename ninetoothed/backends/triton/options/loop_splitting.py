@@ -1,7 +1,7 @@
 """Loops split in two: the rounds in which no element is missing (`full_iterations`), then the others.
 
-The first loop is emitted without the conditions that hold in it, and the second one does what is left. Causal
-attention gained 8.2% in the mean of three settings on an H200 (2026-11-22).
+The first loop is emitted without the conditions that hold in it, and the second one does what is left.
+Causal attention gained 8.2% in the mean of three settings on an H200 (2026-11-22).
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Programs that stay on their multiprocessor and take one element of the grid after another.
 
 A launch has as many programs as the device holds at a time. Triton flattens the loop over a program's
-elements together with the product's loop inside it: the pipeline of loads goes on from one tile of
-the result to the next, and storing one is hidden behind loading for the next. That pays where all
-that the inner loop reads comes by descriptor; with computed addresses the flattened loop is several
-times slower, so it is not offered there. A product of 4096 rows gained 2.1% by hand on an H200
-(docs/performance.md, "Products: descriptors, persistent programs"), and the tuner takes it there (2026-11-22).
+elements together with the product's loop inside it: the pipeline of loads goes on from one tile of the
+result to the next, and storing one is hidden behind loading for the next. That pays where all that the
+inner loop reads comes by descriptor; with computed addresses the flattened loop is several times
+slower, so it is not offered there. A product of 4096 rows gained 2.1% by hand on an H200
+(docs/performance.md, "Products: descriptors, persistent programs"), and the tuner takes it there
+(2026-11-22).
 """
 
 from __future__ import annotations

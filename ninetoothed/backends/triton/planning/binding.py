@@ -133,7 +133,7 @@ class _Arguments:
                 self._listed.append(self._values[f"{parameter.parameter}{suffix}"])
 
     def _add_descriptor(self, place: int, parameter: KernelParameter) -> None:
-        of, text = parameter.parameter or "", self._expressions.text
+        of, text = parameter.parameter, self._expressions.text
         source = self._kernel.program.parameter(of).source
         dims = self._specialized.boxes[parameter.name].dims
         granule = GRANULE // self._call.arguments[of].dtype.itemsize

@@ -31,13 +31,13 @@ class KernelParameter:
         kind: ``"pointer"``, ``"offsets"`` (of a jagged tensor), ``"descriptor"``, ``"scalar"``,
             ``"symbol"``, ``"width"`` (of a tile whose size is an argument) or ``"constexpr"``;
             ``"arrivals"`` or ``"partials"``, pointers into the workspace (`split_k`).
-        parameter: the application's parameter, or None for a symbol.
+        parameter: the application's parameter; none for a symbol, and in the workspace.
         symbol: the symbol whose value it has, or what is computed from symbols' values, or None.
     """
 
     name: str
     kind: str
-    parameter: str | None = None
+    parameter: str = ""
     symbol: Symbol | None = None
     is_constexpr: bool = False
 
@@ -269,7 +269,7 @@ class Emission:
         self,
         wanted: str,
         kind: str,
-        parameter: str | None = None,
+        parameter: str = "",
         symbol: Symbol | None = None,
         is_constexpr: bool = False,
     ) -> ast.expr:
@@ -290,7 +290,7 @@ class Emission:
         def place(parameter: KernelParameter) -> tuple[Any, ...]:
             if parameter.symbol is None:
                 owner = parameter.parameter
-                position = len(order) if owner is None else order.index(owner)
+                position = order.index(owner) if owner else len(order)
                 return (parameter.is_constexpr, 0, position, parameter.kind != "pointer")
             if parameter.symbol.op != "leaf":
                 return (parameter.is_constexpr, 2, parameter.name)

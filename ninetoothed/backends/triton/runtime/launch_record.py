@@ -112,7 +112,7 @@ def launch_record_of(
             described = specialized.described[name]
             shape, strides = tuple(described.shape), tuple(described.strides)
             make = _as_bytes(launchable.describing(name), shape, strides)
-            parameters.append(Described(values.index(of or ""), make))
+            parameters.append(Described(values.index(of), make))
             parameters += [packed("i32", size) for size in described.shape]
             parameters += [packed("i64", stride) for stride in described.strides]
             continue
@@ -120,7 +120,7 @@ def launch_record_of(
         if parameter.kind == "symbol":
             parameters.append(packed(type_, specialized.integers[name]))
         elif parameter.kind in ("pointer", "scalar"):
-            parameters.append(Given(values.index(of or ""), type_))
+            parameters.append(Given(values.index(of), type_))
         else:
             return None
     return LaunchRecord(

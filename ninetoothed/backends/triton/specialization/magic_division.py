@@ -1,10 +1,11 @@
 """Quotients in loops: a multiplication and a shift where the dividend is small enough for that.
 
 A division by a number that the compiler knows is a multiplication whose product has 64 bits, and a
-correction for negative dividends; a position in a tile is never negative and seldom large. Whether
-32 bits will do can be told from a bound on the dividend, which is part of the facts. An offset of quotients needs
-no remainders: a convolution's windows gained 5.6% cold and 7.2% in a row on an H200 (2026-11-23). Where a mask
-asks for the remainders too, as that of padded windows, they are there anyway, and it lost 1.1%.
+correction for negative dividends; a position in a tile is never negative and seldom large. Whether 32
+bits will do can be told from a bound on the dividend, which is part of the facts. An offset of
+quotients needs no remainders: a convolution's windows gained 5.6% cold and 7.2% in a row on an H200
+(2026-11-23). Where a mask asks for the remainders too, as that of padded windows, they are there
+anyway, and it lost 1.1%.
 """
 
 from __future__ import annotations
