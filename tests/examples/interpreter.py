@@ -215,7 +215,7 @@ def _value(
         return _tensor_at(value, _extent(argument), _TORCH_DTYPES[argument.dtype.name])
     if parameter.kind == "offsets":
         return _tensor_at(value, call.arguments[parameter.parameter].shape[0] + 1, torch.int64)
-    if isinstance(value, float) and kind == "scalar":
+    if isinstance(value, bool | float) and kind == "scalar":
         return _number(value, tl.str_to_ty(call.scalars[parameter.parameter].signature, None))
     return value
 

@@ -3,9 +3,11 @@
 Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter, indices)``,
 ``("form", name, parameters, operands)``, ``("full", parameter, number, dtype)``,
 ``("offsets", parameter, indices, dimension)``, ``("size", parameter, dimension)``, ``("source", parameter, indices)``,
+``("part", parameter, indices, positions)``,
 ``("choice", condition, one, other)``. Statements too: ``("let", name, e)``, ``("augment", name, op, e)``,
 ``("store", parameter, indices, e)``, ``("add", parameter, indices, op, e)``,
 ``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``,
+``("atomic", name, is_source, parameter, indices, e)``,
 ``("for", name, count, body)``, ``("while", name, count, body)``, ``("if", e, body, orelse)``.
 """
 
@@ -91,12 +93,19 @@ class Program:
         return bool(touched.intersection(wide) if self.body else wide)
 
 
+#: What uses a parameter's elements, and where it says which parameter.
+_TOUCHING = {
+    **dict.fromkeys(("load", "store", "add", "put", "scatter", "offsets", "source", "part"), 1),
+    "atomic": 3,
+}
+
+
 def _touched(part: Any, flags: dict[str, Any]) -> Iterator[str]:
     """The parameters whose elements a part of a program uses, where flags do not decide against it."""
     if not isinstance(part, tuple):
         return
-    if part and part[0] in ("load", "store", "add", "put", "scatter", "offsets", "source"):
-        yield part[1]
+    if part and part[0] in _TOUCHING:
+        yield part[_TOUCHING[part[0]]]
     if part and part[0] == "if" and part[1][0] == "flag":
         part = part[2] if flags[part[1][1]] else part[3]
     for each in part:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.hunt import dimensions, movements, probes  # noqa: F401
+from tests.hunt import dimensions, movements, places, probes  # noqa: F401
 from tests.hunt.arrangements import USUAL, drawn
 from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
@@ -74,7 +74,7 @@ class Maker:
         self._program = state.program
         self._count = 0
         #: Loops' variables that index a level, by the parameter and the level's dimension.
-        self._indices: dict[str, tuple[str, int]] = {}
+        self.indices: dict[str, tuple[str, int]] = {}
 
     def program(self) -> Program | None:
         if self._program.family == "probes":
@@ -93,7 +93,7 @@ class Maker:
         """A statement that the reference can execute where the program is now; it is executed."""
         for _ in range(TRIES):
             state = self.state.copy()
-            indices = dict(self._indices)
+            indices = dict(self.indices)
             try:
                 statement = draw()
                 if statement is not None:
@@ -102,20 +102,17 @@ class Maker:
                     return statement
             except Ambiguous:
                 pass
-            self.state, self._indices = state, indices
+            self.state, self.indices = state, indices
         return None
 
     # Statements.
 
     def _statement(self) -> Statement | None:
         kind = self.choose.choices(
-            (self._let, self._loop, self._branch, self._store, self._augment, self._tuple),
-            (10, 4, 2, 2, 1, 0),
+            (self._let, self._loop, self._branch, self._store, self._augment, self._scattered),
+            (10, 4, 2, 2, 1, 2),
         )[0]
         return kind()
-
-    def _tuple(self) -> Statement | None:
-        return None
 
     def fresh(self, letter: str = "v") -> str:
         self._count += 1
@@ -131,7 +128,7 @@ class Maker:
             name
             for name, value in self.state.known.items()
             if name not in scalars
-            and name not in self._indices
+            and name not in self.indices
             and not name.startswith("k")
             and holds(value)
         ]
@@ -150,7 +147,7 @@ class Maker:
             if parameter.name == "y" or self.choose.random() < 0.15
         ]
         parameter = self.choose.choice(outputs)
-        indices = self._selection(parameter.name)
+        indices = self.selection(parameter.name)
         if indices is None:
             return None
         value = self.expression(self.choose.choice((1, 2, 3)), "any")
@@ -159,8 +156,11 @@ class Maker:
         kind = "put" if self.choose.random() < 0.1 else "store"
         return (kind, parameter.name, indices, value)
 
+    def _scattered(self) -> Statement | None:
+        return places.scattered(self)
+
     def _last_store(self) -> Statement | None:
-        indices = self._selection("y")
+        indices = self.selection("y")
         if indices is None:
             return self._loop_of_stores()
         value = self.expression(self.choose.choice((1, 2, 3, 3)), "typed")
@@ -187,14 +187,14 @@ class Maker:
         for name, count in zip(names, counts):
             self.state.known[name] = constant(0, (len(state.active),), "int32")
             if isinstance(count, tuple):
-                self._indices[name] = count
+                self.indices[name] = count
         self.state.before = dict(state.known)
         try:
             statement = draw()
         finally:
             self.state = state
             for name in names:
-                self._indices.pop(name, None)
+                self.indices.pop(name, None)
         for name, count in zip(reversed(names), reversed(counts)):
             statement = ("for", name, count, (statement,))
         return statement
@@ -258,7 +258,7 @@ class Maker:
         inner.before = dict(state.known)
         inner.known[name] = constant(0, (len(state.active),), "int32")
         if isinstance(count, tuple):
-            self._indices[name] = count
+            self.indices[name] = count
         try:
             if self.choose.random() < 0.4:
                 made = self.taken(self._let)
@@ -272,7 +272,7 @@ class Maker:
                 body.append(more)
         finally:
             self.state = state
-            self._indices.pop(name, None)
+            self.indices.pop(name, None)
         return ("while" if is_while else "for", name, count, tuple(body))
 
     def _accumulate(self, name: str) -> Statement:
@@ -316,17 +316,17 @@ class Maker:
 
     # Expressions.
 
-    def _selection(self, parameter: str) -> tuple[Expression, ...] | None:
+    def selection(self, parameter: str) -> tuple[Expression, ...] | None:
         """Indices of one tile of a parameter that are known here."""
         tensor = self.state.tensors[parameter]
         indices: list[Expression] = []
         for dim, size in enumerate(tensor.selections):
             fitting = [
                 name
-                for name, (owner, place) in self._indices.items()
+                for name, (owner, place) in self.indices.items()
                 if self.state.tensors[owner].selections[place] <= size
             ]
-            exact = [name for name in fitting if self._indices[name] == (parameter, dim)]
+            exact = [name for name in fitting if self.indices[name] == (parameter, dim)]
             if fitting and self.choose.random() < 0.9:
                 indices.append(("name", self.choose.choice(exact or fitting)))
             elif self.choose.random() < 0.3 and size:
@@ -351,9 +351,13 @@ class Maker:
         parameter = self.choose.choice(self._program.parameters)
         if draw > 0.97 and parameter.shape:
             return ("size", parameter.name, self.choose.randrange(len(parameter.shape)))
-        indices = self._selection(parameter.name)
+        if 0.92 < draw <= 0.95 and parameter.shape:
+            return ("source", parameter.name, places.places(self, parameter))
+        indices = self.selection(parameter.name)
         if indices is None:
             return None
+        if 0.95 < draw <= 0.97:
+            return ("part", parameter.name, indices, places.position(self))
         is_vector = len(self.state.tensors[parameter.name].tile) == len(parameter.shape) == 1
         if draw < 0.54 and is_vector:
             return ("offsets", parameter.name, indices, self.choose.randrange(len(parameter.shape)))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tests.hunt.description import Parameter, Program, gathered
-from tests.hunt.values import INTEGERS, Ambiguous, is_float, storage_of
+from tests.hunt.values import INTEGERS, Ambiguous, Value, is_float, storage_of, wrapped
 
 #: How many elements there are before and behind a tensor; none where a sanitizer looks at the ends.
 ROOM = int(os.environ.get("HUNT_ROOM", "64"))
@@ -68,7 +68,7 @@ def content(program: Program, parameter: Parameter) -> np.ndarray:
 
 
 def drawn(choose: np.random.Generator, count: int, parameter: Parameter) -> np.ndarray:
-    """Elements of which none is 0: quarters up to 4, or small integers."""
+    """Elements of which none is 0: quarters up to 4, or integers, small or now and then the largest."""
     if parameter.dtype == "bool":
         return choose.integers(0, 2, count).astype(bool)
     is_real = is_float(parameter.dtype)
@@ -76,6 +76,8 @@ def drawn(choose: np.random.Generator, count: int, parameter: Parameter) -> np.n
     sign = {"negative": -1, "positive": 1}.get(parameter.sign, choose.choice((-1, 1), count))
     if parameter.dtype.startswith("u"):
         sign = 1
+    if parameter.dtype in _LARGEST and choose.random() < 0.15:
+        size = _LARGEST[parameter.dtype] - size + (sign < 0) + 1
     return (size * sign).astype(storage_of(parameter.dtype))
 
 
@@ -93,8 +95,20 @@ class Buffer:
         return Buffer(*(part.copy() for part in vars(self).values()))
 
 
+#: The largest integers of the types of which a float holds all.
+_LARGEST = {
+    dtype: (1 << bits - signed) - 1 for dtype, (bits, signed) in INTEGERS.items() if bits <= 32
+}
+
 #: Nobody, and several.
 NOBODY, SEVERAL = -1, -2
+
+_FUNCTIONS = {
+    **{"add": "add", "max": "maximum", "min": "minimum"},
+    **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
+}
+#: Who wrote what one atomic operation of several programs did.
+ATOMICS = {name: -3 - place for place, name in enumerate(_FUNCTIONS)}
 
 
 class Memory:
@@ -176,6 +190,28 @@ class Memory:
         buffer.error[places] = error[there]
         buffer.written[places] = True
         buffer.writer[places] = program
+
+    def update(
+        self, name: str, parameter: str, index: np.ndarray, there: np.ndarray, value: Value
+    ) -> None:
+        """Put together what is there and a value, in any order: an atomic operation."""
+        buffer, places, program = self._at(parameter, index, there)
+        if not buffer.written[places].all() or buffer.error[places].any() or not value.is_exact:
+            raise Ambiguous("what was never written, or is inexact, is changed")
+        writer, reader, code = buffer.writer[places], buffer.reader[places], ATOMICS[name]
+        if ((writer != NOBODY) & (writer != program) & (writer != code)).any():
+            raise Ambiguous("one program changes what another stored")
+        if ((reader != NOBODY) & (reader != program)).any():
+            raise Ambiguous("one program changes what another reads")
+        function = getattr(np, _FUNCTIONS[name])
+        function.at(buffer.data, places, value.data[there])
+        if value.dtype in INTEGERS:
+            buffer.data[places] = wrapped(buffer.data[places], value.dtype)
+        # What several programs change none of them reads.
+        first = np.full(buffer.writer.shape, NOBODY)
+        first[places] = program
+        alone = (first[places] == program).all() and (writer != code).all()
+        buffer.writer[places] = program if alone else code
 
 
 # Where the elements of tiles are.

@@ -102,7 +102,7 @@ def evaluate(state: State, expression: Expression) -> Value:
     if found is not None:
         return found[1]
     kind, *parts = expression
-    value = _EXPRESSIONS[kind](state, *parts)
+    value = EXPRESSIONS[kind](state, *parts)
     if value.data.size > MOST_ELEMENTS or value.data[:1].size > 4096:
         raise Ambiguous("too large to try")
     state.evaluated[id(expression)] = expression, value
@@ -141,7 +141,7 @@ def _form(state: State, name: str, parameters: tuple[Any, ...], operands: tuple[
     return value
 
 
-def _positions(state: State, parameter: str, indices: tuple[Expression, ...]) -> np.ndarray:
+def positions(state: State, parameter: str, indices: tuple[Expression, ...]) -> np.ndarray:
     """(programs, lanes…): where the elements of a selected tile are, -1 where there are none."""
     tensor = state.tensors[parameter]
     if len(indices) != len(tensor.selections):
@@ -164,11 +164,11 @@ def _positions(state: State, parameter: str, indices: tuple[Expression, ...]) ->
 
 
 def _load(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
-    value = _loaded(state, parameter, _positions(state, parameter, indices))
+    value = loaded(state, parameter, positions(state, parameter, indices))
     return value if value.exists.all() else replace(value, loaded=~value.exists)
 
 
-def _loaded(state: State, parameter: str, index: np.ndarray) -> Value:
+def loaded(state: State, parameter: str, index: np.ndarray) -> Value:
     described = state.program.parameter(parameter)
     there = (index >= 0) & state.active.reshape(-1, *(1,) * (index.ndim - 1))
     data, error = state.memory.load(parameter, index, there)
@@ -193,7 +193,7 @@ def _full(state: State, parameter: tuple[str, int], value: Any, dtype: str) -> V
 def _offsets(state: State, parameter: str, indices: tuple[Expression, ...], dim: int) -> Value:
     # It goes on counting where nothing is, so an element is added to it, times 0.
     there = _load(state, parameter, indices)
-    index = _positions(state, parameter, indices)
+    index = positions(state, parameter, indices)
     if state.program.parameter(parameter).other is not None:
         raise Ambiguous("a position beyond the tensor")
     if not np.prod(state.program.parameter(parameter).shape):
@@ -208,37 +208,6 @@ def _size(state: State, parameter: str, dim: int) -> Value:
     if described.is_known:
         return number(described.shape[dim])
     return constant(described.shape[dim], (len(state.active),), "int32")
-
-
-def _source(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
-    index, exists = _addressed(state, parameter, indices)
-    described = state.program.parameter(parameter)
-    value = _loaded(state, parameter, np.where(exists, index, -1))
-    if described.other is not None:
-        raise Ambiguous("`other` beyond a source")
-    return value
-
-
-def _addressed(
-    state: State, parameter: str, indices: tuple[Expression, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    shape = state.program.parameter(parameter).shape
-    if len(indices) != len(shape):
-        raise Ambiguous("another number of indices")
-    values = [evaluate(state, expression) for expression in indices]
-    if any(value.dtype not in ("int32", "int64") for value in values):
-        raise Ambiguous("indices are integers")
-    values = aligned(values)
-    exists = np.logical_and.reduce([value.exists for value in values])
-    index = np.zeros(exists.shape, int)
-    for value, size in zip(values, shape):
-        if ((value.data < 0) & exists).any():
-            raise Ambiguous("a negative index into a source")
-        exists = exists & (value.data < size)
-        index = index * size + value.data
-    return np.broadcast_to(index, (len(state.active), *index.shape[1:])), np.broadcast_to(
-        exists, (len(state.active), *index.shape[1:])
-    )
 
 
 def _choice(state: State, condition: Expression, one: Expression, other: Expression) -> Value:
@@ -272,7 +241,8 @@ def spread(state: State, value: Value) -> Value:
     return value.like(lambda a: np.broadcast_to(a, (count, *a.shape[1:])))
 
 
-_EXPRESSIONS = {
+#: What each kind of expression means; those of positions that are computed are in `places`.
+EXPRESSIONS = {
     "name": _name,
     "number": lambda state, value: number(value),
     "form": _form,
@@ -280,7 +250,6 @@ _EXPRESSIONS = {
     "full": _full,
     "offsets": _offsets,
     "size": _size,
-    "source": _source,
     "choice": _choice,
 }
 
@@ -291,7 +260,7 @@ _EXPRESSIONS = {
 def execute(state: State, statement: Statement) -> None:
     kind, *parts = statement
     state.evaluated.clear()
-    _STATEMENTS[kind](state, *parts)
+    STATEMENTS[kind](state, *parts)
     state.evaluated.clear()
 
 
@@ -337,7 +306,7 @@ def _augment(state: State, name: str, operator: str, expression: Expression) -> 
 
 def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: Expression) -> None:
     value = evaluate(state, expression)
-    index = _positions(state, parameter, indices)
+    index = positions(state, parameter, indices)
     _stored(state, parameter, index, value)
 
 
@@ -361,17 +330,7 @@ def _stored(state: State, parameter: str, index: np.ndarray, value: Value) -> No
 
 def _add(state: State, parameter: str, indices: Any, operator: str, expression: Expression) -> None:
     value = evaluate(state, ("form", operator, (), (("load", parameter, indices), expression)))
-    _stored(state, parameter, _positions(state, parameter, indices), value)
-
-
-def _scatter(state: State, parameter: str, indices: Any, expression: Expression) -> None:
-    index, exists = _addressed(state, parameter, indices)
-    value = cast(evaluate(state, expression), state.program.parameter(parameter).dtype)
-    if value.dtype in WEAK or value.shape != index.shape[1:]:
-        raise Ambiguous("a value of another shape than its places")
-    value = spread(state, value)
-    there = exists & value.exists & state.active.reshape(-1, *(1,) * (index.ndim - 1))
-    state.memory.store(parameter, index, there, value.data, value.error)
+    _stored(state, parameter, positions(state, parameter, indices), value)
 
 
 def rounds(state: State, count: Any) -> int:
@@ -435,14 +394,13 @@ def _branch(state: State, condition: Expression, body: Any, orelse: Any) -> None
         del state.known[made]
 
 
-_STATEMENTS = {
+STATEMENTS = {
     "group": run,
     "let": lambda state, name, expression: assign(state, name, evaluate(state, expression)),
     "augment": _augment,
     "store": _store,
     "put": _store,
     "add": _add,
-    "scatter": _scatter,
     "for": _loop,
     "while": _loop,
     "if": _branch,

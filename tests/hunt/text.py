@@ -204,6 +204,8 @@ def expression(tree: Expression) -> str:
     if kind == "source":
         parameter, indices = parts
         return f"{parameter}.source[{', '.join(map(expression, indices))}]"
+    if kind == "part":
+        return f"{_selected(parts[0], parts[1])}[{expression(parts[2])}]"
     assert kind == "choice", kind
     condition, one, other = map(expression, parts)
     return f"({one} if {condition} else {other})"
@@ -244,6 +246,10 @@ def _statement(statement: Statement) -> list[str]:
     if kind == "scatter":
         places = ", ".join(map(expression, parts[1]))
         return [f"{parts[0]}.source[{places}] = {expression(parts[2])}"]
+    if kind == "atomic":
+        name, is_source, parameter, indices, value = parts
+        where = _selected(f"{parameter}.source" if is_source else parameter, indices)
+        return [f"ntl.atomic_{name}({where}, {expression(value)})"]
     if kind == "for":
         name, count, body = parts
         return [f"for {name} in range({_count(count)}):", *_within(body)]

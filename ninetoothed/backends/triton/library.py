@@ -164,7 +164,10 @@ def floor_quotient(dividend, divisor):
         quotient = (dividend - remainder) / divisor - tl.where(is_up, 1.0, 0.0)
         return tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
     else:
-        return (dividend - floor_remainder(dividend, divisor)) // divisor
+        # Nothing is taken off the dividend: the least number of its type would become the greatest.
+        quotient = dividend // divisor
+        is_down = (remainder != 0) & ((remainder < 0) != (divisor < 0))
+        return tl.where(is_down, quotient - 1, quotient)
 
 
 @triton.jit

@@ -386,3 +386,17 @@ def test_unsigned_elements_are_divided_by_a_size_that_was_cast():
     x, y = torch.full((4,), 103, dtype=torch.uint8), empty(4)
     ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))(x, y)
     assert y.tolist() == [50.0] * 4
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+def test_the_least_and_the_greatest_integers_are_divided_as_others(dtype):
+    def application(x, z, y):
+        y = x // z  # noqa: F841
+
+    least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    x = torch.tensor([least, least + 1, most, most, least], dtype=dtype)
+    z = torch.tensor([3, 3, -3, 2, -3], dtype=dtype)
+    y = torch.zeros(5, dtype=dtype)
+    arrangement = lambda *tensors: tuple(tensor.tile((-1,)) for tensor in tensors)  # noqa: E731
+    ninetoothed.make(arrangement, application, (Tensor(1),) * 3)(x, z, y)
+    assert y.tolist() == [a // b for a, b in zip(x.tolist(), z.tolist())]
