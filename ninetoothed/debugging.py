@@ -83,8 +83,9 @@ def check(
 
     Raises:
         OutOfBoundsError: an access leaves its tensor.
-        ConflictingStoreError: two programs store to one element, or one loads what another one stores, by
-            whichever tensors; where programs wait for each other by atomic operations only the former.
+        ConflictingStoreError: two programs, or two lanes of one, store to one element, or a program loads what
+            another one stores, by whichever tensors; this not where programs wait for each other by atomic
+            operations.
         UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
         OutOfRangeError: a float becomes an integer of a type that does not hold it.
         DifferingStoreError: the second backend stored something else.

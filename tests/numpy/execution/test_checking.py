@@ -51,6 +51,23 @@ def test_elements_that_nothing_is_stored_to_are_reported():
         make(copy, arrangement)(x, out)
 
 
+def test_an_element_that_two_lanes_store_to_is_reported():
+    def application(x, out):
+        out.source[x] = out.source[x] + 1
+
+    x, out = torch.tensor([0, 2, 1, 2]), torch.zeros(3)
+    kernel = ninetoothed.make(
+        lambda x, out: (x.tile((4,)), out), application, (Tensor(1), Tensor(1))
+    )
+    with (
+        check(),
+        pytest.raises(
+            ConflictingStoreError, match=r"\(0,\) stores several lanes to `out` at \(2,\)"
+        ),
+    ):
+        kernel(x, out)
+
+
 def test_an_element_that_two_programs_store_to_is_reported():
     def arrangement(x, out):
         return x.tile((4,)), out.tile((4,), strides=(2,))

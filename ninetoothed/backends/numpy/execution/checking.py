@@ -1,7 +1,7 @@
 """The debug mode: what a GPU would do silently becomes an error that says where.
 
 Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``),
-elements that two programs store to or that one loads and another stores to, elements of an output that
+elements that two programs or lanes store to or that one program loads and another stores to, elements of an output that
 nothing is stored to, and floats that become integers of a type that does not hold them.
 """
 
@@ -85,8 +85,16 @@ class Recorder:
         conflicts = (before >= 0) & (before != program)
         if conflicts.any():
             place = int(np.flatnonzero(conflicts)[0])
-            raise self._conflict(memory, int(touched[place]), int(before[place]), program)
+            both = f"Programs {self._program(int(before[place]))} and {self._program(program)} both store"
+            raise _conflict(both, memory, int(touched[place]))
+        # The last of several lanes leaves its number.
+        lanes = np.arange(touched.size)
+        programs[touched] = lanes
+        again = touched[programs[touched] != lanes]
         programs[touched] = program
+        if again.size:
+            several = f"Program {self._program(program)} stores several lanes"
+            raise _conflict(several, memory, int(again[0]))
 
     def finish(self) -> None:
         """Raises where programs depend on each other's order, or an output is not written to the end."""
@@ -134,15 +142,15 @@ class Recorder:
                         self._places[other, is_load],
                     )
 
-    def _conflict(self, memory: Memory, flat: int, first: int, second: int) -> Exception:
-        return errors.ConflictingStoreError(
-            f"Programs {self._program(first)} and {self._program(second)} both store to "
-            f"`{memory.name}` at {memory.index_of(flat)}. On a GPU either may come last.",
-            errors.caller_location(),
-        )
-
     def _program(self, linear: int) -> tuple[int, ...]:
         return tuple(int(index) for index in np.unravel_index(linear, self._launch.grid))
+
+
+def _conflict(what: str, memory: Memory, flat: int) -> Exception:
+    return errors.ConflictingStoreError(
+        f"{what} to `{memory.name}` at {memory.index_of(flat)}. On a GPU either may come last.",
+        errors.caller_location(),
+    )
 
 
 def _by_byte(memory: Memory, programs: np.ndarray, start: int, stop: int) -> np.ndarray:
