@@ -227,8 +227,7 @@ def _lasting(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """The key as it is kept: shapes are plain tuples and each is there once, so that the collector has
     little to follow."""
     known: dict[Any, Any] = {}
-    parts = ((part, isinstance(part, tuple)) for part in key)
-    return tuple([known.setdefault(p, tuple(p)) if is_one else p for p, is_one in parts])
+    return tuple([known.setdefault(p, tuple(p)) if isinstance(p, tuple) else p for p in key])
 
 
 def _is_tensor(entry: Any) -> bool:
