@@ -145,13 +145,9 @@ class Tensor:
     def store(self, selection: Shape, value: Any) -> None:
         """Stores a value to a tile, cast to the element type; lanes outside are left out."""
         padded = self.plan.addressing.padded
-        data = self._cast(value)
-        if not _broadcasts(data.shape, padded):
-            note = "" if self.levels[-1] == padded else f", padded to {padded}"
-            raise ApplicationError(
-                f"A value of shape {data.shape} cannot be stored to `{self.name}`, whose tile's "
-                f"shape is {self.levels[-1]}{note}."
-            )
+        note = "" if self.levels[-1] == padded else f", padded to {padded}"
+        place = f"`{self.name}`, whose tile's shape is {self.levels[-1]}{note}"
+        data = self._fitting(value, padded, place)
         offsets = self._offsets(self._indices(selection))
         missing = [m for m in as_tile(value).validity if not isinstance(m, LoadedMask)]
         masks = (*self._masks(selection), *missing)
@@ -165,13 +161,9 @@ class Tensor:
     def store_positions(self, selection: Shape, keys: Sequence[Any], value: Any) -> None:
         """``x[keys] = value``: what of the value does not exist is left out."""
         offsets, masks, shape = self._positions(selection, keys)
-        data, validity = self._cast(value), as_tile(value).validity
-        if not _broadcasts(data.shape, shape):
-            raise ApplicationError(
-                f"A value of shape {data.shape} cannot be stored to elements of `{self.name}` of shape "
-                f"{shape}."
-            )
-        self._scatter(np.broadcast_to(offsets, shape), (*masks, *validity), data)
+        data = self._fitting(value, shape, f"elements of `{self.name}` of shape {shape}")
+        masks = (*masks, *as_tile(value).validity)
+        self._scatter(np.broadcast_to(offsets, shape), masks, data)
 
     def place(self, selection: Shape, keys: Sequence[Any]) -> Place:
         """Where ``x[keys]`` is, for an atomic operation; with no keys the whole tile."""
@@ -238,13 +230,9 @@ class Tensor:
         """``x.source[keys] = value``: what of the value does not exist is left out."""
         validity = as_tile(value).validity
         indices, masks, _ = self._elements(keys, "written", validity)
-        data = self._cast(value)
         shape = np.broadcast_shapes(*(index.shape for index in indices))
-        if not _broadcasts(data.shape, shape):
-            raise ApplicationError(
-                f"A value of shape {data.shape} cannot be stored to `{self.name}.source` at "
-                f"indices of shape {shape}."
-            )
+        place = f"`{self.name}.source` at indices of shape {shape}"
+        data = self._fitting(value, shape, place)
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
 
     def _elements(
@@ -332,8 +320,12 @@ class Tensor:
     def _scatter(self, offsets: np.ndarray, masks: tuple[Any, ...], data: Any) -> None:
         store_elements(PointerTile(self.memory, offsets), data, _conjunction(masks))
 
-    def _cast(self, value: Any) -> Any:
-        return np.asarray(as_tile(value).to(self.dtype).data)
+    def _fitting(self, value: Any, shape: Shape, place: str) -> Any:
+        """A value's elements as those of the tensor, where they fit such a shape."""
+        data = np.asarray(as_tile(value).to(self.dtype).data)
+        if not _broadcasts(data.shape, shape):
+            raise ApplicationError(f"A value of shape {data.shape} cannot be stored to {place}.")
+        return data
 
     def _integers(self, data: np.ndarray) -> Tile:
         dtype = self.plan.offset_dtype

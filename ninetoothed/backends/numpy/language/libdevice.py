@@ -104,30 +104,12 @@ def _inverse_erf(x: float) -> float:
     return _normal_quantile((x + 1) / 2) / math.sqrt(2)
 
 
-def _inverse_erfc(x: float) -> float:
-    return -_normal_quantile(x / 2) / math.sqrt(2)
-
-
-def _norm(*arrays: Any) -> Any:
-    return in_double(lambda *xs: np.sqrt(sum(np.asarray(x, np.float64) ** 2 for x in xs)))(*arrays)
-
-
-def _reciprocal_norm(*arrays: Any) -> Any:
-    return in_double(lambda *xs: 1 / np.sqrt(sum(np.asarray(x, np.float64) ** 2 for x in xs)))(
-        *arrays
-    )
+def _length(*arrays: Any) -> Any:
+    return np.sqrt(sum(np.asarray(x, np.float64) ** 2 for x in arrays))
 
 
 def _fused(x: Any, y: Any, z: Any) -> Any:
     return in_double(lambda a, b, c: a * b.astype(np.float64) + c.astype(np.float64))(x, y, z)
-
-
-def _sin_pi(x: Any) -> Any:
-    return np.sin(np.pi * np.fmod(x, 2.0))
-
-
-def _cos_pi(x: Any) -> Any:
-    return np.cos(np.pi * np.fmod(x, 2.0))
 
 
 def _round_half_away(x: Any) -> Any:
@@ -158,10 +140,6 @@ def _ieee_remainder(x: Any, y: Any) -> Any:
         return math.nan if is_undefined else math.remainder(a, b)
 
     return each(one)(x, y)
-
-
-def _scaled(x: Any, exponent: Any) -> Any:
-    return np.ldexp(x, exponent)
 
 
 def _to_integer(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,7 +198,7 @@ _TABLE: dict[str, tuple[str, Callable[..., Any]]] = {
     "floor": (_ONE, np.floor),
     "fmod": (_TWO, np.fmod),
     "ilogb": ("f>i d>i", _exponent),
-    "ldexp": ("fi>f di>d", _scaled),
+    "ldexp": ("fi>f di>d", np.ldexp),
     "llrint": ("f>l d>l", _to_integer(np.rint)),
     "llround": ("f>l d>l", _to_integer(_round_half_away)),
     "logb": (_ONE, _float_exponent),
@@ -230,7 +208,7 @@ _TABLE: dict[str, tuple[str, Callable[..., Any]]] = {
     "rint": (_ONE, np.rint),
     "round": (_ONE, _round_half_away),
     "saturatef": ("f>f", lambda x: np.where(np.isnan(x), np.float32(0), np.clip(x, 0, 1))),
-    "scalbn": ("fi>f di>d", _scaled),
+    "scalbn": ("fi>f di>d", np.ldexp),
     "trunc": (_ONE, np.trunc),
     # Tests
     "finitef": ("f>b", np.isfinite),
@@ -257,14 +235,14 @@ _TABLE: dict[str, tuple[str, Callable[..., Any]]] = {
     "log10": (_ONE, np.log10),
     "log1p": (_ONE, np.log1p),
     "log2": (_ONE, np.log2),
-    "norm3d": (_THREE, _norm),
-    "norm4d": (_FOUR, _norm),
+    "norm3d": (_THREE, in_double(_length)),
+    "norm4d": (_FOUR, in_double(_length)),
     "pow": ("ff>f dd>d fi>f di>d", _power),
     "rcbrt": (_ONE, _reciprocal(np.cbrt)),
     "rcp64h": ("d>d", lambda x: 1 / x),
     "rhypot": (_TWO, _reciprocal(np.hypot)),
-    "rnorm3d": (_THREE, _reciprocal_norm),
-    "rnorm4d": (_FOUR, _reciprocal_norm),
+    "rnorm3d": (_THREE, _reciprocal(_length)),
+    "rnorm4d": (_FOUR, _reciprocal(_length)),
     "rsqrt": (_ONE, _reciprocal(np.sqrt)),
     "rsqrt_rn": ("f>f", _reciprocal(np.sqrt)),
     "sqrt": (_ONE, np.sqrt),
@@ -278,20 +256,20 @@ _TABLE: dict[str, tuple[str, Callable[..., Any]]] = {
     "atanh": (_ONE, np.arctanh),
     "cos": (_ONE, np.cos),
     "cosh": (_ONE, np.cosh),
-    "cospi": (_ONE, in_double(_cos_pi)),
+    "cospi": (_ONE, in_double(lambda x: np.cos(np.pi * np.fmod(x, 2.0)))),
     "fast_cosf": ("f>f", np.cos),
     "fast_sinf": ("f>f", np.sin),
     "fast_tanf": ("f>f", np.tan),
     "fast_tanhf": ("f>f", np.tanh),
     "sin": (_ONE, np.sin),
     "sinh": (_ONE, np.sinh),
-    "sinpi": (_ONE, in_double(_sin_pi)),
+    "sinpi": (_ONE, in_double(lambda x: np.sin(np.pi * np.fmod(x, 2.0)))),
     "tan": (_ONE, np.tan),
     "tanh": (_ONE, np.tanh),
     # Probability
     "erf": (_ONE, each(math.erf)),
     "erfc": (_ONE, each(math.erfc)),
-    "erfcinv": (_ONE, each(_inverse_erfc)),
+    "erfcinv": (_ONE, each(lambda x: -_normal_quantile(x / 2) / math.sqrt(2))),
     "erfcx": (_ONE, each(_scaled_erfc)),
     "erfinv": (_ONE, each(_inverse_erf)),
     "lgamma": (_ONE, each(_log_gamma)),

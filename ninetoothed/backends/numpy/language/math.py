@@ -215,12 +215,9 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = language.PropagateNan
     (a, low, high), dtype, validity = in_one_type(promoted(x), promoted(min), promoted(max))
     if dtype.kind != "float":
         raise refuse(f"ntl.clamp takes floats, but the operands meet in {dtype}.")
-    if _propagates(propagate_nan):
-        data = elementwise(
-            np.minimum, "ntl.clamp", elementwise(np.maximum, "ntl.clamp", a, low), high
-        )
-    else:
-        data = elementwise(np.fmin, "ntl.clamp", elementwise(np.fmax, "ntl.clamp", a, low), high)
+    is_kept = _propagates(propagate_nan)
+    least, most = (np.maximum, np.minimum) if is_kept else (np.fmax, np.fmin)
+    data = elementwise(most, "ntl.clamp", elementwise(least, "ntl.clamp", a, low), high)
     return Tile(data, dtype, validity)
 
 
