@@ -56,6 +56,18 @@ def test_what_was_altered_is_not_taken(roots) -> None:
         assert manager().get_group("kernel.json") is None
 
 
+def test_what_belongs_elsewhere_is_not_taken(roots) -> None:
+    """Files that were restored, or synchronised, under each other's names with their digests."""
+    with private_cache():
+        one, other = (
+            Path(manager().put(code, name)) for code, name in ((b"1", "one"), (b"2", "two"))
+        )
+        for ending in ("", ".sha256"):
+            Path(f"{one}{ending}").write_bytes(Path(f"{other}{ending}").read_bytes())
+        assert manager().get_file("one") is None
+        assert manager().get_file("two") == str(other)
+
+
 def test_a_directory_that_others_can_write_to_is_not_used(roots) -> None:
     own = roots[1]
     own.mkdir()

@@ -7,7 +7,6 @@ process: launchers, and kernels that would be kept under our name. The user's ow
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import os
 import threading
@@ -79,7 +78,7 @@ def _manager_class() -> Any:
         def put(self, data: Any, filename: str, binary: bool = True) -> str:
             path: str = super().put(data, filename, binary)
             content = data if isinstance(data, bytes) else str(data).encode()
-            super().put(_digest_of(content), filename + _DIGEST, binary=False)
+            super().put(_digest_of(path, content), filename + _DIGEST, binary=False)
             return path
 
     return PrivateCacheManager
@@ -90,11 +89,12 @@ def _is_intact(path: str) -> bool:
         content, told = cache.read_private(path), cache.read_private(path + _DIGEST)
     except OSError:
         return False
-    return content is not None and told == _digest_of(content).encode()
+    return content is not None and told == _digest_of(path, content).encode()
 
 
-def _digest_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _digest_of(path: str, content: bytes) -> str:
+    """Of a file's content, its name and its key: what lies in another's place is not intact there."""
+    return cache.digest(*path.split(os.sep)[-2:], content)
 
 
 def environment() -> list[tuple[str, ...]]:
