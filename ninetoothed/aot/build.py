@@ -109,8 +109,9 @@ def build(
     _check_caller(caller)
     libraries = checked_kinds(libraries)
     candidates: dict[Choice, list[Configuration]] = {}
-    for configuration in configurations(premake, configs):
-        choice = choice_of(configuration, tuple(meta_parameters or ()))
+    tuned_here = tuple(meta_parameters or ())
+    for configuration in configurations(premake, configs, tuned_here):
+        choice = choice_of(configuration, tuned_here)
         candidates.setdefault(choice, []).append(configuration)
     targets = compiling.checked_targets(targets)
     kernels: list[compiling.Named] = []
@@ -118,7 +119,12 @@ def build(
     for number, alike in enumerate(candidates.values()):
         made = []
         for configuration in alike:
-            arrangement, application, tensors = premake(**configuration.arguments)
+            given = premake(**configuration.arguments)
+            if not isinstance(given, tuple | list) or len(given) != 3:
+                raise ArgumentError(
+                    f"premake gives (arrangement, application, tensors), not {given!r}"
+                )
+            arrangement, application, tensors = given
             name = name or default_name(arrangement, application)
             specializations = specializations_of(
                 arrangement, application, tensors, name, **_options(configuration.options)

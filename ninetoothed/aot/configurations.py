@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, near
 from ninetoothed.language import dtypes
 
 
@@ -33,13 +33,28 @@ class Configuration:
     options: Mapping[str, Any]
 
 
-def configurations(premake: Callable[..., Any], configs: Sequence[Any]) -> list[Configuration]:
+def configurations(
+    premake: Callable[..., Any], configs: Sequence[Any], tuned: Sequence[str] = ()
+) -> list[Configuration]:
     """What `build` was given, each ``(arguments, keywords, options)``.
 
+    Args:
+        tuned: the parameters that are not the caller's to choose.
+
     Raises:
-        ArgumentError: one is not of that form, or does not fit ``premake``.
+        ArgumentError: one is not of that form, or does not fit ``premake``, which has all of ``tuned``.
     """
+    if not callable(premake):
+        raise ArgumentError(
+            f"`build` takes a function that gives what `make` takes, not {premake!r}"
+        )
     signature = inspect.signature(premake)
+    for name in tuned:
+        if name not in signature.parameters:
+            raise ArgumentError(
+                f"`meta_parameters` has {name!r}, which is no parameter of premake{signature}."
+                f"{near(name, list(signature.parameters))}"
+            )
     found = []
     for config in configs:
         try:

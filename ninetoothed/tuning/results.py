@@ -277,7 +277,10 @@ def export_results(path: str | Path, device: str | None = None, store: Cache | N
         if device is None or entry.subject.device == device
     }
     content = {"format": [_EXPORTED, FORMAT], "entries": chosen}
-    Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    try:
+        Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise NineToothedError(f"{path} cannot be written: {error.strerror}.") from error
     return len(chosen)
 
 
@@ -308,6 +311,10 @@ def read_exported(path: str | Path) -> list[Entry]:
     return [entry for _, entry in _entries_of(path)]
 
 
+#: So many characters of a file are read; a device such as `/dev/zero` has no end of them.
+_MOST_EXPORTED = 1 << 26
+
+
 def _entries_of(path: str | Path) -> Iterator[tuple[str, Entry]]:
     for key, data in _exported(path).items():
         entry = _entry_from(data)
@@ -320,7 +327,8 @@ def _entries_of(path: str | Path) -> Iterator[tuple[str, Entry]]:
 
 def _exported(path: str | Path) -> dict[str, Any]:
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            content = json.loads(file.read(_MOST_EXPORTED))
         name, version = content["format"]
         found: dict[str, Any] = dict(content["entries"])
     except OSError as error:

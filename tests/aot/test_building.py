@@ -292,6 +292,20 @@ def test_a_configuration_that_is_none(configs: Any, text: str, tmp_path: Path) -
         build(premake_silu, configs, output_dir=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("premake", "tuned", "text"),
+    [
+        (None, (), "takes a function that gives what `make` takes, not None"),
+        (lambda: 3, (), r"premake gives \(arrangement, application, tensors\), not 3"),
+        (lambda: "abc", (), "premake gives .*, not 'abc'"),
+        (premake_silu, ("BLOCK_SIZ",), "no parameter of premake.*Did you mean.*BLOCK_SIZE"),
+    ],
+)
+def test_what_gives_no_kernels(premake: Any, tuned: Any, text: str, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=text):
+        build(premake, [((), {}, {})], meta_parameters=tuned, output_dir=tmp_path)
+
+
 def test_configurations_with_other_parameters(tmp_path: Path) -> None:
     def premake(count: int) -> Any:
         return PREMAKES["silu" if count == 2 else "add"]()

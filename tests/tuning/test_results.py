@@ -242,6 +242,19 @@ def test_a_file_that_holds_no_results_is_an_error(tmp_path: Path, text, message,
     assert entries(store) == {}
 
 
+def test_where_nothing_can_be_written_is_an_error(tmp_path: Path, store) -> None:
+    with pytest.raises(
+        NineToothedError, match="missing/tuning.json cannot be written: No such file"
+    ):
+        export_results(tmp_path / "missing" / "tuning.json", store=store)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
+def test_a_file_without_an_end_is_not_read_to_it(store) -> None:
+    with pytest.raises(NineToothedError, match="holds no tuning results"):
+        import_results("/dev/zero", store)
+
+
 def _entry(**changes):
     config = changes.pop("config", [[["SIZE", 64]], 4, 3, [["split_k", 2]]])
     entry = {
