@@ -27,6 +27,12 @@ class CallFrame(LanguageCallFrame):
         function = self.evaluate(node.func)
         bound = Bound()
         if isinstance(function, Known):
+            if type(function.object).__module__.startswith("ninetoothed.launch."):
+                raise self.error(
+                    node,
+                    f"{function.object!r} is launched from Python, by a call of its own; here one program "
+                    "runs. Call its application, which is a function.",
+                )
             item, bound = unbound(function.object)
             function = self.function_value(item, node) if is_inlined(item) else Known(item)
         if isinstance(function, Function):

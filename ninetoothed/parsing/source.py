@@ -6,6 +6,7 @@ Nothing here knows of tensors or kernels, and nothing changes the function that 
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
 import linecache
@@ -166,7 +167,8 @@ def _is_of_a_package(wrapper: FunctionType) -> bool:
 def frozen(function: FunctionType, made: dict[Any, FunctionType] | None = None) -> FunctionType:
     """A function whose free names mean what they do now, whatever they are set to later.
 
-    The user's own functions among what they mean are frozen too; what objects hold is not.
+    The user's own functions among what they mean are frozen too, and what lists, sets and dictionaries
+    hold; what other objects hold is not.
 
     Args:
         made: those frozen already, which may call each other.
@@ -190,6 +192,8 @@ def frozen(function: FunctionType, made: dict[Any, FunctionType] | None = None) 
     result.__module__, result.__qualname__ = function.__module__, function.__qualname__
 
     def now(value: Any) -> Any:
+        if type(value) in (list, set, dict):
+            return copy.copy(value)
         return frozen(value, made) if _is_users(value) else value
 
     for name in names_in(code) & function.__globals__.keys():

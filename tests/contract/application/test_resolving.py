@@ -92,6 +92,36 @@ def test_default_arguments():
     assert torch.equal(y, arange(5) * 3 + 7)
 
 
+def test_what_lists_and_dictionaries_hold_is_as_it_was_when_the_kernel_was_made():
+    factors, named = [2], {"offset": 3}
+
+    def application(x, y):
+        y = x * factors[0] + named["offset"]  # noqa: F841
+
+    kernel, y = ninetoothed.make(tiles, application, vectors(2)), empty(5)
+    factors[0], named["offset"] = 9, 9
+    kernel(arange(5), y, B=4)
+    assert torch.equal(y, arange(5) * 2 + 3)
+
+
+def test_a_kernel_or_an_operator_is_not_called_by_a_program():
+    def doubled(x, y):
+        y = x * 2  # noqa: F841
+
+    kernel = ninetoothed.make(tiles, doubled, vectors(2))
+    operator = ninetoothed.op("tests::doubled_in", kernel, {"y": ninetoothed.like("x")})
+
+    def by_kernel(x, y):
+        kernel(x, y)
+
+    def by_operator(x, y):
+        y = operator(x, B=4)  # noqa: F841
+
+    for application in (by_kernel, by_operator):
+        with pytest.raises(ApplicationError, match="is launched from Python.*Call its application"):
+            ninetoothed.make(tiles, application, vectors(2))
+
+
 def test_a_name_that_is_nowhere_is_a_located_error():
     def application(x, y):
         y = x * facotr  # noqa: F821, F841
