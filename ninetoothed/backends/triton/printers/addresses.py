@@ -71,11 +71,8 @@ class Addresses:
             return [assign(self._emission.programs[0], program)]
         whole = self._emission.fresh("program")
         first, tree = assign(whole, program), self._emission.tree
-        names, lowered, fresh = (
-            self._emission.programs,
-            self._emission.lowered,
-            self._emission.fresh,
-        )
+        names, lowered = self._emission.programs, self._emission.lowered
+        fresh = self._emission.fresh
         if lowered.group_size > 1:
             grouped = program_order.grouped(whole, names, grid, lowered.group_size, tree, fresh)
             return [first, *grouped]
@@ -99,7 +96,7 @@ class Addresses:
         """The value of a gathered tile (`folded_gather`)."""
         dim = self._folds[tile.parameter]
         loaded = self._loaded(self._of(tile, dim), tile)
-        return ast.Call(self._emission.function("unfold_tile"), [loaded, ast.Constant(dim)], [])
+        return self._emission.call("unfold_tile", loaded, ast.Constant(dim))
 
     def _load_box(self, tile: TileRef, box: Box) -> ast.expr:
         """The value of a tile by its source's descriptor (`descriptors`)."""

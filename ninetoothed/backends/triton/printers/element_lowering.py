@@ -36,10 +36,10 @@ class ElementLowering(ast.NodeTransformer):
         return self._emission.named(f"{node.parameter}_elements", loaded)
 
     def visit_ElementStore(self, node: nodes.ElementStore) -> ast.stmt:
-        value, real = self._real(node.value)
-        value = self.visit(value)
+        masks: list[ast.expr] = []
+        value = self.visit(self._real(node.value, masks))
         pointer, mask = self._elements(node)
-        masks = [each for each in (mask, real) if each is not None]
+        masks[:0] = [] if mask is None else [mask]
         keywords = {"mask": all_of(masks)} if masks else {}
         return ast.Expr(language("store", pointer, value, **keywords))
 
@@ -51,9 +51,7 @@ class ElementLowering(ast.NodeTransformer):
         given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
         conditions: list[ast.expr] = []
         for key, value in given.items():
-            value, real = self._real(value)
-            conditions += [] if real is None else [real]
-            given[key] = self.visit(value)
+            given[key] = self.visit(self._real(value, conditions))
         if isinstance(place, nodes.ElementPlace):
             pointer, mask = self._elements(place)
         else:
@@ -67,11 +65,13 @@ class ElementLowering(ast.NodeTransformer):
             return ast.Call(self._emission.function("masked_cas"), [pointer, first], keywords)
         return language(function, pointer, **given)
 
-    def _real(self, node: ast.expr) -> tuple[ast.expr, ast.expr | None]:
-        """What is marked to be nowhere where it does not exist, and where it does."""
-        if isinstance(node, nodes.Masked) and node.identity == "nowhere":
-            return node.value, self._conjunction(node.masks)
-        return node, None
+    def _real(self, node: ast.expr, conditions: list[ast.expr]) -> ast.expr:
+        """A value; where it exists is one more of the conditions, if it is marked to be nowhere else."""
+        if not (isinstance(node, nodes.Masked) and node.identity == "nowhere"):
+            return node
+        real = self._conjunction(node.masks)
+        conditions += [] if real is None else [real]
+        return node.value
 
     def _elements(
         self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementRef | nodes.ElementPlace
@@ -80,9 +80,7 @@ class ElementLowering(ast.NodeTransformer):
         indices: list[ast.expr] = []
         conditions: list[ast.expr] = []
         for place, index in enumerate(node.indices):
-            index, real = self._real(index)
-            conditions += [] if real is None else [real]
-            index = self.visit(index)
+            index = self.visit(self._real(index, conditions))
             if not isinstance(index, (ast.Name, ast.Constant)):
                 index = self._emission.named(f"{node.parameter}_at_{place}", index)
             indices.append(index)

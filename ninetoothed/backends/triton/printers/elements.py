@@ -32,7 +32,7 @@ class Placement:
         after = len(self.view.shape) - 1 - dim
         if self.chosen and dim < self.view.before:
             together = functools.reduce(sum_of, self.chosen)
-            return self._with_dims("before_others", lane, together, ast.Constant(after))
+            return self.emission.call("before_others", lane, together, ast.Constant(after))
         if not after:
             return lane
         return spread(lane, [dim, *[None] * after])
@@ -42,13 +42,8 @@ class Placement:
         after = len(self.view.shape) - self.view.before
         if not after:
             return list(self.chosen)
-        return [
-            self._with_dims("after_others", position, ast.Constant(after))
-            for position in self.chosen
-        ]
-
-    def _with_dims(self, function: str, *arguments: ast.expr) -> ast.expr:
-        return ast.Call(self.emission.function(function), list(arguments), [])
+        call = self.emission.call
+        return [call("after_others", position, ast.Constant(after)) for position in self.chosen]
 
 
 def rearranged(mask: ast.expr, rank: int, layout: Sequence[int | None]) -> ast.expr:

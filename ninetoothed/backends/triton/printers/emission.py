@@ -150,17 +150,15 @@ class Emission:
         """Whether a position is below a size, which is this tree."""
         if size not in self._quartered:
             return ast.Compare(position, [ast.Lt()], [tree])
-        return ast.Call(
-            self.function("below"), [position, tree, self.width(size), name(self.quarter)], []
-        )
+        return self.call("below", position, tree, self.width(size), name(self.quarter))
 
     def for_each_quarter(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body of a program, written for each quarter that a row may end in."""
         if not self._quartered:
             return body
         size = min(self._quartered, key=lambda symbol: self.kernel.names[symbol])
-        arguments = [self.tree(size), self.width(size), name(self.quarter)]
-        inside = ast.If(ast.Call(self.function("ends_in_quarter"), arguments, []), body, [])
+        ends = self.call("ends_in_quarter", self.tree(size), self.width(size), name(self.quarter))
+        inside = ast.If(ends, body, [])
         quarters = language("static_range", ast.Constant(4))
         return [ast.For(ast.Name(self.quarter, ast.Store()), quarters, [inside], [])]
 
@@ -169,6 +167,10 @@ class Emission:
         if wanted not in self.library:
             self.library[wanted] = self.fresh(wanted)
         return name(self.library[wanted])
+
+    def call(self, wanted: str, *operands: ast.expr) -> ast.expr:
+        """A call of a function of the library."""
+        return ast.Call(self.function(wanted), list(operands), [])
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing in the emitted function has yet."""
@@ -237,7 +239,7 @@ class Emission:
         ):
             return over(expression.op, operands)
         function = "floor_quotient" if expression.op == "//" else "floor_remainder"
-        return ast.Call(self.function(function), operands, [])
+        return self.call(function, *operands)
 
     def is_known(self, expression: Symbol) -> bool:
         """Whether Triton's compiler computes the value, which it does as Python."""

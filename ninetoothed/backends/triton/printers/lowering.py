@@ -191,13 +191,13 @@ class Lowering(ValidityLowering):
     def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
         is_quotient = isinstance(node.op, ast.FloorDiv)
         function = "floor_quotient" if is_quotient else "floor_remainder"
-        return self._library_call(function, self.visit(node.left), self.visit(node.right))
+        return self._emission.call(function, self.visit(node.left), self.visit(node.right))
 
     def visit_Logical(self, node: nodes.Logical) -> ast.expr:
         function = "both" if isinstance(node.op, ast.And) else "either"
         result, *rest = [self.visit(value) for value in node.values]
         for value in rest:
-            result = self._library_call(function, result, value)
+            result = self._emission.call(function, result, value)
         return result
 
     def _unhoisted(self, node: Any) -> Any:
@@ -226,7 +226,7 @@ class Lowering(ValidityLowering):
         value = self.visit_SymbolValue(node)
         if not self._emission.is_known(as_symbol(node.symbol)):
             return value
-        return nodes.at(self._library_call("given_size", value), node)
+        return nodes.at(self._emission.call("given_size", value), node)
 
     def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         inner = node.value
@@ -243,7 +243,7 @@ class Lowering(ValidityLowering):
     def visit_GivenStride(self, node: nodes.GivenStride) -> ast.expr:
         value = self.visit_SourceStride(node)
         is_known = isinstance(value, ast.Constant)
-        return nodes.at(self._library_call("given_size", value), node) if is_known else value
+        return nodes.at(self._emission.call("given_size", value), node) if is_known else value
 
     def visit_SequenceLength(self, node: nodes.SequenceLength) -> ast.expr:
         return self._addresses.length(node.parameter)
@@ -261,11 +261,10 @@ class Lowering(ValidityLowering):
         return language("load", pointer, mask=mask, other=filler)
 
     def visit_SourceStore(self, node: nodes.SourceStore) -> ast.stmt:
-        value, real = self._real(node.value)
-        value = self.visit(value)
+        reals: list[ast.expr] = []
+        value = self.visit(self._real(node.value, reals))
         pointer, mask = self._element(node.parameter, node.indices)
-        masks = [mask] if real is None else [mask, real]
-        return ast.Expr(language("store", pointer, value, mask=all_of(masks)))
+        return ast.Expr(language("store", pointer, value, mask=all_of([mask, *reals])))
 
     def _element(self, parameter: str, indices: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
         """The address of any element of a source, and whether it is one."""
@@ -275,9 +274,7 @@ class Lowering(ValidityLowering):
         sequence: tuple[ast.expr, ast.expr] | None = None
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
             # Where it is padding it names no element.
-            index, real = self._real(index)
-            conditions += [] if real is None else [real]
-            term = self.visit(index)
+            term = self.visit(self._real(index, conditions))
             if not isinstance(term, (ast.Name, ast.Constant)):
                 term = self._emission.named(f"{parameter}_at_{dim}", term)
             own = sequence if dim == source.jagged_dim else None

@@ -214,11 +214,7 @@ class Positions:
             return self._emission.below(trees[0], operands[1], trees[1])
         if op in ("//", "%") and operands[0] in self._bits:
             function = "quotient" if op == "//" else "remainder"
-            return ast.Call(
-                self._emission.function(function),
-                [*trees, ast.Constant(self._bits[operands[0]])],
-                [],
-            )
+            return self._emission.call(function, *trees, ast.Constant(self._bits[operands[0]]))
         return self._emission.over(expression, trees)
 
     def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
@@ -238,7 +234,7 @@ class Positions:
         width = self._width(dim)
         if self._fold is not None:
             function = "fold_neighbours" if dim == self._fold else "fold_runs"
-            return ast.Call(self._emission.function(function), [width], [])
+            return self._emission.call(function, width)
         if self.is_pair and dim == self.dims[-1]:
             width = ast.BinOp(ast.Constant(2), ast.Mult(), width)
         lane = language("arange", ast.Constant(0), width)
@@ -267,9 +263,8 @@ class Positions:
         Args:
             masks: where it is there; elsewhere it is 0.
         """
-        number = expression.operands[1]
-        offsets = self._emission.offsets(self.parameter.name)
-        start = ast.BinOp(offsets, ast.Add(), self._tree(number, tile, layout))
+        place = self._tree(expression.operands[1], tile, layout)
+        start = ast.BinOp(self._emission.offsets(self.parameter.name), ast.Add(), place)
         keywords: dict[str, ast.expr] = {}
         if masks:
             keywords = {"mask": all_of(masks), "other": ast.Constant(0)}

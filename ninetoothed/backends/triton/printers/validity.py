@@ -17,9 +17,6 @@ class ValidityLowering(ElementLowering):
     #: The variables of which all elements exist, by what would say which do.
     _everywhere: set[str]
 
-    def _library_call(self, function: str, *operands: ast.expr) -> ast.expr:
-        return ast.Call(self._emission.function(function), list(operands), [])
-
     def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         """The next power of two of a size."""
         raise NotImplementedError
@@ -32,7 +29,7 @@ class ValidityLowering(ElementLowering):
         if node.identity == "zero" and not self._is_stored_truth(node.value):
             return language("where", mask, value, ast.Constant(0))
         function = f"exclude_{node.identity}"
-        return self._library_call(function, value, mask)
+        return self._emission.call(function, value, mask)
 
     def _is_stored_truth(self, node: ast.expr) -> bool:
         """Whether this is what a tensor of truth values holds, which ``where`` would widen."""
@@ -47,13 +44,13 @@ class ValidityLowering(ElementLowering):
     def visit_Flipped(self, node: nodes.Flipped) -> ast.expr:
         mask, value = self._conjunction(node.masks), self.visit(node.value)
         if mask is None:
-            return self._library_call("flip_whole", value, ast.Constant(node.dim))
-        return self._library_call("flip_existing", value, mask, ast.Constant(node.dim))
+            return self._emission.call("flip_whole", value, ast.Constant(node.dim))
+        return self._emission.call("flip_existing", value, mask, ast.Constant(node.dim))
 
     def visit_Exists(self, node: nodes.Exists) -> ast.expr:
         mask = self._conjunction(node.masks)
         operands = [self.visit(node.value), ast.Constant(True) if mask is None else mask]
-        return self._library_call("existing", *operands)
+        return self._emission.call("existing", *operands)
 
     def visit_AllHold(self, node: nodes.AllHold) -> ast.expr:
         mask = self._conjunction(node.masks)
