@@ -19,16 +19,14 @@ does, since the shapes are known here.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores
+from ninetoothed.passes.padding.branches import Branches
 from ninetoothed.passes.padding.rounds import (
-    Carried,
     is_named,
     is_product_onto,
-    of_either,
     stays_out,
     target_names,
     without_kept,
@@ -39,20 +37,15 @@ from ninetoothed.passes.padding.validity import (
     Known,
     accumulated,
     joined,
-    met,
     typed,
     with_rank,
 )
-from ninetoothed.passes.rewriting import Draft, index_names, key_of, own_expressions, place_of, read
+from ninetoothed.passes.rewriting import Draft, own_expressions, place_of, read
 from ninetoothed.program import nodes
-from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.program.types import held
-
-#: How often what follows an ``if`` may be copied into its branches, rehearsals included.
-_MOST_SPLITS = 4096
 
 
 def run(program: Program) -> Program:
@@ -67,17 +60,14 @@ def run(program: Program) -> Program:
         needed |= analysis.wanted
 
 
-class _Analysis(Carried):
+class _Analysis(Branches):
     """Walks the statements in order, knowing the masks of each variable."""
 
     #: Whether the statements within loops are to be changed; else only what is known after them is asked.
     rewrites = True
-    is_rehearsal = False
 
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
-        #: How often statements were copied into branches, rehearsals included.
-        self.splits = [0]
         self.may_have_less = stores.may_have_less(draft.program)
 
     def block(self, body: list[ast.stmt]) -> None:
@@ -212,31 +202,6 @@ class _Analysis(Carried):
         """Masks are needed that can only be had when something is done for them."""
         self.wanted |= {mask.wanted for mask in validity if mask.wanted is not None}
 
-    def meet(
-        self, names: set[str], one: Mapping[str, Known], other: Mapping[str, Known]
-    ) -> dict[str, Known]:
-        """What holds of the variables, which are assigned in between, in both cases."""
-
-        def is_same(mask: TileMask, again: TileMask) -> bool:
-            if mask.origin is again.origin:
-                return True
-            tile = mask.origin.tile
-            if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
-                return not mask.origin.names & names
-            return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
-
-        return {
-            name: met(one[name], other[name], is_same)
-            for name in names
-            if name in one and name in other
-        }
-
-    def learn(self, names: set[str], known: Mapping[str, Known]) -> None:
-        """From now on this is known of the variables, and nothing of the rest of them."""
-        for name in names:
-            self.known.pop(name, None)
-        self.known.update(known)
-
     def lasting(
         self, statement: ast.For | ast.While, assigned: set[str], rounds: set[str]
     ) -> dict[str, Known]:
@@ -294,105 +259,8 @@ class _Analysis(Carried):
         self.carried, self.is_certain = outer, was_certain
         self.learn(assigned, lasting)
 
-    def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
-        """An ``if``; whether the statements after it went into its branches.
-
-        Where the branches leave different masks and it matters, each goes on with its own copy of the
-        rest; else the masks that both leave are left.
-        """
-        constant = is_constant(statement.test, self.constants)
-        statement.test = self.number(statement.test)
-        before, was_certain = dict(self.known), self.is_certain
-        assigned = names_assigned([*statement.body, *statement.orelse])
-        self.is_certain = False
-        untouched = dict(self.untouched)
-        self.block(statement.body)
-        one, ones = self.known, self.untouched
-        self.known, self.untouched = dict(before), untouched
-        self.block(statement.orelse)
-        other = self.known
-        met = self.after_branch(statement, assigned, before, one, other)
-        self.known = other
-        used = assigned & {name for item in rest for name in names_read(item)}
-        differing = {
-            name for name in used & met.keys() if _loses(met[name], one[name], other[name])
-        }
-        is_split = bool(differing) and (
-            constant or self.is_rehearsal or self.matters(differing, rest, one, other, met)
-        )
-        if not is_split:
-            self.is_certain = was_certain
-            self.of_both_ways(ones, self.untouched)
-            self.learn(assigned, met)
-            return False
-        self.check_splits(statement)
-        copied = [nodes.clone(item) for item in rest]
-        others, self.untouched = self.untouched, ones
-        self.known = one
-        self.continued(statement.body, rest)
-        one, self.known = self.known, other
-        ones, self.untouched = self.untouched, others
-        self.continued(statement.orelse, copied)
-        self.of_both_ways(ones, self.untouched)
-        self.is_certain = was_certain
-        assigned |= names_assigned(rest)
-        self.learn(assigned, self.after_branch(statement, assigned, before, one, self.known))
-        return True
-
-    def after_branch(
-        self,
-        statement: ast.If,
-        assigned: set[str],
-        before: Mapping[str, Known],
-        one: dict[str, Known],
-        other: dict[str, Known],
-    ) -> dict[str, Known]:
-        """What holds after both ways; where one lacks masks, what a loop carries keeps what it had."""
-        for name in sorted(assigned & before.keys() & self.carried.keys()):
-            if name in one and name in other:
-                self.unite_ways(name, before[name], statement, one, other)
-                ways = (one, statement.body, other), (other, statement.orelse, one)
-                for way, block, beside in ways:
-                    way[name] = self.after_way(name, before[name], way[name], beside[name], block)
-        return {
-            name: of_either(known, one[name], other[name])
-            for name, known in self.meet(assigned, one, other).items()
-        }
-
-    def check_splits(self, statement: ast.If) -> None:
-        """Raise where the copies of what follows such statements, which double with each, are too many."""
-        self.splits[0] += 1
-        if self.splits[0] > _MOST_SPLITS:
-            raise ApplicationError(
-                "In too many branches in a row a variable gets elements that exist in different places, "
-                "and what follows is looked at for each way through them. Give it elements of the same "
-                "tiles in both branches, or choose between values with `ntl.where`.",
-                nodes.location(statement),
-            )
-
-    def matters(
-        self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Known]
-    ) -> bool:
-        """Whether the rest becomes another with the masks of one of the outcomes.
-
-        So it does where a variable that a loop carries gets others: where they fail it is to keep what it had.
-        """
-        carried = sorted(self.carried.keys() & names_assigned(rest))
-        found = set()
-        for known in outcomes:
-            rehearsal = _Rehearsal(self)
-            rehearsal.learn(names, {n: known[n].changed() for n in names if n in known})
-            copied = [nodes.clone(item) for item in rest]
-            rehearsal.block(copied)
-            left = [rehearsal.known.get(name, UNKNOWN).validity for name in carried]
-            places = tuple(frozenset(mask.place for mask in each) for each in left)
-            # What is done on demand shows in what is demanded.
-            found.add((key_of(copied), places, frozenset(rehearsal.wanted)))
-        return len(found) > 1
-
-    def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:
-        self.block(rest)
-        branch += rest
+    def rehearsal(self) -> _Rehearsal:
+        return _Rehearsal(self)
 
 
 class _Rehearsal(_Analysis):
@@ -431,8 +299,3 @@ def _as_branches(statement: ast.stmt) -> ast.If:
         targets = [nodes.clone(target) for target in statement.targets]
         blocks.append([nodes.at(ast.Assign(targets=targets, value=value), statement)])
     return nodes.at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
-
-
-def _loses(met: Known, *outcomes: Known) -> bool:
-    """Whether one of the outcomes has masks that are not left of them."""
-    return any(len(known.validity) > len(met.validity) for known in outcomes)

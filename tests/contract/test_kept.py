@@ -125,3 +125,53 @@ def test_what_a_branch_gives_is_moved_with_what_says_which_elements_exist(n, exp
     tensors = (Tensor(2), Tensor(2), Tensor(0), Tensor(1))
     ninetoothed.make(arrangement, application, tensors)(x, z, n, y)
     torch.testing.assert_close(y.item(), expected)
+
+
+def given_by_a_branch_within(x, n, y):
+    value = ntl.full(x.shape, 2.0, ntl.float32)
+    if n > 1:
+        if n > 2:
+            value = x
+        else:
+            value = value + 1
+    y = ntl.sum(value + 1)
+
+
+def chosen_within_a_branch(x, n, y):
+    value = ntl.full(x.shape, 2.0, ntl.float32)
+    if n > 1:
+        value = (x if n > 2 else value) - value
+    y = ntl.sum(value)
+
+
+def given_by_a_branch_in_two(x, n, y):
+    value = ntl.full(x.shape, 2.0, ntl.float32)
+    if n > 0:
+        if n > 1:
+            other = value
+            if n > 2:
+                other = x - 1
+            value = other + 1
+        value = value * 2
+    y = ntl.max(-value) + ntl.sum(value)
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (given_by_a_branch_within, [12.0, 16.0, 8.0]),
+        (chosen_within_a_branch, [8.0, 0.0, 2.0]),
+        (given_by_a_branch_in_two, [12.0, 18.0, 10.0]),
+    ],
+)
+def test_what_a_branch_within_a_branch_gives_has_the_elements_that_it_gave(application, expected):
+    """Of four lanes two have an element of ``x``."""
+
+    def arrangement(x, n, y):
+        return x.tile((4,)), n, y.tile((1,))
+
+    x, y = torch.tensor([1.0, 5.0]), torch.full((1,), float("nan"))
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))
+    for n, wanted in enumerate(expected, start=1):
+        kernel(x, n, y)
+        assert y.item() == wanted

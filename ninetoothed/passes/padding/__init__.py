@@ -1,2 +1,2 @@
 """The parts of ``mask_padding``: what is known of values (`validity`, `knowledge`), what each expression makes
-of it (`values`, `calls`, `moves`, `custom_reductions`), what loops and stores ask (`rounds`, `stores`)."""
+of it (`values`, `calls`, `moves`, `custom_reductions`), what branches, loops and stores ask (`branches`, `rounds`, `stores`)."""

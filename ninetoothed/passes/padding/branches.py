@@ -1,0 +1,213 @@
+"""What the branches of an ``if`` do to the masks of variables: for ``mask_padding``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ninetoothed.errors import ApplicationError
+from ninetoothed.passes.padding.moves import held_mask
+from ninetoothed.passes.padding.rounds import Carried, Knowns, lost_masks, of_either, on_demand
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_rank
+from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of
+from ninetoothed.program import nodes
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.tile_masks import TileMask
+
+#: How often what follows an ``if`` may be copied into its branches, rehearsals included.
+_MOST_SPLITS = 4096
+
+
+class Branches(Carried):
+    """What is known after an ``if``.
+
+    Attributes:
+        splits: how often statements were copied into branches, rehearsals included.
+    """
+
+    is_rehearsal = False
+
+    def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
+        super().__init__(draft, needed)
+        self.splits = [0]
+
+    def block(self, body: list[ast.stmt]) -> None:
+        raise NotImplementedError
+
+    def rehearsal(self) -> Branches:
+        """The same for copies of statements."""
+        raise NotImplementedError
+
+    def branch(self, statement: ast.If, rest: list[ast.stmt]) -> bool:
+        """An ``if``; whether the statements after it went into its branches.
+
+        Where the branches leave different masks and it matters, each goes on with its own copy of the
+        rest; else the masks that both leave are left.
+        """
+        constant = is_constant(statement.test, self.constants)
+        statement.test = self.number(statement.test)
+        before, was_certain = dict(self.known), self.is_certain
+        assigned = names_assigned([*statement.body, *statement.orelse])
+        self.is_certain = False
+        untouched = dict(self.untouched)
+        self.block(statement.body)
+        one, ones = self.known, self.untouched
+        self.known, self.untouched = dict(before), untouched
+        self.block(statement.orelse)
+        other = self.known
+        met = self.after_branch(statement, assigned, before, one, other)
+        self.known = other
+        used = assigned & {name for item in rest for name in names_read(item)}
+        differing = {
+            name for name in used & met.keys() if _loses(met[name], one[name], other[name])
+        }
+        is_split = bool(differing) and (
+            constant or self.is_rehearsal or self.matters(differing, rest, one, other, met)
+        )
+        if not is_split:
+            self.is_certain = was_certain
+            self.of_both_ways(ones, self.untouched)
+            self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
+            return False
+        self.check_splits(statement)
+        copied = [nodes.clone(item) for item in rest]
+        others, self.untouched = self.untouched, ones
+        self.known = one
+        self.continued(statement.body, rest)
+        one, self.known = self.known, other
+        ones, self.untouched = self.untouched, others
+        self.continued(statement.orelse, copied)
+        self.of_both_ways(ones, self.untouched)
+        self.is_certain = was_certain
+        assigned |= names_assigned(rest)
+        other = self.known
+        self.after_branch(statement, assigned, before, one, other)
+        self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
+        return True
+
+    def after_branch(
+        self,
+        statement: ast.If,
+        assigned: set[str],
+        before: Mapping[str, Known],
+        one: dict[str, Known],
+        other: dict[str, Known],
+    ) -> dict[str, Known]:
+        """What holds after both ways; where one lacks masks, what a loop carries keeps what it had."""
+        for name in sorted(assigned & before.keys() & self.carried.keys()):
+            if name in one and name in other:
+                self.unite_ways(name, before[name], statement, one, other)
+                ways = (one, statement.body, other), (other, statement.orelse, one)
+                for way, block, beside in ways:
+                    way[name] = self.after_way(name, before[name], way[name], beside[name], block)
+        return self.of_ways(assigned, one, other)
+
+    def of_ways(self, assigned: set[str], one: Knowns, other: Knowns) -> Knowns:
+        return {
+            name: of_either(known, one[name], other[name])
+            for name, known in self.meet(assigned, one, other).items()
+        }
+
+    def followed_ways(
+        self,
+        statement: ast.If,
+        assigned: set[str],
+        before: Mapping[str, Known],
+        one: Knowns,
+        other: Knowns,
+    ) -> Knowns:
+        """What holds after both ways, with variables that say where others hold an element.
+
+        That is done on demand: for what follows in the branch that the ``if`` is in, and after that.
+        """
+        for name in sorted(assigned & one.keys() & other.keys()):
+            if name not in self.carried or name not in before:
+                self.follow_ways(name, statement, one, other)
+        return self.of_ways(assigned, one, other)
+
+    def follow_ways(self, name: str, statement: ast.If, one: Knowns, other: Knowns) -> None:
+        """Has a variable say which elements there are after an ``if``, where its ways have others."""
+        ways = ((one, statement.body), (other, statement.orelse))
+        lost = lost_masks(one[name], other[name]) + lost_masks(other[name], one[name])
+        wish = "way", place_of(statement), name
+        if not lost:
+            return
+        if wish not in self.needed:
+            for way, _ in ways:
+                known = with_rank(way[name])
+                way[name] = replace(known, validity=(*known.validity, on_demand(wish, lost)))
+            return
+        variable = self.draft.fresh(f"{name}_exists")
+        self.rounds.add(variable)
+        for way, block in ways:
+            block.append(assign(variable, self.real(name, way[name], statement), statement))
+            mask = held_mask(variable, way[name].rank, statement)
+            way[name] = replace(way[name], validity=(mask,))
+
+    def check_splits(self, statement: ast.If) -> None:
+        """Raise where the copies of what follows such statements, which double with each, are too many."""
+        self.splits[0] += 1
+        if self.splits[0] > _MOST_SPLITS:
+            raise ApplicationError(
+                "In too many branches in a row a variable gets elements that exist in different places, "
+                "and what follows is looked at for each way through them. Give it elements of the same "
+                "tiles in both branches, or choose between values with `ntl.where`.",
+                nodes.location(statement),
+            )
+
+    def matters(
+        self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Known]
+    ) -> bool:
+        """Whether the rest becomes another with the masks of one of the outcomes.
+
+        So it does where a variable that a loop carries gets others: where they fail it is to keep what it had.
+        """
+        carried = sorted(self.carried.keys() & names_assigned(rest))
+        found = set()
+        for known in outcomes:
+            rehearsal = self.rehearsal()
+            rehearsal.learn(names, {n: known[n].changed() for n in names if n in known})
+            copied = [nodes.clone(item) for item in rest]
+            rehearsal.block(copied)
+            left = [rehearsal.known.get(name, UNKNOWN).validity for name in carried]
+            places = tuple(frozenset(mask.place for mask in each) for each in left)
+            # What is done on demand shows in what is demanded.
+            found.add((key_of(copied), places, frozenset(rehearsal.wanted)))
+        return len(found) > 1
+
+    def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:
+        self.block(rest)
+        branch += rest
+
+    def meet(
+        self, names: set[str], one: Mapping[str, Known], other: Mapping[str, Known]
+    ) -> dict[str, Known]:
+        """What holds of the variables, which are assigned in between, in both cases."""
+
+        def is_same(mask: TileMask, again: TileMask) -> bool:
+            if mask.origin is again.origin:
+                return True
+            tile = mask.origin.tile
+            if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
+                return not mask.origin.names & names
+            return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
+
+        return {
+            name: met(one[name], other[name], is_same)
+            for name in names
+            if name in one and name in other
+        }
+
+    def learn(self, names: set[str], known: Mapping[str, Known]) -> None:
+        """From now on this is known of the variables, and nothing of the rest of them."""
+        for name in names:
+            self.known.pop(name, None)
+        self.known.update(known)
+
+
+def _loses(met: Known, *outcomes: Known) -> bool:
+    """Whether one of the outcomes has masks that are not left of them."""
+    return any(len(known.validity) > len(met.validity) for known in outcomes)
