@@ -49,6 +49,7 @@ class Counts:
         rounds: of the loop with the most loads.
         streamed: the parameters that are loaded in a loop with a product, so that their loads can
             be begun rounds ahead, with the bytes of one round.
+        reread: of those streamed, the ones that several products of a round take.
         held: bytes of the tiles that products take and that are loaded once.
         kept: of these bytes, those of tiles that something else reads too: they are in registers.
         waited_for: of the bytes streamed in one round, those that no copy in the background brings.
@@ -67,6 +68,7 @@ class Counts:
     loops: list[list[Product]] = field(default_factory=list)
     rounds: float = 1.0
     streamed: dict[str, int] = field(default_factory=dict)
+    reread: set[str] = field(default_factory=set)
     held: dict[str, int] = field(default_factory=dict)
     kept: int = 0
     waited_for: int = 0
@@ -295,6 +297,8 @@ class _Counter:
                 continue
             is_streamed = depth > 0 and self._is_loaded(argument)
             kept = self.counts.streamed if is_streamed else self.counts.held
+            if is_streamed and name in kept:
+                self.counts.reread.add(name)
             kept[name] = self._tile_bytes(name)
 
     def _is_loaded(self, node: ast.expr) -> bool:

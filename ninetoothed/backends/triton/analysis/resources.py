@@ -10,6 +10,7 @@ from ninetoothed.symbols.operators import next_power_of_2
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts
+    from ninetoothed.tuning.estimate import Product
 
 #: Registers of a thread besides those for tiles: addresses, counters, what is being computed.
 _OTHER_REGISTERS = 40
@@ -26,8 +27,8 @@ _BESIDES_SUMS = 32
 
 
 def registers(counts: Counts, threads: int, waited_for: int) -> float:
-    """Of one thread. The sums of a product are float32; those of a product that feeds another are
-    there once more as its operand. Loops that follow one another need them in turn.
+    """Of one thread. The sums of a product are float32; a left operand that was computed is there
+    too, in its own width. Loops that follow one another need them in turn.
 
     Args:
         waited_for: bytes of a round that pass through registers, not to shared memory directly.
@@ -36,9 +37,14 @@ def registers(counts: Counts, threads: int, waited_for: int) -> float:
         return counts.largest * 1.25 / threads + OTHER_REGISTERS_WITHOUT_PRODUCTS
     in_loops = sum(map(len, counts.loops))
     groups = counts.loops if in_loops == len(counts.products) else [counts.products]
-    sizes = [[product.rows * product.columns for product in group] for group in groups if group]
-    held = max(1.5 * sum(group[:-1]) + group[-1] for group in sizes) / threads + _OTHER_REGISTERS
-    return held + waited_for / 3 / threads
+    held = max(sum(map(_registers, group)) for group in groups if group) / threads
+    return held + _OTHER_REGISTERS + waited_for / 3 / threads
+
+
+def _registers(product: Product) -> float:
+    """Of all threads, for a product's sums and what it computes them of."""
+    operand = product.rows * product.inner * product.bits / 32
+    return product.rows * product.columns + product.in_registers * operand
 
 
 def shared_bytes(counts: Counts, threads: int, stages: int) -> int:

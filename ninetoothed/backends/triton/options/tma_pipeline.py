@@ -206,12 +206,13 @@ class TmaPipeline(Option):
     def cost(
         self, features: CostFeatures, value: int, config: Config, counts: Counts
     ) -> CostFeatures:
-        """Tiles come by descriptor, in fewer buffers; threads have fewer registers."""
+        """Tiles come by descriptor, in fewer buffers; threads have fewer registers. With one buffer a tile
+        that the last product takes too is asked for when the round is over."""
         sizes = [product.rows * product.columns for product in counts.products]
         features = replace(
             features,
             stages=value + 1,
-            is_waiting=False,
+            is_waiting=value == 1 and bool(counts.reread),
             copies=0.0,
             registers=most_registers(sizes, counts.kept) or _MOST_REGISTERS,
             shared_bytes=sum(counts.held.values())

@@ -61,7 +61,16 @@ def specialized(kernel, call, rows=64, columns=64, **options):
 
 def frame_bytes(machine_code):
     """The memory of a thread's own (``EIATTR_FRAME_SIZE`` in ``.nv.info``)."""
-    place = machine_code.index(b"\x04\x11\x08\x00") + 8
+    return _attribute(machine_code, 0x11)
+
+
+def register_count(machine_code):
+    """The registers of a thread (``EIATTR_REGCOUNT``)."""
+    return _attribute(machine_code, 0x2F)
+
+
+def _attribute(machine_code, number):
+    place = machine_code.index(bytes((4, number, 8, 0))) + 8
     return int.from_bytes(machine_code[place : place + 4], "little")
 
 
