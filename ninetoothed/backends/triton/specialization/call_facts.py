@@ -95,8 +95,7 @@ def facts_of(
     units: set[Symbol] = set()
     bounds: set[tuple[Symbol, int]] = set()
     divisors: set[tuple[Symbol, int]] = set()
-    powers: set[Symbol] = set()
-    empty: set[Symbol] = set()
+    tile_sizes: dict[Expression, int] = {}
     beyond: set[Selection] = set()
     selected = {key: in_numbers(found) for key, found in taken(kernel, environment, grid).items()}
     largest = 0.0
@@ -111,11 +110,7 @@ def facts_of(
         access = kernel.arrangement.accesses[parameter.name]
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
-        reached = dict(ranges)
-        for place, (low, high) in own.items():
-            # What other sizes or a number keep below this one may be beyond it where it is less.
-            last = ranges[access.selections[place]][1] if varying else high
-            reached[access.selections[place]] = (low, max(high, last))
+        reached = {**ranges, **dict(_selected(access, ranges, own, varying))}
         middle = parameter.middle_sizes
         beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
         over = _places_over(varying, counts(parameter, access, kernel.grid), access)
@@ -124,13 +119,7 @@ def facts_of(
         asked = [c for place, c in enumerate(access.conditions) if place not in held]
         bounds |= set(magic_division.bounded(access, environment, reached, asked))
         divisors |= set(size_ratios.known(access, environment))
-        for size in parameter.tile_shape:
-            symbol = as_symbol(size)
-            known = int(symbol.evaluate(environment))
-            if known == 0:
-                empty.add(symbol)
-            elif not is_power_of_two(size) and is_power_of_two(known):
-                powers.add(symbol)
+        tile_sizes |= {n: evaluated(n, environment) for n in parameter.tile_shape}
         for expression in (access.offset, *access.indices):
             low, high = interval(simplify(expression.substitute(environment)), ranges)
             largest = max(largest, abs(low), abs(high))
@@ -141,8 +130,12 @@ def facts_of(
         frozenset(units),
         offsets.adjacent(kernel, environment),
         frozenset(bounds),
-        frozenset(powers),
-        frozenset(empty),
+        frozenset(
+            as_symbol(size)
+            for size, n in tile_sizes.items()
+            if is_power_of_two(n) and not is_power_of_two(size)
+        ),
+        frozenset(as_symbol(size) for size, n in tile_sizes.items() if n == 0),
         wide=largest > _LARGEST_INT32,
         is_long=_longest(kernel, environment) > _LARGEST_INT32,
         size_ratios=frozenset(divisors),
@@ -150,6 +143,19 @@ def facts_of(
         beyond=frozenset(beyond),
         outsized=frozenset(_outsized(kernel, environment)),
     )
+
+
+def _selected(
+    access: Access,
+    ranges: Mapping[Symbol, Interval],
+    own: Mapping[int, Interval],
+    varying: Set[Symbol],
+) -> Iterator[tuple[Symbol, Interval]]:
+    """What the positions are, by their symbols, of which more is known than their ranges."""
+    for place, (low, high) in own.items():
+        symbol = access.selections[place]
+        # What other sizes or a number keep below this one may be beyond it where it is less.
+        yield symbol, (low, max(high, ranges[symbol][1]) if varying else high)
 
 
 def _outsized(kernel: Definition, environment: Mapping[Symbol, int]) -> Iterator[Symbol]:
