@@ -123,7 +123,10 @@ def contenders_of(points: Sequence[Point], beside: str | None, count: int) -> di
     if beside is None:
         spaces = {name_of(point): space_for(point) for point in points}
         ranked = {name: of_each_kind(space, count) for name, space in spaces.items()}
-        return {name: {"first": firsts[name], "ranked": ranked[name]} for name in firsts}
+        return {
+            name: {"first": first, "ranked": [each for each in ranked[name] if each != first]}
+            for name, first in firsts.items()
+        }
     with tempfile.TemporaryDirectory() as folder:
         place = beside if Path(beside).is_dir() else checked_out(beside, folder)
         others = fresh.figures(_OTHERS, place, json.dumps(list(firsts)))
@@ -255,8 +258,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         torch.cuda.empty_cache()
     here = environment()
     wrong = [f"{each['point']}, {line}" for each in results for line in each["wrong"]]
-    is_beside = options.beside or options.of
-    what = "beside another estimate's" if is_beside else f"over {options.count} of the ranking"
+    kind = "beside" if options.beside or options.of else "ranked"
+    what = (
+        "beside another estimate's" if kind == "beside" else f"over {options.count} of the ranking"
+    )
     lines = (
         f"# First choices {what}: {len(wanted)} of {len(points)} calls",
         "",
@@ -268,7 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *(f"\nFAILED: {line}" for line in wrong),
         *((f"\nNo time was left for: {'; '.join(left)}",) if left else ()),
     )
-    write("choices", here, "\n".join(lines), {"results": results, "left": left}, options.output)
+    data = {"results": results, "left": left}
+    write("choices", here, "\n".join(lines), data, options.output, f"choices-{kind}")
 
     return 1 if wrong else 0
 

@@ -231,22 +231,19 @@ def estimate(features: CostFeatures, constants: Constants = CONSTANTS) -> float:
     bandwidth = _ACHIEVED_BANDWIDTH * (limits.memory_bandwidth or _ASSUMED_BANDWIDTH)
     busy, life = _program(features, constants)
     ending = features.ending * constants.reduction
-    if features.programs > resident * limits.multiprocessors:
-        # Others load meanwhile.
-        life, ending = life + ending, 0.0
 
-    def wave(count: int) -> float:
+    def wave(count: int, life: float) -> float:
         return _together(constants.hiding, life, count * busy)
 
     waves, rest = divmod(features.programs, resident * limits.multiprocessors)
-    clocks = waves * wave(resident)
+    last = math.ceil(rest / limits.multiprocessors) or resident
+    # While the programs of one wave end, others load; not while the last ones do.
+    clocks = (waves - (not rest)) * wave(resident, life + ending) + wave(last, life)
     if features.is_persistent:
         # One begins while the one before it ends; the multiprocessors' shares differ by one.
         share = math.ceil(features.programs / limits.multiprocessors)
         alone = life - constants.start
         clocks = constants.start + share * _together(constants.hiding, alone, busy)
-    elif rest:
-        clocks += wave(math.ceil(rest / limits.multiprocessors))
     moved = features.distinct_bytes or features.programs * features.bytes_moved
     loading = moved / bandwidth
     if features.iterations > 1:

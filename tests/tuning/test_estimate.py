@@ -104,14 +104,12 @@ def test_no_way_to_load_is_faster_than_the_memory() -> None:
     assert times[1] == pytest.approx(times[0], rel=0.01)
 
 
-def test_what_is_done_when_all_is_loaded_is_added_where_all_programs_run_at_once() -> None:
-    def added(programs: int) -> float:
+def test_what_is_done_when_all_is_loaded_is_added_to_the_time_of_the_memory() -> None:
+    """On an H200 six parts of 1 × 14336 × 4096 took 1.09 of eight parts' time: not all run at once."""
+    for programs in (128, 128 * 64):
         plain, more = (bound_by_memory(programs=programs, ending=each) for each in (0.0, 6.0))
-        return estimate(more) - estimate(plain)
-
-    assert added(128) == pytest.approx(6 * 960 / (0.927 * 1.98e9))
-    # Others load meanwhile.
-    assert added(128 * 64) < added(128) / 2
+        added = estimate(more) - estimate(plain)
+        assert added == pytest.approx(6 * 960 / (0.927 * 1.98e9), rel=0.05)
 
 
 def test_the_last_round_is_computed_when_all_is_loaded() -> None:
