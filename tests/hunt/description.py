@@ -8,7 +8,8 @@ Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter
 ``("store", parameter, indices, e)``, ``("add", parameter, indices, op, e)``,
 ``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``,
 ``("atomic", name, is_source, parameter, indices, e)``,
-``("for", name, count, body)``, ``("while", name, count, body)``, ``("if", e, body, orelse)``.
+``("for", name, count, body)``, where a count is a number, a scalar's name, ``(parameter, dimension)`` or
+``("range", start, step, count)``, ``("while", name, count, body)``, ``("if", e, body, orelse)``.
 """
 
 from __future__ import annotations

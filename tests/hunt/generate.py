@@ -259,6 +259,9 @@ class Maker:
         inner.known[name] = constant(0, (len(state.active),), "int32")
         if isinstance(count, tuple):
             self.indices[name] = count
+        if not is_while and self.choose.random() < 0.25:
+            start, step = self.choose.choice(((1, 1), (2, 1), (0, 2), (1, 2), (0, -1), (1, -1)))
+            count = ("range", start, step, count)
         try:
             if self.choose.random() < 0.4:
                 made = self.taken(self._let)

@@ -333,8 +333,17 @@ def _add(state: State, parameter: str, indices: Any, operator: str, expression: 
     _stored(state, parameter, positions(state, parameter, indices), value)
 
 
-def rounds(state: State, count: Any) -> int:
-    """How often a loop runs: a number, a scalar argument, or a level's size."""
+def rounds(state: State, count: Any) -> range:
+    """What a loop's variable is in each round."""
+    if isinstance(count, tuple) and count[0] == "range":
+        _, start, step, count = count
+        numbers = range(start, _number(state, count))
+        return numbers[::step]
+    return range(_number(state, count))
+
+
+def _number(state: State, count: Any) -> int:
+    """A number, a scalar argument, or a level's size."""
     if isinstance(count, int):
         return count
     if isinstance(count, str):
@@ -348,16 +357,16 @@ def rounds(state: State, count: Any) -> int:
 
 def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> None:
     times = rounds(state, count)
-    if times > MOST_ROUNDS:
+    if len(times) > MOST_ROUNDS:
         raise Ambiguous("too many rounds")
     if name in state.known:
         raise Ambiguous("a loop's variable was one before")
-    if times == 0:
+    if not times:
         # Types have to fit all the same.
         _rehearsed(state, name, body)
     outer, names, kept = state.before, frozenset(state.known), set(state.stale)
     around = frozenset(state.stale)
-    for place in range(times):
+    for place in times:
         state.before, state.stale = dict(state.known), set(around)
         state.known[name] = constant(place, (len(state.active),), "int32")
         run(state, body)

@@ -224,6 +224,11 @@ def _block(body: tuple[Statement, ...]) -> list[str]:
 
 
 def _count(count: Any) -> str:
+    if isinstance(count, tuple) and count[0] == "range":
+        _, start, step, count = count
+        if step < 0:
+            return f"{_count(count)} - 1, {start - 1}, {step}"
+        return f"{start}, {_count(count)}" + (f", {step}" if step > 1 else "")
     if isinstance(count, tuple):
         return f"{count[0]}.shape[{count[1]}]"
     return str(count)
