@@ -121,8 +121,9 @@ class _Analysis(Branches):
                     child = getattr(node, name, None)
                     listed = child if isinstance(child, list) else [child]
                     for place, part in enumerate(listed):
-                        if not isinstance(part, ast.IfExp) or part is statement.__dict__.get(
-                            "value"
+                        is_whole = part is statement.__dict__.get("value")
+                        if not isinstance(part, ast.IfExp) or (
+                            is_whole and not isinstance(statement, ast.AugAssign)
                         ):
                             continue
                         chosen = nodes.at(ast.Assign(targets=[], value=part), part)

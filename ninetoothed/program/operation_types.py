@@ -54,6 +54,8 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         return ValueType(items=(ValueType(shape),) * operation.results)
     if operation.home == "math" or name in _COMPARING:
         operands = list(map(_unyielding, operands))
+    if name in _COMPARING:
+        operands = list(map(in_float32, operands))
     found = together(operands, shape)
     if name == "fma" and found.kind in ("int", "bool") and found.dtype is not None:
         call.refuse(f"`ntl.fma` takes floats, but got {found.dtype}: write `x * y + z`.")
@@ -65,9 +67,7 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         return replace(as_counted(found), is_natural=False)
     if name in _COMPARING:
         some = any(each.is_natural for each in operands)
-        return replace(
-            in_float32(found), is_natural=some if name == "maximum" else found.is_natural
-        )
+        return replace(found, is_natural=some if name == "maximum" else found.is_natural)
     if name == "abs":
         return replace(found, is_natural=True)
     if name.startswith("logical_"):

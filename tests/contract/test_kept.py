@@ -40,9 +40,46 @@ def chosen_among_tiles(x, n, y):
     y = ntl.max(kept)
 
 
+def multiplied_by_a_choice(x, n, y):
+    kept = x[0]
+    for k in range(x.shape[0]):
+        kept *= x[k] if n > 1 else x[0]
+    y = ntl.min(kept)
+
+
+def one_element(x, n, y):
+    kept = ntl.sum(x[0])
+    for k in range(x.shape[0]):
+        kept = x[k][n] * 2
+    y = kept
+
+
+def a_sum_of_elements(x, n, y):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k][n] + 1
+    y = total
+
+
+def the_least_of_elements(x, n, y):
+    kept = ntl.full((4,), -2.0, ntl.float32)
+    for k in range(x.shape[0]):
+        places = ntl.arange(0, 4)[:, None] + n * ntl.arange(0, 2)[None, :]
+        kept = ntl.min(x[k][places], axis=1)
+    y = ntl.sum(kept)
+
+
 @pytest.mark.parametrize(
     ("application", "n", "expected"),
     [
+        (multiplied_by_a_choice, 2, 2 * 7 * 2),
+        (multiplied_by_a_choice, 1, 1),
+        (one_element, 0, 24),
+        (one_element, 3, 18),
+        (one_element, 7, 15),
+        (a_sum_of_elements, 3, 4 + 9 + 2),
+        # Each lane has elements in two rounds, the first in all.
+        (the_least_of_elements, 5, 12 + 7 + 8 + 9),
         # Of the third block there is one element, 12.
         (assigned_whole, 2, 12 + 7 + 8 + 9 + 10),
         (chosen_in_an_expression, 2, 13 + 8 + 9 + 10 + 11),

@@ -14,7 +14,7 @@ from ninetoothed.passes.padding.validity import Known, with_rank
 from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
-from ninetoothed.program.nodes import Kept, Store, SymbolValue, TileRef, Within, at
+from ninetoothed.program.nodes import ElementRef, Kept, Store, SymbolValue, TileRef, Within, at
 from ninetoothed.program.tile_masks import NOWHERE, TileMask
 from ninetoothed.symbols.expr import as_symbol
 
@@ -89,6 +89,9 @@ class Carried(Values):
 
     def depends_on_tile(self, mask: TileMask) -> bool:
         """Whether which lanes a tile's mask leaves out may differ from one tile of its level to another."""
+        if isinstance(mask.origin.tile, ElementRef):
+            # Of selected elements, positions decide.
+            return True
         access = self.tensors[mask.origin.tile.parameter].access
         unfollowed = {lane for dim, lane in enumerate(access.coordinates) if dim not in mask.layout}
         return any(

@@ -400,3 +400,17 @@ def test_the_least_and_the_greatest_integers_are_divided_as_others(dtype):
     arrangement = lambda *tensors: tuple(tensor.tile((-1,)) for tensor in tensors)  # noqa: E731
     ninetoothed.make(arrangement, application, (Tensor(1),) * 3)(x, z, y)
     assert y.tolist() == [a // b for a, b in zip(x.tolist(), z.tolist())]
+
+
+def test_the_larger_of_halves_of_two_kinds_is_float32():
+    def application(x, z, y):
+        larger = ntl.maximum(x, z)
+        for _ in range(2):
+            larger = larger + ntl.zeros(y.shape, ntl.float32)
+        y = larger  # noqa: F841
+
+    x, z = torch.tensor([1.5, -2, 3]).half(), torch.tensor([1, 2, -3]).bfloat16()
+    y = empty(3)
+    arrangement = lambda *tensors: tuple(tensor.tile((-1,)) for tensor in tensors)  # noqa: E731
+    ninetoothed.make(arrangement, application, (Tensor(1),) * 3)(x, z, y)
+    assert y.tolist() == [1.5, 2, 3]
