@@ -50,6 +50,20 @@ def test_it_compiles(application, target):
     assert len(compiled.asm["cubin" if target[0] == "cuda" else "hsaco"]) > 1000
 
 
+def test_an_atomic_operation_is_masked_along_one_dimension_alone():
+    """Of rows all exist, and of a row five of eight lanes do."""
+
+    def application(x, y):
+        ntl.atomic_add(y, ntl.max(ntl.max(x, 1), 0))
+
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4, -1)), y.tile((4, -1))), application, (Tensor(2), Tensor(2))
+    )
+    x, y = torch.zeros(20, 5), torch.zeros(20, 5)
+
+    assert kernel.compile(x, y, target=("cuda", 90)).asm["cubin"]
+
+
 def test_slices_of_a_size_given_at_the_call_compile():
     def application(x, y):
         y[:-1] = x[1:]
