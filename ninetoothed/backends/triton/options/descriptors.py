@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 #: What is left of the work of copies where descriptors do it; in a loop of several products, as in
 #: attention, it is more, for the one thread that asks is late for each. Registers are saved in any
-#: case, and to fetch the descriptors takes a part of what a reduction does. Of one product's time a
-#: tenth less is left where all else is the same: without it products of 64 to 512 rows were split along K
-#: that go better whole (1.10 to 1.2 of the time on an H200, 2026-11-23).
+#: case, and to fetch the descriptors takes a part of what a reduction does. Where products are one, each
+#: round's wait takes another, and of the time a tenth less is left where all else is the same: without it
+#: products of 64 to 512 rows were split along K that go better whole (1.10 to 1.2 of the time on an H200, 2026-11-23).
 _DESCRIBED, _DESCRIBED_AMONG_SEVERAL = 0.1, 2.5
 _REGISTERS_SAVED = 12
-_FETCHED = 0.84
+_FETCHED, _WAITED = 0.84, 0.01
 _LEFT = 0.9
 
 #: What does not exist is filled in at so many times the price of what is loaded: with tiles of 64 rows a product
@@ -68,15 +68,17 @@ class Descriptors(Option):
         """All that products read is loaded ahead, whatever its rows' beginnings are multiples of."""
         copies = sum(counts.loaded.get(name, 0.0) for name in counts.streamed) / divisors.MOST
         features = replace(features, stages=config.num_stages, is_waiting=False)
-        left = _DESCRIBED if len(counts.products) == 1 else _DESCRIBED_AMONG_SEVERAL
+        is_one = len(counts.products) == 1
+        left = _DESCRIBED if is_one else _DESCRIBED_AMONG_SEVERAL
+        fetched = _FETCHED + is_one * _WAITED * features.iterations
         return replace(
             features,
             bytes_moved=features.bytes_moved + _FILLED * counts.bytes_filled,
             copies=copies * left,
-            reductions=features.reductions + _FETCHED,
+            reductions=features.reductions + fetched,
             accesses=min(features.accesses, sum(counts.stored.values()) / divisors.MOST),
             registers=registers(counts, features.threads, 0) - _REGISTERS_SAVED,
-            share=features.share * (_LEFT if len(counts.products) == 1 else 1.0),
+            share=features.share * (_LEFT if is_one else 1.0),
             shared_bytes=shared_bytes(counts, features.threads, config.num_stages),
         )
 
