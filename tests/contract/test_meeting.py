@@ -435,3 +435,16 @@ def test_sequences_meet_where_their_lengths_are_data():
     y = torch.nested.nested_tensor_from_jagged(torch.full((8, 4), torch.nan), x.offsets())
     kernel(x, x, y, B=4)
     assert y.values().tolist() == [[2] * 4] * 8
+
+
+def test_what_was_made_has_elements_where_what_it_is_interleaved_with_has_none():
+    def application(x, y):
+        pairs = ntl.interleave(x, ntl.zeros(x.shape, ntl.float32))
+        y = ntl.max(ntl.trans(pairs), 0)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((4, 4)), y.tile((4, 4))
+
+    y = torch.ones(1, 2)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(-torch.ones(1, 2), y)
+    assert y.tolist() == [[0, 0]]

@@ -113,6 +113,12 @@ def before_others(lane, position, count: tl.constexpr):
 
 
 @triton.jit
+def spread(pointers, value):
+    """A value in the shape of pointers, of whose last dimensions it may have some alone."""
+    return tl.broadcast(pointers, value)[1]
+
+
+@triton.jit
 def masked_cas(
     pointer, first, cmp, val, mask, sem: tl.constexpr = None, scope: tl.constexpr = None
 ):

@@ -35,9 +35,19 @@ def _joined(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _interleaved(arguments: Arguments, operation: Operation) -> Known:
-    """In turns, along the last dimension."""
-    validity = [mask for place in (0, 1) for mask in with_rank(arguments.known(place)).validity]
-    return _moved(validity, lambda layout: (*layout[:-1], None))
+    """In turns, along the last dimension; others may have more elements where what was not loaded has."""
+    both = [with_rank(arguments.known(place)).validity for place in (0, 1)]
+    followed = [
+        {dim for mask in validity for dim, own in enumerate(mask.layout) if own is not None}
+        for validity in both
+    ]
+
+    def moved(layout: tuple[Any, ...]) -> tuple[Any, ...]:
+        common = followed[0] & followed[1]
+        kept = (own if dim in common else None for dim, own in enumerate(layout[:-1]))
+        return (*kept, None)
+
+    return _moved([mask for validity in both for mask in validity], moved)
 
 
 def _split(arguments: Arguments, operation: Operation) -> Known:

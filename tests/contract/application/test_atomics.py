@@ -277,3 +277,23 @@ def test_several_tiles_are_no_place():
 
     with pytest.raises(ApplicationError, match="one tile is needed"):
         ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+
+
+def added(x, y):
+    ntl.atomic_add(x, y)
+
+
+def added_where_large(x, y):
+    ntl.atomic_add(x, y, mask=y > 2)
+
+
+@pytest.mark.parametrize("rows", [19, 20])
+@pytest.mark.parametrize(("application", "least"), [(added, 0), (added_where_large, 3)])
+def test_a_row_is_added_to_each_row_of_a_tile(application, least, rows):
+    def arrangement(x, y):
+        x = x.tile((4, -1))
+        return x, y.tile((-1,)).expand((x.shape[0],))
+
+    x, y = torch.ones(rows, 5), torch.arange(5.0)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))(x, y)
+    assert torch.equal(x, (1 + y * (y >= least)).expand(rows, 5))

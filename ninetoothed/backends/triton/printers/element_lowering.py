@@ -11,6 +11,7 @@ from ninetoothed.backends.triton.printers.elements import rearranged
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import called_name
+from ninetoothed.program.types import type_of
 
 
 class ElementLowering(ast.NodeTransformer):
@@ -50,6 +51,7 @@ class ElementLowering(ast.NodeTransformer):
         given = dict(zip((*names, "sem", "scope"), node.args[1:]))
         given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
         conditions: list[ast.expr] = []
+        tiles = {"mask", *(key for key, value in given.items() if type_of(value).shape)}
         for key, value in given.items():
             given[key] = self.visit(self._real(value, conditions))
         if isinstance(place, nodes.ElementPlace):
@@ -59,6 +61,11 @@ class ElementLowering(ast.NodeTransformer):
         conditions += [each for each in (mask, given.pop("mask", None)) if each is not None]
         if conditions:
             given["mask"] = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
+        if isinstance(place, nodes.ElementPlace) and len(place.view.shape) > 1:
+            # Triton's own asks for them in the shape of the pointers.
+            pointer = self._emission.named(f"{place.parameter}_pointers", pointer)
+            for key in sorted(tiles & given.keys()):
+                given[key] = ast.Call(self._emission.function("spread"), [pointer, given[key]], [])
         if function == "atomic_cas" and conditions:
             keywords = [ast.keyword(key, value) for key, value in given.items()]
             first = self._emission.pointer(place.parameter)
