@@ -104,13 +104,15 @@ def test_the_first_choices_are_the_fastest_that_were_measured():
 @ALL
 @SIZES
 @CAUSAL
-def test_no_register_is_kept_in_memory(walk, size, is_causal):
+def test_few_registers_are_kept_in_memory(walk, size, is_causal):
     definition, call = planned(walk, size, is_causal)
     config = with_rings(definition, loop_splitting=int(is_causal))
     found = specialize(definition, call, config)
     code = compiled_for(definition, found, Target("cuda", 90, 32), config).asm["cubin"]
 
-    assert frame_bytes(code) == 0
+    # Of two loops with two sums each; as one loop they take longer (`tma_pipeline.is_one_loop`).
+    is_tight = walk == "keys" and size == 64 and is_causal
+    assert frame_bytes(code) <= (40 if is_tight else 0)
     # Three programs where heads are small; two fit the others' sums, however many registers are left.
     assert found.most_registers == (168 if size == 64 else None)
 
@@ -137,8 +139,9 @@ def test_the_registers_of_the_plain_loop_are_about_what_the_compiler_takes(walk,
     assert 1 <= found / register_count(compiled.asm["cubin"]) <= 1.16
 
 
-def test_keys_are_masked_in_the_last_rounds():
-    definition, call = planned("keys", 128, True)
+@SIZES
+def test_keys_are_masked_in_the_last_rounds(size):
+    definition, call = planned("keys", size, True)
     text = specialize(definition, call, space_of(definition, call, H200).first).emitted.text
     first, others = text.split("for i in range(i_whole):")[1].split(
         "for i in range(i_whole, count)"
