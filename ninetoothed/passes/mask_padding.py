@@ -115,16 +115,14 @@ class _Analysis(Branches):
         """A value that is chosen within a statement as one of its own, where masks depend on it."""
         if isinstance(statement, ast.If | ast.For | ast.While):
             return None
+        whole = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         for owner, _ in own_expressions(statement):
             for node in nodes.walk(owner):
                 for name in node._fields:
                     child = getattr(node, name, None)
                     listed = child if isinstance(child, list) else [child]
                     for place, part in enumerate(listed):
-                        is_whole = part is statement.__dict__.get("value")
-                        if not isinstance(part, ast.IfExp) or (
-                            is_whole and not isinstance(statement, ast.AugAssign)
-                        ):
+                        if not isinstance(part, ast.IfExp) or part is whole:
                             continue
                         chosen = nodes.at(ast.Assign(targets=[], value=part), part)
                         if not self.differs(chosen):

@@ -228,3 +228,36 @@ def test_nothing_is_stored_beyond_the_tensor_by_tiles_that_are_not_there(applica
     memory = torch.full((8,), OLD)
     ninetoothed.make(arrangement, application, vectors(2))(torch.tensor([1.0, 2.0]), memory[:2])
     assert memory.tolist() == [1, 2, *[OLD] * 6]
+
+
+def chosen_elements(x, z, n, y):
+    y = x[ntl.arange(0, 8) + n] if n > 1 else ntl.full((8,), 7.0, ntl.float32)  # noqa: F841
+
+
+def chosen_and_interleaved(x, z, n, y):
+    y = ntl.interleave(z, z) if n > 1 else ntl.full((8,), 7.0, ntl.float32)  # noqa: F841
+
+
+def chosen_for_a_part(x, z, n, y):
+    y[2:6] = z if n > 1 else ntl.full((4,), 7.0, ntl.float32)
+
+
+@pytest.mark.parametrize(
+    ("application", "one", "other"),
+    [
+        (chosen_elements, [7] * 7, [3, 4, 5, 6, 7, OLD, OLD]),
+        (chosen_and_interleaved, [7] * 7, [2, 2, -3, -3, 1.5, 1.5, OLD]),
+        (chosen_for_a_part, [OLD, OLD, 7, 7, 7, 7, OLD], [OLD, OLD, 2, -3, 1.5, OLD, OLD]),
+    ],
+)
+def test_what_does_not_exist_of_a_chosen_value_is_not_stored(application, one, other):
+    def arrangement(x, z, n, y):
+        return x.tile((8,)), z.tile((4,)), n, y.tile((8,))
+
+    tensors = (Tensor(1), Tensor(1), Tensor(0), Tensor(1))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    x, z = torch.arange(1.0, 8), torch.tensor([2.0, -3.0, 1.5])
+    for n, expected in ((1, one), (2, other)):
+        y = torch.full((7,), OLD)
+        kernel(x, z, n, y)
+        assert y.tolist() == expected
