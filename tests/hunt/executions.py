@@ -44,6 +44,9 @@ EXPECTED: tuple[str, ...] = (
     r"does not fit a tile of u?int|as it is given, does not hold",
 )
 
+#: What Triton says of numbers that a tile's type does not hold, which its interpreter hands on as it is.
+OF_TRITON = re.compile(r"unsigned tensor and a negative scalar|Scalar \S+ is out of range for type")
+
 #: What a program may take to be made and compiled, in seconds.
 MOST_SECONDS = 10.0
 
@@ -142,7 +145,9 @@ def outcome(program: Program, backend: str) -> Outcome:
         return Outcome("refused" if is_right else "unexpected", text, seconds)
     except Exception as error:
         seconds = time.perf_counter() - started
-        return Outcome("internal", f"{type(error).__name__}: {error}", seconds)
+        is_right = backend in INTERPRETERS and OF_TRITON.search(str(error)) is not None
+        kind = "refused" if is_right else "internal"
+        return Outcome(kind, f"{type(error).__name__}: {error}", seconds)
     seconds = time.perf_counter() - started
     if buffers is not None and (found := difference(program, expected, buffers)):
         return Outcome("differs", found, seconds)
