@@ -85,11 +85,7 @@ class Counts:
     @property
     def bytes_filled(self) -> float:
         """Those of elements that do not, in the tiles that are streamed."""
-        return sum(
-            amount * (1 - self.existing.get(name, 1.0))
-            for name, amount in self.loaded.items()
-            if name in self.streamed
-        )
+        return sum(self.loaded[name] * (1 - self.existing[name]) for name in self.streamed)
 
 
 def count(kernel: Definition, call: Call, environment: Mapping[Symbol, int]) -> Counts:

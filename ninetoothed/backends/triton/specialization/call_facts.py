@@ -219,8 +219,8 @@ def _holding(
     access: Access,
     environment: Mapping[Symbol, int],
     ranges: Mapping[Symbol, Interval],
-    varying: Set[Symbol] = frozenset(),
-    over: Set[Symbol] = frozenset(),
+    varying: Set[Symbol],
+    over: Set[Symbol],
 ) -> set[int]:
     """The conditions that hold for every lane, or that others imply, whatever the varying sizes are."""
     known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
