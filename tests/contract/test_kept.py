@@ -212,3 +212,22 @@ def test_what_a_branch_within_a_branch_gives_has_the_elements_that_it_gave(appli
     for n, wanted in enumerate(expected, start=1):
         kernel(x, n, y)
         assert y.item() == wanted
+
+
+def test_after_a_choice_what_a_stored_tile_has_no_element_for_is_kept():
+    def application(x, y, n):
+        least = ntl.zeros(x.dtype.shape, ntl.float32)
+        kept = ntl.zeros(x.dtype.shape, ntl.float32)
+        for k in range(x.shape[0]):
+            least = ntl.minimum(least, x[k] if n > 1 else kept)
+            at = y[k].offsets(0) + 0 * y[k].to(ntl.int32)
+            kept = kept - (x[k][at] % y[k][at + 2])
+        y[10] = ntl.max(kept)
+
+    def arrangement(x, y, n):
+        return x.tile((4,)).tile((-1,)), y.tile((1,)).tile((12,)), n
+
+    x, y = torch.tensor([1.0, 2, 4]), torch.ones(11)
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(0)))
+    kernel(x, y, 0)
+    assert y[10] == 0

@@ -52,7 +52,8 @@ def flattened(value: Value, axis: int | None) -> tuple[Value, int]:
 
 def _exists(value: Value, axis: int) -> np.ndarray:
     there = value.exists.any(axis=axis)
-    if there.ndim == 1 and not there.all():
+    is_one = there[:1].size <= 1
+    if is_one and not there.all():
         raise Ambiguous("a reduction of nothing")
     return there
 

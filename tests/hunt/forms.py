@@ -155,6 +155,8 @@ def _floor_divided(function: Callable[..., Any]) -> Callable[..., Value]:
 
 
 def _true_division(one: Value, other: Value) -> Value:
+    if is_integer(one.dtype) and is_integer(other.dtype):
+        _fitting((one, other), promoted(one.dtype, other.dtype, is_division=True))
     dtype = promoted(one.dtype, other.dtype, is_division=True)
     if not is_float(dtype):
         dtype = "float32"

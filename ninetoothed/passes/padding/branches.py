@@ -102,7 +102,8 @@ class Branches(Carried):
                 self.unite_ways(name, before[name], statement, one, other)
                 ways = (one, statement.body, other), (other, statement.orelse, one)
                 for way, block, beside in ways:
-                    way[name] = self.after_way(name, before[name], way[name], beside[name], block)
+                    shared = self.shared(assigned, way[name], beside[name])
+                    way[name] = self.after_way(name, before[name], way[name], shared, block)
         return self.of_ways(assigned, one, other)
 
     def of_ways(self, assigned: set[str], one: Knowns, other: Knowns) -> Knowns:
@@ -182,18 +183,32 @@ class Branches(Carried):
         self.block(rest)
         branch += rest
 
+    def is_same(self, names: set[str], mask: TileMask, again: TileMask) -> bool:
+        """Whether masks of one place are of one load, where the variables are assigned in between."""
+        if mask.origin is again.origin:
+            return True
+        tile = mask.origin.tile
+        if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
+            return not mask.origin.names & names
+        return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
+
+    def shared(self, names: set[str], value: Known, beside: Known) -> Known:
+        """What is known of another value, without the masks that only look like those of the one."""
+        own = {mask.place: mask for mask in value.validity}
+        validity = tuple(
+            mask
+            for mask in beside.validity
+            if mask.place not in own or self.is_same(names, own[mask.place], mask)
+        )
+        return replace(beside, validity=validity)
+
     def meet(
         self, names: set[str], one: Mapping[str, Known], other: Mapping[str, Known]
     ) -> dict[str, Known]:
         """What holds of the variables, which are assigned in between, in both cases."""
 
         def is_same(mask: TileMask, again: TileMask) -> bool:
-            if mask.origin is again.origin:
-                return True
-            tile = mask.origin.tile
-            if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
-                return not mask.origin.names & names
-            return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
+            return self.is_same(names, mask, again)
 
         return {
             name: met(one[name], other[name], is_same)
