@@ -42,6 +42,7 @@ Effect = Literal[
 #: What is known of the result's shape, and which elements of it exist.
 Shape = Literal[
     "unknown",
+    "mapped",  # that of all operands of a function of the user's together
     "broadcast",  # that of all operands together
     "first",  # that of the first argument
     "like",  # that of the first argument, and of no other value
@@ -198,7 +199,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("philox philox_impl rand4x randint4x randn4x", _elementwise("random", results=4)),
     ("pair_uniform_to_normal", _elementwise("random", results=2)),
     ("swizzle2d", _elementwise("standard", results=2)),
-    ("map_elementwise", Operation("other")),
+    ("map_elementwise", Operation("other", shape="mapped")),
     # Along dimensions.
     ("sum", _reduction("zero", _SUM, **_IN_GLUON)),
     ("reduce_or xor_sum", _reduction("zero", _SUM)),

@@ -311,6 +311,7 @@ def _nothing(call: Call, operation: Operation) -> ValueType:
 
 _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
     "unknown": _unknown,
+    "mapped": _unknown,
     "broadcast": _elementwise,
     "first": _first,
     "like": _like,

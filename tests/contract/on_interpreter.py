@@ -20,6 +20,7 @@ IGNORED = ("test_names.py", "test_on_interpreter.py", "test_sentences.py")
 #: What the interpreter cannot do, by a part of the test's name.
 IMPOSSIBLE = {
     "test_libdevice": "it has no libdevice",
+    "function_maps": "it has no `map_elementwise`",
     "bfloat16": "its arithmetic on bfloat16 is that of the bits",
 }
 

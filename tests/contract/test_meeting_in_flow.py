@@ -125,6 +125,24 @@ def test_where_sizes_decide_against_it_nothing_meets(application):
     assert y.tolist() == [2.0] * 3
 
 
+# By a function.
+
+
+def product(one, other):
+    return one * other
+
+
+def mapped(x, w, y):
+    y = ntl.map_elementwise(product, x, w)  # noqa: F841
+
+
+def test_what_a_function_maps_meets():
+    with pytest.raises(ArgumentError, match="9 in dimension 0 of `x` and 8 in dimension 0 of `w`"):
+        called(mapped, blocks, (9,), (8,), (9,))
+    *_, y = called(mapped, blocks, (9,), (9,), (9,))
+    assert y.tolist() == [4.0] * 9
+
+
 # In loops.
 
 

@@ -46,6 +46,25 @@ def sum_of_a_number_broadcast(x, y):
     y = ntl.sum(ntl.broadcast_to(ntl.sum(x) * 0 - 2, x.shape))
 
 
+def one_more(value):
+    return value + 1
+
+
+def one_more_and_less(value, other):
+    return value + 1, other - 1
+
+
+@case(whole, FIVE, expected=[sum(FIVE) + 5])
+def sum_of_what_a_function_maps(x, y):
+    y = ntl.sum(ntl.map_elementwise(one_more, x))
+
+
+@case(whole, FIVE, expected=[sum(FIVE) + 5 - 10 * (sum(FIVE) - 5)])
+def sums_of_what_a_function_maps(x, y):
+    more, less = ntl.map_elementwise(one_more_and_less, x, x)
+    y = ntl.sum(more) - 10 * ntl.sum(less)
+
+
 # Moved.
 
 

@@ -240,7 +240,7 @@ class Values(padding_values.Values):
             return self.combined(arguments, operation)
         if operation.shape == "product":
             return self.product(node, arguments, operation)
-        if operation.shape == "broadcast":
+        if operation.shape in ("broadcast", "mapped"):
             self.meet(node, [*arguments.values.values(), *arguments.named.values()])
         rule = loaded_values.MOVES.get(operation.shape) or RULES.get(operation.shape)
         return UNKNOWN if rule is None else loaded_values.of_loads(rule(arguments, operation))

@@ -81,6 +81,12 @@ def _chosen(operands: list[Known]) -> Known:
     )
 
 
+def _mapped(arguments: Arguments, operation: Operation) -> Known:
+    """One value, or several, of those elements that there are of all operands, where none are packed."""
+    operands = [arguments.known(index) for index in arguments.values]
+    return UNKNOWN if "pack" in arguments.named else joined(operands)
+
+
 def _of_first(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     return value.changed() if arguments.has("bitcast") else value
@@ -255,6 +261,7 @@ def _arange(arguments: Arguments, operation: Operation) -> Known:
 #: What is known of a result, by the operation's rule for shapes.
 RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "broadcast": _elementwise,
+    "mapped": _mapped,
     "first": _of_first,
     "like": _like,
     "nothing": lambda arguments, operation: UNKNOWN,

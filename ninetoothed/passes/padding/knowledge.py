@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
+from ninetoothed.passes.padding.validity import Known, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
@@ -51,7 +51,9 @@ class Knowledge:
     def get(self, target: ast.expr, value: Known) -> None:
         """A variable gets a value, or several get the items of one."""
         if isinstance(target, ast.Tuple):
-            for element, item in zip(target.elts, value.items or (UNKNOWN,) * len(target.elts)):
+            # Of what gives nobody knows how many values, each has the elements that the others have.
+            items = value.items or (Known(validity=value.validity),) * len(target.elts)
+            for element, item in zip(target.elts, items):
                 self.get(element, item)
         elif isinstance(target, ast.Name):
             self.known[target.id] = value

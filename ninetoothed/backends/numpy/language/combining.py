@@ -209,8 +209,9 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
         types = [results[k].dtype for k in range(0, len(results), pack)]
         for index, item in enumerate(results):
             columns[index // pack].append(item.data)
+    validity = tuple(mask for tile in tiles for mask in tile.validity) if pack == 1 else ()
     outputs = tuple(
-        Tile(np.array(column, dtype.numpy).reshape(shape), dtype)
+        Tile(np.array(column, dtype.numpy).reshape(shape), dtype, validity)
         for column, dtype in zip(columns, types, strict=True)
     )
     return outputs[0] if is_one else outputs
