@@ -42,10 +42,11 @@ from ninetoothed.passes.padding.validity import (
 )
 from ninetoothed.passes.rewriting import Draft, own_expressions, place_of, read
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import names_assigned
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import has_effect, names_assigned
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
-from ninetoothed.program.types import held
+from ninetoothed.program.types import are_unlike, held
 
 
 def run(program: Program) -> Program:
@@ -78,6 +79,10 @@ class _Analysis(Branches):
                 body.insert(index, chosen)
                 statement = self.statement = chosen
             if self.differs(statement):
+                assert isinstance(statement, ast.Assign)
+                if self.is_chosen_at_once(statement):
+                    self.choose(statement)
+                    continue
                 statement = body[index] = _as_branches(statement)
             if isinstance(statement, nodes.Store) and self.stores_less(statement):
                 tile_shape = self.tensors[statement.tile.parameter].tile_shape
@@ -97,12 +102,26 @@ class _Analysis(Branches):
         """Whether a value that is chosen has masks that depend on the choice."""
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.IfExp):
             return False
-        choice = statement.value
+        one, other = self.ways_of(statement.value)
+        return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
+
+    def ways_of(self, choice: ast.IfExp) -> tuple[Known, Known]:
         rehearsal = _Rehearsal(self)
         one, other = (
             rehearsal.visit(nodes.clone(node))[1] for node in (choice.body, choice.orelse)
         )
-        return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
+        return one, other
+
+    def is_chosen_at_once(self, statement: ast.Assign) -> bool:
+        """Whether both values of a choice must be brought to one type and shape, which branches do not."""
+        choice = statement.value
+        return (
+            isinstance(choice, ast.IfExp)
+            and isinstance(statement.targets[0], ast.Name)
+            and not is_constant(choice.test, self.constants)
+            and not (has_effect(choice.body) or has_effect(choice.orelse))
+            and are_unlike(*(way.type for way in self.ways_of(choice)))
+        )
 
     def stores_less(self, statement: nodes.Store) -> bool:
         """Whether a tile is stored to which may have elements where nothing of the value exists."""

@@ -231,3 +231,43 @@ def test_after_a_choice_what_a_stored_tile_has_no_element_for_is_kept():
     kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(0)))
     kernel(x, y, 0)
     assert y[10] == 0
+
+
+def multiplied_by_a_tile_or_a_number(x, n, y):
+    kept = ntl.full((4,), 1.0, ntl.float32)
+    for k in range(x.shape[0]):
+        kept *= x[k] if n > 1 else 2
+    y = ntl.sum(kept)
+
+
+def given_in_a_round_by_a_branch_within(x, n, y):
+    kept = x[0]
+    for k in range(x.shape[0]):
+        if n > 0:
+            if n > 1:
+                value = x[k] * x[k]
+            else:
+                value = ntl.full((4,), -1.0, ntl.float32)
+        else:
+            value = x[k]
+        kept = kept * value
+    y = ntl.min(kept)
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        # Of the second block there are two elements, 5 and 6.
+        (multiplied_by_a_tile_or_a_number, [16, 16, 5 + 12 + 3 + 4]),
+        (given_in_a_round_by_a_branch_within, [5, 1, 25]),
+    ],
+)
+def test_what_a_way_gives_in_a_round_is_kept_where_it_has_no_element(application, expected):
+    def arrangement(x, n, y):
+        return x.tile((4,)).tile((-1,)), n, y.tile((1,))
+
+    x, y = torch.arange(1.0, 7), torch.full((1,), float("nan"))
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))
+    for n, wanted in enumerate(expected):
+        kernel(x, n, y)
+        assert y.item() == wanted

@@ -53,7 +53,7 @@ def flattened(value: Value, axis: int | None) -> tuple[Value, int]:
 def _exists(value: Value, axis: int) -> np.ndarray:
     there = value.exists.any(axis=axis)
     is_one = there[:1].size <= 1
-    if is_one and not there.all():
+    if (is_one and not there.all()) or not there.any():
         raise Ambiguous("a reduction of nothing")
     return there
 

@@ -11,7 +11,7 @@ from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding.moves import held_mask
 from ninetoothed.passes.padding.rounds import Carried, Knowns, lost_masks, of_either, on_demand
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_rank
-from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of
+from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
@@ -35,6 +35,10 @@ class Branches(Carried):
         self.splits = [0]
 
     def block(self, body: list[ast.stmt]) -> None:
+        raise NotImplementedError
+
+    def simple(self, statement: ast.stmt) -> None:
+        """A statement without others in it."""
         raise NotImplementedError
 
     def rehearsal(self) -> Branches:
@@ -147,6 +151,35 @@ class Branches(Carried):
             block.append(assign(variable, self.real(name, way[name], statement), statement))
             mask = held_mask(variable, way[name].rank, statement)
             way[name] = replace(way[name], validity=(mask,))
+
+    def choose(self, statement: ast.Assign) -> None:
+        """A variable gets one of two values, of which other elements exist.
+
+        Which of them do another variable says, on demand.
+        """
+        choice, (target,) = statement.value, statement.targets
+        assert isinstance(choice, ast.IfExp) and isinstance(target, ast.Name)
+        wish = "chosen", place_of(statement), target.id
+        if wish in self.needed:
+            test = self.draft.fresh("is_first")
+            self.draft.insert_before(statement, assign(test, self.number(choice.test), statement))
+            choice.test = read(test, statement)
+        self.simple(statement)
+        known = self.known[target.id]
+        one, other = (with_rank(way, known.rank) for way in self.ways)
+        lost = lost_masks(one, other) + lost_masks(other, one)
+        if wish not in self.needed:
+            mask = on_demand(wish, lost)
+        else:
+            body, orelse = (self.real(target.id, way, statement) for way in (one, other))
+            exists = ast.IfExp(test=read(test, statement), body=body, orelse=orelse)
+            variable = self.draft.fresh(f"{target.id}_exists")
+            self.rounds.add(variable)
+            self.draft.insert_after(
+                statement, assign(variable, nodes.at(exists, statement), statement)
+            )
+            mask = held_mask(variable, known.rank, statement)
+        self.known[target.id] = replace(known, validity=(*with_rank(known).validity, mask))
 
     def check_splits(self, statement: ast.If) -> None:
         """Raise where the copies of what follows such statements, which double with each, are too many."""

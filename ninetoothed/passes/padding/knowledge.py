@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.padding.validity import Known, with_rank
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
@@ -26,6 +26,7 @@ class Knowledge:
         carried: for each variable that the innermost loop carries that assigns it, which loop that is,
             and what holds its value before a round (None where that is not needed).
         rounds: the variables of loops themselves.
+        ways: what is known of both values of the choice that was visited last.
     """
 
     def __init__(self, draft: Draft, needed: frozenset[Any] = frozenset()) -> None:
@@ -34,6 +35,7 @@ class Knowledge:
         self.wanted: set[Any] = set()
         self.carried: dict[str, tuple[Any, str | None]] = {}
         self.rounds: set[str] = set()
+        self.ways = UNKNOWN, UNKNOWN
         self.helpers = dict(draft.helpers)
         self.known: dict[str, Known] = {}
         self.statement: ast.stmt = ast.Pass()

@@ -67,6 +67,13 @@ class Carried(Values):
         It does so by itself where nothing but 0 was added. Elsewhere that is done on demand.
         """
         loop, _ = self.carried[name]
+        # What says where a branch's values exist is wanted at once: without, they keep nothing.
+        places = {mask.place for mask in before.validity}
+        self.wanted |= {
+            mask.wanted
+            for mask in after.validity
+            if mask.wanted and mask.wanted[0] in ("way", "chosen") and mask.place not in places
+        }
         new = new_masks(before, after)
         rest = tuple(map(without_lasting, (m for m in after.validity if m not in new)))
         rest = tuple({mask.place: mask for mask in rest}.values())

@@ -239,6 +239,7 @@ class Values(Knowledge):
         node.test = self.number(node.test)
         node.body, one = self.visit(node.body)
         node.orelse, other = self.visit(node.orelse)
+        self.ways = one, other
         same = {mask.place for mask in one.validity} == {mask.place for mask in other.validity}
         if same:
             return node, joined([one, other], "all")

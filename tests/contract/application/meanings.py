@@ -363,6 +363,25 @@ def a_choice_of_the_number(x, n, out):
     out = x * 2 if n > 0 else 1
 
 
+@case(FLOATS, 1, expected=lambda x, n: x * 2 + 3)
+def a_choice_of_a_tile_or_a_number_is_kept_and_used(x, n, out):
+    value = x * 2 if n > 0 else 1
+    out = value + 3
+
+
+@case(FLOATS, 0, expected=lambda x, n: (x + 1) * 2)
+def a_tile_is_multiplied_by_a_tile_or_a_number(x, n, out):
+    value = x + 1
+    value *= x if n > 0 else 2
+    out = value
+
+
+@case(FLOATS, 1, expected=lambda x, n: x * 2 - (x * 2).max())
+def the_greatest_of_a_tile_or_a_number(x, n, out):
+    value = x * 2 if n > 0 else 1
+    out = value - ntl.max(value)
+
+
 @case(FLOATS, -2.5, expected=lambda x, n: x - 2)
 def a_scalars_quotient_rounds_down(x, n, out):
     out = x + n // 2

@@ -20,6 +20,7 @@ class Size(int):
     """An integer that is known only when a kernel is called."""
 
     __slots__ = ()
+    __hash__ = int.__hash__
 
     def tile(self) -> Tile:
         """The integer as a 0-d tile, of 32 bits where they hold it."""
@@ -91,3 +92,19 @@ for _name, _member in (
 ):
     setattr(Size, f"__{_member}__", _between(_name, False))
     setattr(Size, f"__r{_member}__", _between(_name, True))
+
+
+def _compared(name: str) -> Callable[[Size, Any], Any]:
+    function: Callable[[Any, Any], bool] = getattr(operator, name)
+
+    def operate(size: Size, other: Any) -> Any:
+        """A truth value as a 0-d tile: numbers are made of it as of an element."""
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        return Tile.of(function(int(size), other), dtypes.bool)
+
+    return operate
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Size, f"__{_name}__", _compared(_name))
