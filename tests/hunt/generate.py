@@ -150,11 +150,17 @@ class Maker:
         indices = self.selection(parameter.name)
         if indices is None:
             return None
-        value = self.expression(self.choose.choice((1, 2, 3)), "any")
+        value = self._stored(self.choose.choice((1, 2, 3)), "any")
         if self.choose.random() < 0.2:
             return ("add", parameter.name, indices, self.choose.choice(("+", "-", "*")), value)
         kind = "put" if self.choose.random() < 0.1 else "store"
         return (kind, parameter.name, indices, value)
+
+    def _stored(self, depth: int, kind: str) -> Expression:
+        """What is stored, which the store itself may choose."""
+        if self.choose.random() > 0.1:
+            return self.expression(depth, kind)
+        return self._choice(depth)
 
     def _scattered(self) -> Statement | None:
         return places.scattered(self)
@@ -163,8 +169,7 @@ class Maker:
         indices = self.selection("y")
         if indices is None:
             return self._loop_of_stores()
-        value = self.expression(self.choose.choice((1, 2, 3, 3)), "typed")
-        return ("store", "y", indices, value)
+        return ("store", "y", indices, self._stored(self.choose.choice((1, 2, 3, 3)), "typed"))
 
     def _loop_of_stores(self) -> Statement | None:
         """A store to each tile of a level."""
@@ -387,8 +392,7 @@ class Maker:
         if depth <= 0 or self.choose.random() < 0.15:
             return self._leaf(kind)
         if self.choose.random() < 0.03:
-            one = self.expression(depth - 1, "typed")
-            return ("choice", self._plain_condition(), one, self.expression(depth - 1, "typed"))
+            return self._choice(depth)
         name = self.choose.choice(_BY_WEIGHT)
         form = FORMS[name]
         operands = tuple(self.expression(depth - 1, operand) for operand in form.kinds)
@@ -401,6 +405,10 @@ class Maker:
             return None
         parameters = form.choose(self.choose, values)
         return None if parameters is None else ("form", name, tuple(parameters.items()), operands)
+
+    def _choice(self, depth: int) -> Expression:
+        one = self.expression(depth - 1, "typed")
+        return ("choice", self._plain_condition(), one, self.expression(depth - 1, "typed"))
 
     def _plain_condition(self) -> Expression:
         return ("form", ">", (), (("name", "n"), ("number", 1)))
