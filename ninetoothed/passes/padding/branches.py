@@ -16,6 +16,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.program.types import type_of
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
 _MOST_SPLITS = 4096
@@ -161,8 +162,9 @@ class Branches(Carried):
         assert isinstance(choice, ast.IfExp) and isinstance(target, ast.Name)
         wish = "chosen", place_of(statement), target.id
         if wish in self.needed:
-            test = self.draft.fresh("is_first")
-            self.draft.insert_before(statement, assign(test, self.number(choice.test), statement))
+            test, asked = self.draft.fresh("is_first"), self.number(choice.test)
+            self.draft.insert_before(statement, assign(test, asked, statement))
+            self.known[test] = Known(type_of(asked))
             choice.test = read(test, statement)
         self.simple(statement)
         known = self.known[target.id]
