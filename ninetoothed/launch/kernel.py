@@ -49,6 +49,9 @@ class Kernel(functools.partial[Any]):
         specializations: the definitions by the constants' values.
     """
 
+    #: No program may call it: it launches programs itself. Parsing asks for this.
+    launches_programs = True
+
     def __new__(cls, *arguments: Any, **keywords: Any) -> Kernel:
         return super().__new__(cls, cls.dispatch)
 

@@ -140,6 +140,9 @@ class Operator:
         shown: the outputs that calls return; None for all.
     """
 
+    #: As of `Kernel`.
+    launches_programs = True
+
     def __init__(
         self, kernel: Kernel, definition: OperatorDefinition, shown: frozenset[str] | None = None
     ) -> None:

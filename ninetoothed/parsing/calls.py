@@ -27,7 +27,7 @@ class CallFrame(LanguageCallFrame):
         function = self.evaluate(node.func)
         bound = Bound()
         if isinstance(function, Known):
-            if type(function.object).__module__.startswith("ninetoothed.launch."):
+            if getattr(type(function.object), "launches_programs", False):
                 raise self.error(
                     node,
                     f"{function.object!r} is launched from Python, by a call of its own; here one program "

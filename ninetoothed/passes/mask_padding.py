@@ -78,9 +78,9 @@ class _Analysis(Branches):
             if chosen := self.choice_within(statement):
                 body.insert(index, chosen)
                 statement = self.statement = chosen
-            if self.differs(statement):
+            if ways := self.differing(statement):
                 assert isinstance(statement, ast.Assign)
-                if self.is_chosen_at_once(statement):
+                if self.is_chosen_at_once(statement, *ways):
                     self.choose(statement)
                     continue
                 statement = body[index] = _as_branches(statement)
@@ -98,21 +98,19 @@ class _Analysis(Branches):
             else:
                 self.simple(statement)
 
-    def differs(self, statement: ast.stmt) -> bool:
-        """Whether a value that is chosen has masks that depend on the choice."""
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.IfExp):
-            return False
-        one, other = self.ways_of(statement.value)
-        return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
-
-    def ways_of(self, choice: ast.IfExp) -> tuple[Known, Known]:
+    def differing(self, statement: ast.stmt) -> tuple[Known, Known] | None:
+        """What is known of the two values of a choice, where their masks are not the same."""
+        choice = statement.value if isinstance(statement, ast.Assign) else None
+        if not isinstance(choice, ast.IfExp):
+            return None
         rehearsal = _Rehearsal(self)
         one, other = (
             rehearsal.visit(nodes.clone(node))[1] for node in (choice.body, choice.orelse)
         )
-        return one, other
+        is_same = {mask.place for mask in one.validity} == {mask.place for mask in other.validity}
+        return None if is_same else (one, other)
 
-    def is_chosen_at_once(self, statement: ast.Assign) -> bool:
+    def is_chosen_at_once(self, statement: ast.Assign, one: Known, other: Known) -> bool:
         """Whether both values of a choice must be brought to one type and shape, which branches do not."""
         choice = statement.value
         return (
@@ -120,7 +118,7 @@ class _Analysis(Branches):
             and isinstance(statement.targets[0], ast.Name)
             and not is_constant(choice.test, self.constants)
             and not (has_effect(choice.body) or has_effect(choice.orelse))
-            and are_unlike(*(way.type for way in self.ways_of(choice)))
+            and are_unlike(one.type, other.type)
         )
 
     def stores_less(self, statement: nodes.Store) -> bool:
@@ -144,7 +142,7 @@ class _Analysis(Branches):
                         if not isinstance(part, ast.IfExp) or part is whole:
                             continue
                         chosen = nodes.at(ast.Assign(targets=[], value=part), part)
-                        if not self.differs(chosen):
+                        if not self.differing(chosen):
                             continue
                         variable = self.draft.fresh("choice")
                         chosen.targets = [nodes.at(ast.Name(id=variable, ctx=ast.Store()), part)]

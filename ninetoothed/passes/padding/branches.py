@@ -63,8 +63,8 @@ class Branches(Carried):
         self.known, self.untouched = dict(before), untouched
         self.block(statement.orelse)
         other = self.known
-        met = self.after_branch(statement, assigned, before, one, other)
-        self.known = other
+        self.keep_ways(statement, assigned, before, one, other)
+        met, self.known = self.of_ways(assigned, one, other), other
         used = assigned & {name for item in rest for name in names_read(item)}
         differing = {
             name for name in used & met.keys() if _loses(met[name], one[name], other[name])
@@ -89,19 +89,19 @@ class Branches(Carried):
         self.is_certain = was_certain
         assigned |= names_assigned(rest)
         other = self.known
-        self.after_branch(statement, assigned, before, one, other)
+        self.keep_ways(statement, assigned, before, one, other)
         self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
         return True
 
-    def after_branch(
+    def keep_ways(
         self,
         statement: ast.If,
         assigned: set[str],
         before: Mapping[str, Known],
-        one: dict[str, Known],
-        other: dict[str, Known],
-    ) -> dict[str, Known]:
-        """What holds after both ways; where one lacks masks, what a loop carries keeps what it had."""
+        one: Knowns,
+        other: Knowns,
+    ) -> None:
+        """Where one way lacks masks, what a loop carries keeps what it had."""
         for name in sorted(assigned & before.keys() & self.carried.keys()):
             if name in one and name in other:
                 self.unite_ways(name, before[name], statement, one, other)
@@ -109,9 +109,9 @@ class Branches(Carried):
                 for way, block, beside in ways:
                     shared = self.shared(assigned, way[name], beside[name])
                     way[name] = self.after_way(name, before[name], way[name], shared, block)
-        return self.of_ways(assigned, one, other)
 
     def of_ways(self, assigned: set[str], one: Knowns, other: Knowns) -> Knowns:
+        """What holds after both ways."""
         return {
             name: of_either(known, one[name], other[name])
             for name, known in self.meet(assigned, one, other).items()
@@ -125,7 +125,7 @@ class Branches(Carried):
         one: Knowns,
         other: Knowns,
     ) -> Knowns:
-        """What holds after both ways, with variables that say where others hold an element.
+        """The same, with variables that say where others hold an element.
 
         That is done on demand: for what follows in the branch that the ``if`` is in, and after that.
         """
@@ -146,12 +146,7 @@ class Branches(Carried):
                 known = with_rank(way[name])
                 way[name] = replace(known, validity=(*known.validity, on_demand(wish, lost)))
             return
-        variable = self.draft.fresh(f"{name}_exists")
-        self.rounds.add(variable)
-        for way, block in ways:
-            block.append(assign(variable, self.real(name, way[name], statement), statement))
-            mask = held_mask(variable, way[name].rank, statement)
-            way[name] = replace(way[name], validity=(mask,))
+        self.say_where(name, statement, ways)
 
     def choose(self, statement: ast.Assign) -> None:
         """A variable gets one of two values, of which other elements exist.

@@ -20,6 +20,9 @@ from ninetoothed.symbols.expr import as_symbol
 
 Knowns = dict[str, Known]
 
+#: What is known after each way of an ``if``, and its statements.
+Ways = tuple[tuple[Knowns, list[ast.stmt]], ...]
+
 #: Of a mask, those that it follows.
 Dimensions = tuple[bool, ...]
 
@@ -134,6 +137,10 @@ class Carried(Values):
                 demanded = (on_demand(("either", loop, name), lost),) if lost else ()
                 way[name] = replace(way[name], validity=(*way[name].validity, *demanded))
             return
+        self.say_where(name, statement, ways)
+
+    def say_where(self, name: str, statement: ast.If, ways: Ways) -> None:
+        """Has a variable say at the end of each way of an ``if`` where another holds an element."""
         variable = self.draft.fresh(f"{name}_exists")
         self.rounds.add(variable)
         for way, block in ways:

@@ -73,8 +73,9 @@ class Memory:
     def _out_of_bounds(self, outside: Any, access: str) -> OutOfBoundsError:
         offset = int(outside.reshape(-1)[0]) - self.origin
         more = f" and {outside.size - 1} more lanes" if outside.size > 1 else ""
+        what = "An atomic operation" if access == "atomic" else f"A {access}"
         return OutOfBoundsError(
-            f"{'An atomic operation' if access == 'atomic' else f'A {access}'} leaves `{self.name}`: offset {offset}{more}, but its elements are at "
+            f"{what} leaves `{self.name}`: offset {offset}{more}, but its elements are at "
             f"{-self.origin} to {self.array.size - self.origin - 1} (shape {self.shape}, strides "
             f"{self.strides}). Mask the lanes that lie outside."
         )

@@ -65,7 +65,7 @@ class ElementLowering(ast.NodeTransformer):
             # Triton's own asks for them in the shape of the pointers.
             pointer = self._emission.named(f"{place.parameter}_pointers", pointer)
             for key in sorted(tiles & given.keys()):
-                given[key] = ast.Call(self._emission.function("spread"), [pointer, given[key]], [])
+                given[key] = self._emission.call("spread", pointer, given[key])
         if function == "atomic_cas" and conditions:
             keywords = [ast.keyword(key, value) for key, value in given.items()]
             first = self._emission.pointer(place.parameter)

@@ -33,9 +33,9 @@ class Placement:
         if self.chosen and dim < self.view.before:
             together = functools.reduce(sum_of, self.chosen)
             return self.emission.call("before_others", lane, together, ast.Constant(after))
-        # Where positions are chosen, dimensions come before it that are not known here.
-        before = 0 if self.chosen else dim
-        return spread(lane, [*[None] * before, dim, *[None] * after]) if before or after else lane
+        if not after:
+            return lane
+        return spread(lane, [dim, *[None] * after])
 
     def positions(self) -> list[ast.expr]:
         """What is chosen, before the slices that come after it."""
