@@ -10,6 +10,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("triton", reason="needs Triton")
 
+import ninetoothed  # noqa: E402
+import ninetoothed.language as ntl  # noqa: E402
+from ninetoothed import Tensor  # noqa: E402
 from ninetoothed.backends.triton.analysis import boxes as box_analysis  # noqa: E402
 from ninetoothed.backends.triton.ir.lowered import Lowered  # noqa: E402
 from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
@@ -52,6 +55,32 @@ def boxes(kernel, call, config):
 
 def described(kernel, call, config):
     return specialize(kernel.definition, call, config).described
+
+
+def blocks_of_products(rounds):
+    """A kernel of which each program multiplies two blocks of its own, or goes on to the next one's."""
+
+    def arrangement(input, other, output):
+        blocks = input.tile((64, 32)).tile((1, 2)), other.tile((32, 64)).tile((2, 1))
+        return (*blocks, output.tile((64, 64)))
+
+    def application(input, other, output):
+        total = ntl.zeros((64, 64), ntl.float32)
+        for k in range(rounds):
+            total += ntl.dot(input[0, k], other[k, 0])
+        output = total  # noqa: F841
+
+    return ninetoothed.make(arrangement, application, (Tensor(2),) * 3)
+
+
+@pytest.mark.parametrize(("rounds", "offered"), [(2, {0, 1}), (3, {0})])
+def test_another_programs_tile_is_not_moved_by_descriptor(rounds, offered):
+    """It lies in the source, so a descriptor would not leave it out."""
+    kernel = blocks_of_products(rounds)
+    call = kernel.call_of(half(64, 128), half(64, 128), half(64, 128))
+    environment = environment_of(kernel.definition, call, Config((), 4, 3))
+    found = choices(kernel.definition, call, environment, HOPPER)
+    assert {dict(chosen).get("descriptors", 0) for chosen in found} == offered
 
 
 def test_products_read_and_write_boxes():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 import ninetoothed
@@ -161,3 +163,130 @@ def case_a_loop_that_begins_where_a_position_says():
             block, lane = torch.arange(count, device=DEVICE) // 8, torch.arange(count) % 8
             wanted = 8 - (block + offset).clamp(min=0) - (lane.to(DEVICE) >= count - 56).float()
             assert torch.equal(output, wanted.expand(3, -1)), (offset, count, output[0])
+
+
+def single_rows(rows):
+    """For each column of tiles, all its rows, one a tile."""
+    arranged = rows.tile((1, 8)).tile((-1, 1))
+    arranged.dtype = arranged.dtype.squeeze(1)
+    return arranged
+
+
+def case_a_constant_row_beyond_the_last():
+    """A tile of one row has no condition on it but that it is in its level."""
+
+    def loading(input, output):
+        output = input[5] + 1  # noqa: F841
+
+    def storing(input, output):
+        output[5] = input
+
+    into, out_of = (single_rows, lambda rows: rows.tile((1, 8))), (Tensor(2), Tensor(2))
+    load = ninetoothed.make(lambda x, y: (into[0](x), into[1](y)), loading, out_of)
+    store = ninetoothed.make(lambda x, y: (into[1](x), into[0](y)), storing, out_of)
+    for count in (4, 5, 6, 7, 8):
+        one = torch.ones((1, 20), device=DEVICE)
+        input, _ = within(count, 20)
+        output = torch.full((1, 20), torch.nan, device=DEVICE)
+        load(input, output)
+        assert bool((output == 1 + (count > 5)).all()), count
+        output, whole = within(count, 20)
+        output.fill_(torch.nan)
+        store(one, output)
+        assert int((~whole.isnan()).sum()) == (20 if count > 5 else 0), count
+
+
+def case_a_loop_over_more_rows_than_some_sizes_of_a_class_have():
+    """Calls of 5 to 7 rows share their source: what leaves the level in one is asked in all."""
+
+    def reading(input, output):
+        total = ntl.zeros((1, 8), ntl.float32)
+        for k in range(6):
+            total += input[k]
+        output = total
+
+    def writing(input, output):
+        for k in range(6):
+            output[k] = input
+
+    def whole_row(rows):
+        return rows.tile((1, 8))
+
+    tensors = (Tensor(2), Tensor(2))
+    read = ninetoothed.make(lambda x, y: (single_rows(x), whole_row(y)), reading, tensors)
+    write = ninetoothed.make(lambda x, y: (whole_row(x), single_rows(y)), writing, tensors)
+    for count in (7, 6, 5):
+        input, _ = within(count, 20)
+        output = torch.full((1, 20), torch.nan, device=DEVICE)
+        read(input, output)
+        assert bool((output == min(count, 6)).all()), count
+        output, whole = within(count, 20)
+        output.fill_(torch.nan)
+        write(torch.ones((1, 20), device=DEVICE), output)
+        assert int((~whole.isnan()).sum()) == 20 * min(count, 6), count
+        assert bool((output[:6] == 1).all()), count
+
+
+def case_a_loop_over_the_rows_of_another_tensor():
+    def application(input, other, output):
+        total = ntl.zeros((1, 8), ntl.float32)
+        for k in range(other.shape[0]):
+            total += input[k]
+        output = total
+
+    def arrangement(input, other, output):
+        return single_rows(input), single_rows(other), output.tile((1, 8))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2), Tensor(2)))
+    for rows, others in ((7, 7), (5, 7), (5, 6), (7, 5), (4, 8)):
+        output = torch.full((1, 20), torch.nan, device=DEVICE)
+        kernel(within(rows, 20)[0], within(others, 20)[0], output)
+        assert bool((output == min(rows, others)).all()), (rows, others)
+
+
+def case_the_next_programs_first_tile():
+    def application(input, output):
+        output = input[2] + ntl.full((4,), 1, ntl.float32)  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda input, output: (input.tile((4,)).tile((BLOCK,)), output.tile((4,))),
+        application,
+        (Tensor(1), Tensor(1)),
+    )
+    output = torch.full((12,), torch.nan, device=DEVICE)
+    kernel(within(24)[0], output, BLOCK=2)
+    assert bool((output == 1).all()), output
+
+
+def case_what_a_tile_beyond_its_level_is_reduced_to():
+    """The identity, in the rows that are there; of rows that are not, a variable keeps what it had."""
+
+    def greatest(rows, count, axis):
+        def application(input, output):
+            total = ntl.full((rows,), 1, ntl.float32)
+            for k in range(count):
+                total += ntl.max(input[0, k] if axis else input[k, 0], axis=1)
+            output[0] = total
+
+        return application
+
+    def arrangement(tile, input, output):
+        return input.tile(tile).tile((-1, -1)), output.tile((tile[0],)).tile((-1,))
+
+    lowest = -float("inf")
+    for tile, count, axis, expected in (
+        ((4, 8), 3, 1, [4.0, 4.0, 4.0, 4.0]),
+        ((4, 8), 4, 1, [lowest] * 4),
+        ((4, 8), 4, 0, [3.0, 2.0, 2.0, 2.0]),
+        ((1, 8), 5, 0, [6.0]),
+        ((1, 8), 6, 0, [lowest]),
+        ((8, 1), 23, 1, [21.0] * 5),
+    ):
+        kernel = ninetoothed.make(
+            functools.partial(arrangement, tile),
+            greatest(tile[0], count, axis),
+            (Tensor(2), Tensor(1)),
+        )
+        output = torch.full((min(tile[0], 5),), torch.nan, device=DEVICE)
+        kernel(within(5, 20)[0], output)
+        assert output.tolist() == expected, (tile, count, axis, output)

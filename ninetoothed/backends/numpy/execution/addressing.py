@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ninetoothed.backends.numpy.values.size import Size
+from ninetoothed.backends.numpy.values.tile import LevelMask
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
@@ -58,6 +59,17 @@ class Addressing:
             tuple(dim for dim, lane in enumerate(lanes) if lane in set(as_symbol(index).leaves()))
             for index in access.indices
         )
+        #: For each selection, the tile's dimensions of which more than one element depends on it.
+        self._followed = tuple(
+            {
+                dim
+                for index, dims in zip(access.indices, self.dependences)
+                if selection in set(as_symbol(index).leaves())
+                for dim in dims
+                if self.padded[dim] > 1
+            }
+            for selection in access.selections
+        )
         self._indices = _compiled(access.indices, access, environment)
         self._conditions = _compiled(access.conditions, access, environment)
 
@@ -87,14 +99,21 @@ class Addressing:
         """
         lanes = self._lanes if positions is None else positions
         rank = len(self.tile) if rank is None else rank
-        masks = []
-        if not all(0 <= index < size for index, size in zip(selection, self.selectable)):
-            masks.append(np.zeros((1,) * rank, bool))
+        masks: list[np.ndarray] = []
+        for index, size, dims in zip(selection, self.selectable, self._followed):
+            if not 0 <= index < size:
+                masks.append(self._nowhere(rank, dims if positions is None else ()))
         for condition in self._conditions(sequences, *program, *selection, *lanes):
             if not np.all(condition):
                 missing = (1,) * (rank - np.ndim(condition))
                 masks.append(np.asarray(condition, bool).reshape(missing + np.shape(condition)))
         return tuple(masks)
+
+    def _nowhere(self, rank: int, dims: Collection[int]) -> np.ndarray:
+        """The mask of a tile outside of its level, which depends on some dimensions, or on none."""
+        shape = [self.padded[dim] if dim in dims else 1 for dim in range(rank)]
+        nowhere = np.zeros(shape, bool)
+        return nowhere if dims else nowhere.view(LevelMask)
 
 
 class Sequences:

@@ -345,7 +345,7 @@ def _at_elements(is_outside: Any, exists: np.ndarray) -> Any:
 
 
 def _in_place(masks: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(mask.view(LoadedMask) for mask in masks)
+    return tuple(m if isinstance(m, LoadedMask) else m.view(LoadedMask) for m in masks)
 
 
 def _conjunction(masks: Sequence[Any]) -> Any:

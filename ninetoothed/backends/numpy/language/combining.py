@@ -142,7 +142,8 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
                 for c, r in zip(combined, rest, strict=True)
             )
         values = combined
-    kept = validity_after_reduction(validity, place, keep_dims)
+    whole = Tile(tiles[0].data, tiles[0].dtype, validity)
+    kept = validity_after_reduction(whole, place, keep_dims)
     shape: Any = values[0].shape if keep_dims else values[0].data.squeeze(along).shape
     if place is None and keep_dims:
         shape = (1,) * ndim

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array
-from ninetoothed.backends.numpy.values.tile import LoadedMask, Tile, Validity
+from ninetoothed.backends.numpy.values.tile import LevelMask, LoadedMask, Tile, Validity
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
 
@@ -45,16 +45,19 @@ def without_padding(tile: Tile, identity: str) -> Array:
     return np.where(all_of(tile.validity), tile.data, value)
 
 
-def validity_after_reduction(validity: Validity, axis: int | None, keep_dims: bool) -> Validity:
-    """What remains of ``validity``: an element exists where one that it was made of does.
+def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> Validity:
+    """What remains of a tile's ``validity``: an element exists where one that it was made of does.
 
-    Those that depend on ``axis`` alone (None: all) leave nothing.
+    Masks that depend on ``axis`` alone (None: all) leave nothing.
     """
     if axis is None:
         return ()
-    kept = [mask for mask in validity if mask.shape[axis] == 1]
-    for mask in validity:
-        if mask.shape[axis] != 1 and mask.size > mask.shape[axis]:
+    kept = []
+    for mask in tile.validity:
+        if mask.shape[axis] == 1:
+            if tile.shape[axis] == 1 or not isinstance(mask, LevelMask):
+                kept.append(mask)
+        elif mask.size > mask.shape[axis]:
             kept.append(mask.any(axis=axis, keepdims=True))
     return tuple(kept) if keep_dims else tuple(mask.squeeze(axis) for mask in kept)
 

@@ -45,7 +45,7 @@ def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool)
     between = accumulator(tile.dtype)
     data = cast_array(data, tile.dtype, between)
     data = ufunc.reduce(data, axis=place, keepdims=keep_dims, dtype=between.numpy)
-    validity = validity_after_reduction(tile.validity, place, keep_dims)
+    validity = validity_after_reduction(tile, place, keep_dims)
     return Tile(cast_array(data, between, tile.dtype), tile.dtype, validity)
 
 
@@ -91,7 +91,7 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
         values = np.take_along_axis(data, indices, place)
         if not keep_dims:
             indices, values = indices.squeeze(place), values.squeeze(place)
-        validity = validity_after_reduction(tile.validity, place, keep_dims)
+        validity = validity_after_reduction(tile, place, keep_dims)
         return (
             Tile(values[()], tile.dtype, validity),
             Tile(indices.astype(np.int32)[()], dtypes.int32, validity),

@@ -58,6 +58,13 @@ class LoadedMask(np.ndarray):
     """
 
 
+class LevelMask(LoadedMask):
+    """That a tile is within its level, where that depends on none of its elements.
+
+    What the tile is reduced to, other than along one element, does not ask.
+    """
+
+
 class SeveralElementsError(CompilationError):
     """One number was needed, as in an ``if``, but a tile of several elements stood there."""
 

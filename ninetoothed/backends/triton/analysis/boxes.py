@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ninetoothed.backends.base import Argument, Call
 from ninetoothed.backends.triton.analysis import resources
 from ninetoothed.backends.triton.specialization.boxes import Box, Description
+from ninetoothed.backends.triton.specialization.selections import Selection
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import is_product, writes_memory
@@ -73,6 +74,12 @@ def box_of(
     if lanes is None:
         return None
     return _box(parameter, access, lanes, call.arguments[name], environment)
+
+
+def stay_in_level(boxes: frozenset[tuple[str, Box]], beyond: Iterable[Selection]) -> bool:
+    """Whether no tile that is moved by descriptor is selected beyond its level: another program's may lie
+    there, and a descriptor leaves out no more than what is beyond the source."""
+    return dict(boxes).keys().isdisjoint(name for name, _ in beyond)
 
 
 def _halved(parameter: Parameter, box: Box, environment: Mapping[Symbol, int]) -> Box:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.analysis.boxes import boxes
+from ninetoothed.backends.triton.analysis.boxes import boxes, stay_in_level
 from ninetoothed.backends.triton.analysis.full_iterations import compares
 from ninetoothed.backends.triton.analysis.resources import registers, shared_bytes
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
@@ -57,7 +57,8 @@ class Descriptors(Option):
         # Loads by descriptor have no masks: what is left to split a loop for are comparisons.
         if chosen["loop_splitting"] and not compares(case.kernel, case.facts):
             return ()
-        return (1,) if case.known(boxes) else ()
+        described = case.known(boxes)
+        return (1,) if described and stay_in_level(described, case.facts.beyond) else ()
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         return replace(lowered, boxes=boxes(lowered.kernel, case.call, case.environment))

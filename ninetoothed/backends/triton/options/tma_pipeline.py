@@ -187,6 +187,9 @@ class TmaPipeline(Option):
     def values(self, case: Case, chosen: Chosen) -> Sequence[int]:
         if not chosen["descriptors"] or chosen["persistent"] or not is_worth_it(case.kernel):
             return ()
+        moved = _boxes(case.kernel, case.call, case.environment)
+        if not descriptors.stay_in_level(moved, case.facts.beyond):
+            return ()
         assert case.lower is not None
         is_possible = _is_possible(case, case.lower({**chosen, self.name: SIZES[-1]}))
         # Asked last: to tell takes longer than all else here.

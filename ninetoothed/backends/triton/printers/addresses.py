@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from ninetoothed.backends.triton.analysis import streamed_tensors
@@ -289,14 +289,28 @@ class Addresses:
             if not wanted <= present:
                 continue
             found.append(positions.tree(condition, tile, layout))
-        found += self._within(positions, tile)
+        found += self._within(positions, tile, present)
         return all_of(found) if found else None
 
-    def _within(self, positions: Positions, tile: TileRef) -> Iterator[ast.expr]:
-        """That selections which may leave their level do not."""
-        middle = positions.parameter.middle_sizes
+    def _within(
+        self, positions: Positions, tile: TileRef, present: Collection[int]
+    ) -> Iterator[ast.expr]:
+        """That selections which may leave their level do not, asked as conditions are where the dimensions
+        are present of which more than one element depends on them: all where none does."""
+        middle, access = positions.parameter.middle_sizes, positions.access
+        lanes = {
+            number: lane
+            for number, (lane, size) in enumerate(zip(access.coordinates, positions.tile_shape))
+            if size != 1
+        }
         for place, index in enumerate(tile.indices):
-            if (tile.parameter, place) in self._emission.facts.beyond:
+            if (tile.parameter, place) not in self._emission.facts.beyond:
+                continue
+            touched = [
+                set(e.leaves()) for e in access.indices if access.selections[place] in e.leaves()
+            ]
+            followed = [n for n, lane in lanes.items() if any(lane in leaves for leaves in touched)]
+            if all(number in present for number in followed or lanes):
                 count = self._emission.position(as_symbol(middle[place]))
                 yield ast.Compare(index, [ast.GtE()], [ast.Constant(0)])
                 yield ast.Compare(index, [ast.Lt()], [count])

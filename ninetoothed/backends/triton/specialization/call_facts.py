@@ -111,8 +111,7 @@ def facts_of(
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
         reached = {**ranges, **dict(_selected(access, ranges, own, varying))}
-        middle = parameter.middle_sizes
-        beyond |= {(parameter.name, p) for p in unguarded(access, middle, own, environment)}
+        beyond |= set(unguarded(kernel, parameter, own, environment, varying))
         over = _places_over(varying, counts(parameter, access, kernel.grid), access)
         held = _holding(access, environment, reached, varying, over)
         holding |= {(parameter.name, place) for place in held}

@@ -8,8 +8,9 @@ read from memory, nothing else keeps an access within its tensor.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
+from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import called_name, names_assigned
 from ninetoothed.program.nodes import (
@@ -28,6 +29,7 @@ from ninetoothed.symbols.expr import (
     as_symbol,
     constant,
     evaluated,
+    index,
     make,
     maximum,
     minimum,
@@ -112,21 +114,34 @@ def counts(
 
 
 def unguarded(
-    access: Access,
-    sizes: Sequence[Expression],
-    taken: Mapping[int, Interval],
+    kernel: Definition,
+    parameter: Parameter,
+    numbers: Mapping[int, Interval],
     environment: Mapping[Symbol, int],
-) -> Iterator[int]:
+    varying: Set[Symbol],
+) -> Iterator[Selection]:
     """The selections that leave their level where nothing else says that no element is there.
 
     Args:
-        sizes: of the middle levels.
-        taken: what is selected, by the place among them.
+        numbers: what a call selects, by the place among the middle levels.
+        environment: its sizes.
+        varying: sizes that are less in other calls.
     """
-    for place, (low, high) in taken.items():
-        size = evaluated(sizes[place], environment)
-        if low < 0 or (high >= size and not is_bounded(access, place, sizes[place])):
-            yield place
+    access = kernel.arrangement.accesses[parameter.name]
+    for place, (low, high) in numbers.items():
+        size = parameter.middle_sizes[place]
+        stays = high < evaluated(size, environment)
+        if stays and not varying.isdisjoint(as_symbol(size).leaves()):
+            # What the number says of this size it does not say of a lesser one.
+            greatest = _taken_by_any_call(kernel)[parameter.name, place][1]
+            stays = greatest is not None and interval(simplify(size - 1 - greatest))[0] >= 0
+        if low < 0 or not (stays or is_bounded(access, place, size)):
+            yield parameter.name, place
+
+
+@analysis
+def _taken_by_any_call(kernel: Definition) -> dict[Selection, Bounds]:
+    return taken(kernel)
 
 
 def is_bounded(access: Access, place: int, size: Expression) -> bool:
@@ -134,7 +149,11 @@ def is_bounded(access: Access, place: int, size: Expression) -> bool:
 
     It may be another program's: of ``t.tile((4,)).tile((2,))`` the third tile is the next program's first.
     """
-    return not needed([access.selections[place] < as_symbol(size)], access.conditions)
+    selection = access.selections[place]
+    # One of its name that no extent keeps below the size, or it would be said to be by that.
+    free = {selection: index(selection.leaf.name)}
+    conditions = [as_symbol(condition.substitute(free)) for condition in access.conditions]
+    return not needed([free[selection] < as_symbol(size)], conditions)
 
 
 class _Walk:
