@@ -60,6 +60,18 @@ class Access:
         positions = (*self.programs, *self.selections, *self.coordinates, *sequences)
         return {**values, **dict.fromkeys(positions, 0)}
 
+    def bounds(self, place: int, size: Expression) -> bool:
+        """Whether the conditions leave out what is selected beyond a middle level of this size.
+
+        It may be another program's: of ``t.tile((4,)).tile((2,))`` the third tile is the next program's
+        first. A tile of one row has no condition but that it is in its level.
+        """
+        selection = self.selections[place]
+        # One of its name that no extent keeps below the size, or it would be said to be by that.
+        free = {selection: index(selection.leaf.name)}
+        conditions = [as_symbol(condition.substitute(free)) for condition in self.conditions]
+        return not needed([free[selection] < as_symbol(size)], conditions)
+
 
 def access_of(
     tensor: Level, programs: Indices | None = None, placed: Indices | None = None

@@ -335,13 +335,24 @@ class Maker:
                 if self.state.tensors[owner].selections[place] <= size
             ]
             exact = [name for name in fitting if self.indices[name] == (parameter, dim)]
-            if fitting and self.choose.random() < 0.9:
+            if self.indices and self.choose.random() < 0.12:
+                indices.append(self._perhaps_beyond())
+            elif fitting and self.choose.random() < 0.9:
                 indices.append(("name", self.choose.choice(exact or fitting)))
             elif self.choose.random() < 0.3 and size:
                 indices.append(("number", self.choose.randrange(size)))
             else:
                 return None
         return tuple(indices)
+
+    def _perhaps_beyond(self) -> Expression:
+        """An index that may leave any level: that of another one's loop, or beside it."""
+        name = self.choose.choice(list(self.indices))
+        step = self.choose.choice((0, 1, 1, 2, -1))
+        if step == 0:
+            return ("name", name)
+        operator = "+" if step > 0 else "-"
+        return ("form", operator, (), (("name", name), ("number", abs(step))))
 
     def _leaf(self, kind: str) -> Expression | None:
         """A variable, a tile, a number."""

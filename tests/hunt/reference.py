@@ -152,14 +152,15 @@ def positions(state: State, parameter: str, indices: tuple[Expression, ...]) -> 
         if chosen.shape or chosen.dtype not in ("int32", "weak int"):
             raise Ambiguous("an index is a number")
         at = np.broadcast_to(chosen.data, len(index))
-        if not chosen.exists.all() or ((at < 0) | (at >= size))[state.active].any():
-            raise Ambiguous("an index beyond the level")
+        if not chosen.exists.all():
+            raise Ambiguous("an index that is not there")
         if size == 0:
             index = np.full((len(index), *index.shape[2:]), -1)
             continue
-        index = np.take_along_axis(
-            index, np.clip(at, 0, size - 1).reshape(-1, *(1,) * (index.ndim - 1)), 1
-        )[:, 0]
+        at = at.reshape(-1, *(1,) * (index.ndim - 1))
+        index = np.take_along_axis(index, np.clip(at, 0, size - 1), 1)
+        # A tile outside of its level has no element.
+        index = np.where((at < 0) | (at >= size), -1, index)[:, 0]
     return index
 
 

@@ -12,6 +12,9 @@ from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
 from ninetoothed.program.nodes import Masked, SequenceLength, SymbolValue, at
 from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.simplify import difference
 
 
 class Knowledge:
@@ -26,6 +29,7 @@ class Knowledge:
         carried: for each variable that the innermost loop carries that assigns it, which loop that is,
             and what holds its value before a round (None where that is not needed).
         rounds: the variables of loops themselves.
+        ends: what those of them stay below that count up from 0.
         ways: what is known of both values of the choice that was visited last.
     """
 
@@ -35,6 +39,7 @@ class Knowledge:
         self.wanted: set[Any] = set()
         self.carried: dict[str, tuple[Any, str | None]] = {}
         self.rounds: set[str] = set()
+        self.ends: dict[str, Symbol] = {}
         self.ways = UNKNOWN, UNKNOWN
         self.helpers = dict(draft.helpers)
         self.known: dict[str, Known] = {}
@@ -65,6 +70,19 @@ class Knowledge:
         """A round of a loop begins."""
         assert isinstance(loop.iter, ast.Call)
         self.get(loop.target, Known(type_of_round(loop.iter)))
+        if isinstance(loop.target, ast.Name) and len(loop.iter.args) == 1:
+            end = _number(loop.iter.args[0])
+            if end is not None:
+                self.ends[loop.target.id] = end
+
+    def is_below(self, node: ast.expr, size: Expression) -> bool:
+        """Whether an index is known to be 0 or more and below a size, whatever a call gives."""
+        end = self.ends.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0:
+            end = as_symbol(node.value + 1)
+        if end is None or not self.is_stable(node):
+            return False
+        return interval(difference(as_symbol(size), end))[0] >= 0
 
     def visit(self, node: ast.expr) -> tuple[ast.expr, Known]:
         """The expression as it is to be, and what is known of it."""
@@ -103,3 +121,12 @@ class Knowledge:
             # Its masks are kept from where they were made.
             return self.is_stable(node.value)
         return isinstance(node, ast.Constant | SymbolValue | SequenceLength)
+
+
+def _number(node: ast.expr) -> Symbol | None:
+    """What is known of a number when a kernel is made."""
+    if isinstance(node, SymbolValue):
+        return as_symbol(node.symbol)
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return as_symbol(node.value)
+    return None

@@ -102,11 +102,21 @@ class Carried(Values):
         if isinstance(mask.origin.tile, ElementRef):
             # Of selected elements, positions decide.
             return True
+        if self.may_leave_its_level(mask.origin.tile):
+            return True
         access = self.tensors[mask.origin.tile.parameter].access
         unfollowed = {lane for dim, lane in enumerate(access.coordinates) if dim not in mask.layout}
         return any(
             not leaves.isdisjoint(access.selections) and leaves.isdisjoint(unfollowed)
             for leaves in (set(condition.leaves()) for condition in access.conditions)
+        )
+
+    def may_leave_its_level(self, tile: TileRef) -> bool:
+        """Whether a tile may be selected beyond its level where no condition says so: it has no element."""
+        parameter = self.tensors[tile.parameter]
+        return any(
+            not self.is_below(index, size) and not parameter.access.bounds(place, size)
+            for place, (index, size) in enumerate(zip(tile.indices, parameter.middle_sizes))
         )
 
     def followed(self, name: str, statement: ast.stmt) -> str:

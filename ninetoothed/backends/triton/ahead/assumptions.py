@@ -12,13 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.divisors import MOST
-from ninetoothed.backends.triton.specialization.selections import (
-    Bounds,
-    Selection,
-    counts,
-    is_bounded,
-    taken,
-)
+from ninetoothed.backends.triton.specialization.selections import Bounds, Selection, counts, taken
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
@@ -142,7 +136,7 @@ class Assumptions:
         conditions: list[Condition] = []
         for place, leaf in enumerate(access.selections):
             low, high = self._bounds((parameter.name, place))
-            is_held = is_bounded(access, place, middle[place])
+            is_held = access.bounds(place, middle[place])
             if low is None or interval(low)[0] < 0 or (high is None and not is_held):
                 beyond.add((parameter.name, place))
                 continue

@@ -29,14 +29,13 @@ from ninetoothed.symbols.expr import (
     as_symbol,
     constant,
     evaluated,
-    index,
     make,
     maximum,
     minimum,
     padded,
 )
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.access import Access, needed
+from ninetoothed.tensors.access import Access
 from ninetoothed.tensors.arrange import Parameter
 
 #: The least and the greatest value of an integer, as expressions; None where it is not known.
@@ -135,25 +134,13 @@ def unguarded(
             # What the number says of this size it does not say of a lesser one.
             greatest = _taken_by_any_call(kernel)[parameter.name, place][1]
             stays = greatest is not None and interval(simplify(size - 1 - greatest))[0] >= 0
-        if low < 0 or not (stays or is_bounded(access, place, size)):
+        if low < 0 or not (stays or access.bounds(place, size)):
             yield parameter.name, place
 
 
 @analysis
 def _taken_by_any_call(kernel: Definition) -> dict[Selection, Bounds]:
     return taken(kernel)
-
-
-def is_bounded(access: Access, place: int, size: Expression) -> bool:
-    """Whether a selection beyond its level, of this size, is beyond the tensor too.
-
-    It may be another program's: of ``t.tile((4,)).tile((2,))`` the third tile is the next program's first.
-    """
-    selection = access.selections[place]
-    # One of its name that no extent keeps below the size, or it would be said to be by that.
-    free = {selection: index(selection.leaf.name)}
-    conditions = [as_symbol(condition.substitute(free)) for condition in access.conditions]
-    return not needed([free[selection] < as_symbol(size)], conditions)
 
 
 class _Walk:
