@@ -290,3 +290,26 @@ def case_what_a_tile_beyond_its_level_is_reduced_to():
         output = torch.full((min(tile[0], 5),), torch.nan, device=DEVICE)
         kernel(within(5, 20)[0], output)
         assert output.tolist() == expected, (tile, count, axis, output)
+
+
+def case_elements_of_a_tile_beyond_its_level():
+    """They do not exist, so that what is made of them is not stored."""
+
+    def application(input, output):
+        for k in range(3):
+            output[k][1] = 5.0
+            output[0] = input[1] * 0 + input[k][3]
+
+    def arrangement(*tensors):
+        return tuple(tensor.tile((4,)).tile((2,)) for tensor in tensors)
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    output, whole = within(16)
+    output.fill_(torch.nan)
+    kernel(within(16)[0] * torch.arange(16, device=DEVICE), output)
+    nan = torch.nan
+    expected = [7.0] * 4 + [nan, 5.0, nan, nan] + [15.0] * 4 + [nan, 5.0, nan, nan]
+    assert torch.equal(output.nan_to_num(-1), torch.tensor(expected).nan_to_num(-1).to(DEVICE)), (
+        output
+    )
+    assert int((~whole.isnan()).sum()) == 10

@@ -19,6 +19,8 @@ from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import (
+    LevelMask,
+    LoadedLevelMask,
     LoadedMask,
     Tile,
     Validity,
@@ -345,7 +347,9 @@ def _at_elements(is_outside: Any, exists: np.ndarray) -> Any:
 
 
 def _in_place(masks: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(m if isinstance(m, LoadedMask) else m.view(LoadedMask) for m in masks)
+    return tuple(
+        mask.view(LoadedLevelMask if isinstance(mask, LevelMask) else LoadedMask) for mask in masks
+    )
 
 
 def _conjunction(masks: Sequence[Any]) -> Any:

@@ -58,11 +58,15 @@ class LoadedMask(np.ndarray):
     """
 
 
-class LevelMask(LoadedMask):
+class LevelMask(np.ndarray):
     """That a tile is within its level, where that depends on none of its elements.
 
     What the tile is reduced to, other than along one element, does not ask.
     """
+
+
+class LoadedLevelMask(LoadedMask, LevelMask):
+    """Both."""
 
 
 class SeveralElementsError(CompilationError):
