@@ -169,10 +169,14 @@ class Values(Knowledge):
         """Visits what selects elements of a tile; what is known of them where they are loaded."""
         view, count = node.view, len(node.indices) - node.view.chosen
         node.indices[:count] = [self.number(item) for item in node.indices[:count]]
-        self.addressed(node, count)
+        given = joined(self.addressed(node, count))
         shape = self.types.view_shape(node)
-        if shape is None or self.tensors[node.parameter].source.other is not None:
+        if shape is None:
             return UNKNOWN
+        if self.tensors[node.parameter].source.other is not None:
+            # What lies beyond the tile is there; a position that does not exist is nowhere.
+            places = [*range(given.rank), *[None] * (len(view.shape) - view.before)]
+            return rearranged(given, places).changed()
         reference = nodes.ElementRef(
             parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
         )

@@ -126,6 +126,21 @@ def test_where_a_tensor_has_another_value_outside_it_exists():
     assert run(application, torch.arange(-5.0, 0.0), 4, y, others=3.0).tolist() == [0.0, 3.0]
 
 
+def test_a_position_that_does_not_exist_selects_nothing_of_a_tensor_with_another_value():
+    def arrangement(*tensors):
+        return tuple(tensor.tile((-1,) * tensor.ndim) for tensor in tensors)
+
+    def application(places, x, y):
+        y[0, 0] = ntl.sum(x[places, 0] + 1)
+        y[0, 1] = ntl.sum(x[0, places] + 1)
+        y[0, 2] = ntl.sum(ntl.sum(x[places, :4] + 1, axis=1))
+
+    places, x = torch.tensor([0, 1, 9], dtype=torch.int32), torch.ones(4, 4)
+    y, tensors = poisoned(1, 3), (Tensor(1), Tensor(2, other=5), Tensor(2))
+    ninetoothed.make(arrangement, application, tensors)(places, x, y)
+    assert y.tolist() == [[2 + 2 + 6, 2 + 2 + 6, 8 + 8 + 24]]
+
+
 def test_positions_lie_in_the_tile_not_in_the_source():
     def application(x, y):
         y[0] = ntl.sum(x[1:])
@@ -174,6 +189,20 @@ def test_storing_to_positions_that_are_loaded(size):
     expected = poisoned(size)
     expected[places.long()] = x
     torch.testing.assert_close(y, expected)
+
+
+def test_positions_that_do_not_exist_select_no_rows():
+    """Three positions are held in four lanes: the fourth is of no row, in any column."""
+
+    def application(places, x, y, most):
+        y[places, :] = 5.0
+        most[0] = ntl.max(ntl.max(x[places, :], 0))
+
+    x = -torch.arange(1.0, 5.0)[:, None].expand(4, 4).contiguous()
+    y, most = torch.zeros(4, 3), poisoned(1)
+    run(application, torch.tensor([1, 3, 2], dtype=torch.int32), x, y, most)
+    assert most.item() == -2.0
+    assert y[:, 0].tolist() == [0.0, 5.0, 5.0, 5.0]
 
 
 def test_a_store_outside_of_the_tile_is_dropped():

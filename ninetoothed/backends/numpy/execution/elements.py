@@ -25,11 +25,13 @@ class Positions(NamedTuple):
         along: for each dimension of the tile, arrays that broadcast to the shape.
         shape: of all together.
         validity: where they exist, each with as many dimensions.
+        given: of those masks the positions' own.
     """
 
     along: tuple[Any, ...]
     shape: Shape
     validity: Validity
+    given: Validity
 
 
 def is_reshaped_only(keys: Sequence[Any]) -> bool:
@@ -64,7 +66,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
     rank = num_runs + len(together)
     behind = (1,) * (num_runs - runs_before)
     along: list[Any] = []
-    validity: list[Any] = []
+    validity, given = list[Any](), list[Any]()
     run = 0
     for key, size in zip(keys, tile, strict=True):
         if isinstance(key, slice):
@@ -88,17 +90,17 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
         along.append(data.reshape(data.shape + behind) if data.ndim else data)
     if chosen:
         behind_first = (1,) * rank
-        validity += [
+        given = [
             _ranked(m.reshape(m.shape + behind), behind_first) for m in joined_validity(*chosen)
         ]
+    validity += given
     validity += [
         _ranked(inside, (1,) * rank)
         for position, size in zip(along, tile, strict=True)
         if not (inside := (position >= 0) & (position < size)).all()
     ]
-    return Positions(
-        tuple(along), np.broadcast_shapes((1,) * rank, *(a.shape for a in along)), tuple(validity)
-    )
+    whole = np.broadcast_shapes((1,) * rank, *(a.shape for a in along))
+    return Positions(tuple(along), whole, tuple(validity), tuple(given))
 
 
 def _ranked(mask: Any, shape: Shape) -> Any:

@@ -157,19 +157,21 @@ class Tensor:
 
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
-        offsets, masks, shape = self._positions(selection, keys)
-        return self._gather(offsets, _in_place(masks) if self.plan.is_padded else masks, shape)
+        offsets, masks, shape, given = self._positions(selection, keys)
+        loaded = self._gather(offsets, _in_place(masks) if self.plan.is_padded else masks, shape)
+        # What lies beyond the tile is `other`, where there is one; a position that does not exist is nowhere.
+        return loaded if self.plan.other is None else Tile(loaded.data, loaded.dtype, given)
 
     def store_positions(self, selection: Shape, keys: Sequence[Any], value: Any) -> None:
         """``x[keys] = value``: what of the value does not exist is left out."""
-        offsets, masks, shape = self._positions(selection, keys)
+        offsets, masks, shape, _ = self._positions(selection, keys)
         data = self._fitting(value, shape, f"elements of `{self.name}` of shape {shape}")
         masks = (*masks, *as_tile(value).validity)
         self._scatter(np.broadcast_to(offsets, shape), masks, data)
 
     def place(self, selection: Shape, keys: Sequence[Any]) -> Place:
         """Where ``x[keys]`` is, for an atomic operation; with no keys the whole tile."""
-        offsets, masks, shape = self._positions(selection, keys)
+        offsets, masks, shape, _ = self._positions(selection, keys)
         return Place(PointerTile(self.memory, np.broadcast_to(offsets, shape)), masks)
 
     def place_of_elements(self, keys: Sequence[Any]) -> Place:
@@ -184,13 +186,14 @@ class Tensor:
 
     def _positions(
         self, selection: Shape, keys: Sequence[Any]
-    ) -> tuple[Any, tuple[Any, ...], Shape]:
-        """The offsets of elements of a tile, where they exist, and their shape."""
+    ) -> tuple[Any, tuple[Any, ...], Shape, Validity]:
+        """The offsets of elements of a tile, where they exist, their shape, and where the positions do."""
         found = positions(self.name, self.levels[-1], keys)
         where = (self.sequences, self._running.program, selection, found.along)
         addressing = self.plan.addressing
         masks = addressing.masks(*where, rank=len(found.shape))
-        return self._offsets(addressing.indices(*where)), (*found.validity, *masks), found.shape
+        offsets = self._offsets(addressing.indices(*where))
+        return offsets, (*found.validity, *masks), found.shape, found.given
 
     def linear_offsets(self, selection: Shape) -> Tile:
         """The linear offset in the source of each element of a tile."""

@@ -86,14 +86,25 @@ class ElementLowering(ast.NodeTransformer):
         """The addresses of elements of a tile, and where there are such."""
         indices: list[ast.expr] = []
         conditions: list[ast.expr] = []
+        after = len(node.view.shape) - node.view.before
         for place, index in enumerate(node.indices):
-            index = self.visit(self._real(index, conditions))
+            real: list[ast.expr] = []
+            index = self.visit(self._real(index, real))
+            # Where a position exists, it does so all along the slices that come after it.
+            conditions += [
+                self._before(condition, after) if after else condition for condition in real
+            ]
             if not isinstance(index, (ast.Name, ast.Constant)):
                 index = self._emission.named(f"{node.parameter}_at_{place}", index)
             indices.append(index)
         pointer, mask = self._addresses.elements(node.parameter, node.view, indices)
         conditions += [] if mask is None else [mask]
         return pointer, all_of(conditions) if conditions else None
+
+    def _before(self, condition: ast.expr, after: int) -> ast.expr:
+        """A condition on what is chosen, before so many slices."""
+        moved = self._emission.call("after_others", condition, ast.Constant(after))
+        return ast.Compare(moved, [ast.NotEq()], [ast.Constant(0)])
 
     def _mask(self, mask: nodes.Mask) -> ast.expr | None:
         if not isinstance(mask.tile, nodes.ElementRef):
