@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.hunt import probes
-from tests.hunt.description import Parameter, Step
+from tests.hunt.description import Parameter, Step, gathered
 from tests.hunt.memory import LAYOUTS
 from tests.tensors import gather
 
@@ -193,6 +193,33 @@ def biased_chains(choose: random.Random) -> list[Parameter]:
     return chains(choose, is_biased=True)
 
 
+def parts(choose: random.Random) -> list[Parameter]:
+    """Another family's tensors, of which a part is taken: of the source, of the tiles, of each tile."""
+    while True:
+        parameters = choose.choice((blocks, blocks, whole, rows, loops, loops, groups))(choose)
+        steps = parameters[0].steps
+        place = choose.choice((0, *[len(steps)] * 2))
+        found = gathered(replace(parameters[0], steps=steps[:place]))
+        depth = choose.randrange(len(found.ranks))
+        draw = choose.choice((gather.subscript, gather.subscript, gather.from_the_end))
+        taken = Step(depth, "__getitem__", *draw(choose, found.shape(depth))[:1])
+        parameters = [
+            replace(p, steps=(*p.steps[:place], taken, *p.steps[place:]))
+            if p.steps == steps or place == 0
+            else p
+            for p in parameters
+        ]
+        if place == 0 and gathered(replace(parameters[0], steps=(taken,))).ranks != found.ranks:
+            # `tile` has an entry for each dimension.
+            continue
+        try:
+            ranks = {gathered(parameter).ranks for parameter in parameters}
+        except (ValueError, IndexError):
+            continue
+        if all(len(r) in (2, 3) and r[-1] <= 3 and (len(r) == 2 or 0 < r[1] <= 2) for r in ranks):
+            return parameters
+
+
 def _symbolic(step: gather.Step) -> str | None:
     return None if step.symbolic is None else ", ".join(map(repr, step.symbolic))
 
@@ -208,6 +235,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "windows": (windows, 1),
     "chains": (chains, 3),
     "probes": (probes.parameters, 4),
+    "parts": (parts, 2),
     "biased-chains": (biased_chains, 0),
 }
 USUAL = tuple(name for name, (_, weight) in FAMILIES.items() if weight)

@@ -3,11 +3,13 @@
 Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter, indices)``,
 ``("form", name, parameters, operands)``, ``("full", parameter, number, dtype)``,
 ``("offsets", parameter, indices, dimension)``, ``("size", parameter, dimension)``, ``("source", parameter, indices)``,
-``("part", parameter, indices, positions)``,
+``("part", parameter, indices, keys)``, where a key is an expression, ``("slice", start, stop, step)`` or
+``("rest",)``, and a slice's bound a number, None or ``("half", dimension)``, ``("lanes", count)``,
 ``("choice", condition, one, other)``. Statements too: ``("let", name, e)``, ``("augment", name, op, e)``,
 ``("store", parameter, indices, e)``, ``("add", parameter, indices, op, e)``,
-``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``,
-``("atomic", name, is_source, parameter, indices, e)``,
+``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``, ``("set", parameter, indices, keys, e)``,
+``("change", parameter, indices, keys, op, e)``,
+``("atomic", name, is_source, parameter, indices, keys, e)``,
 ``("for", name, count, body)``, where a count is a number, a scalar's name, ``(parameter, dimension)`` or
 ``("range", start, step, count)``, ``("while", name, count, body)``, ``("if", e, body, orelse)``.
 """
@@ -97,6 +99,7 @@ class Program:
 #: What uses a parameter's elements, and where it says which parameter.
 _TOUCHING = {
     **dict.fromkeys(("load", "store", "add", "put", "scatter", "offsets", "source", "part"), 1),
+    **{"set": 1, "change": 1},
     "atomic": 3,
 }
 

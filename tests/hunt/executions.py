@@ -42,6 +42,7 @@ EXPECTED: tuple[str, ...] = (
     r"A tile's size must be 1 or more, but got 0",
     r"it needs a size of at least 0\. No tile fits there",
     r"does not fit a tile of u?int|as it is given, does not hold",
+    r"is indexed with (\d+), and that dimension has size \1\.",
 )
 
 #: What Triton says of numbers that a tile's type does not hold, which its interpreter hands on as it is.

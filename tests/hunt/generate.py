@@ -12,7 +12,7 @@ from tests.hunt.arrangements import USUAL, drawn
 from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.reference import State, begun, evaluate, execute
-from tests.hunt.values import WEAK, Ambiguous, Value
+from tests.hunt.values import WEAK, Ambiguous, Value, constant
 
 #: How often one thing is tried before another is.
 TRIES = 6
@@ -109,8 +109,11 @@ class Maker:
 
     def _statement(self) -> Statement | None:
         kind = self.choose.choices(
-            (self._let, self._loop, self._branch, self._store, self._augment, self._scattered),
-            (10, 4, 2, 2, 1, 2),
+            (
+                *(self._let, self._loop, self._branch, self._store, self._augment),
+                *(lambda: places.scattered(self), lambda: places.set_in_part(self)),
+            ),
+            (10, 4, 2, 2, 1, 2, 3),
         )[0]
         return kind()
 
@@ -162,9 +165,6 @@ class Maker:
             return self.expression(depth, kind)
         return self._choice(depth)
 
-    def _scattered(self) -> Statement | None:
-        return places.scattered(self)
-
     def _last_store(self) -> Statement | None:
         indices = self.selection("y")
         if indices is None:
@@ -185,8 +185,6 @@ class Maker:
 
     def within(self, names: list[str], counts: list[Any], draw: Callable[[], Statement]) -> Any:
         """Loops within each other around a statement."""
-        from tests.hunt.values import constant
-
         state = self.state
         self.state = state.copy()
         for name, count in zip(names, counts):
@@ -256,8 +254,6 @@ class Maker:
             where = (self.expression(1, "bool tile"), self.expression(1, "number tile"), old)
             return ("let", accumulator, ("form", "where", (), where))
 
-        from tests.hunt.values import constant
-
         state = self.state
         self.state = inner = state.copy()
         inner.before = dict(state.known)
@@ -294,7 +290,7 @@ class Maker:
         def inner() -> Statement | None:
             if names and self.choose.random() < 0.7:
                 return ("let", self.choose.choice(names), self.expression(2, "typed"))
-            return self._store()
+            return self._store() if self.choose.random() < 0.5 else places.set_in_part(self)
 
         state = self.state.copy()
         body = self.taken(inner)
@@ -370,13 +366,13 @@ class Maker:
         parameter = self.choose.choice(self._program.parameters)
         if draw > 0.97 and parameter.shape:
             return ("size", parameter.name, self.choose.randrange(len(parameter.shape)))
-        if 0.92 < draw <= 0.95 and parameter.shape:
+        if 0.92 < draw <= 0.97 and parameter.shape:
             return ("source", parameter.name, places.places(self, parameter))
         indices = self.selection(parameter.name)
         if indices is None:
             return None
-        if 0.95 < draw <= 0.97:
-            return ("part", parameter.name, indices, places.position(self))
+        if 0.82 < draw <= 0.92 and self.state.tensors[parameter.name].tile:
+            return ("part", parameter.name, indices, places.keys(self, parameter.name))
         is_vector = len(self.state.tensors[parameter.name].tile) == len(parameter.shape) == 1
         if draw < 0.54 and is_vector:
             return ("offsets", parameter.name, indices, self.choose.randrange(len(parameter.shape)))

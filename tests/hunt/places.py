@@ -1,7 +1,7 @@
 """Elements at positions that a program computes: what they are, and how they are drawn.
 
-Of a tensor, ``x.source[i]``, or of a tile of one dimension, ``x[i]``: loaded, stored, or changed by an
-atomic operation.
+Of a tensor, ``x.source[i]``, or of a tile, ``x[i]``, ``x[1:]``: loaded, stored, or changed by an atomic
+operation.
 """
 
 from __future__ import annotations
@@ -12,8 +12,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.hunt.description import Expression, Parameter, Statement
-from tests.hunt.reference import EXPRESSIONS, STATEMENTS, State, evaluate, loaded, positions, spread
-from tests.hunt.values import Ambiguous, Value, aligned, unequal_meetings
+from tests.hunt.memory import padded
+from tests.hunt.reference import (
+    EXPRESSIONS,
+    STATEMENTS,
+    State,
+    evaluate,
+    loaded,
+    positions,
+    spread,
+    stored,
+)
+from tests.hunt.values import (
+    INTEGERS,
+    Ambiguous,
+    Value,
+    aligned,
+    exact,
+    is_integer,
+    unequal_meetings,
+)
 
 if TYPE_CHECKING:
     from tests.hunt.generate import Maker
@@ -32,19 +50,87 @@ def _source(state: State, parameter: str, indices: tuple[Expression, ...]) -> Va
     return replace(value, exists=exists, loaded=None if exists.all() else ~exists)
 
 
-def _part(state: State, parameter: str, indices: tuple[Any, ...], place: Expression) -> Value:
-    """Elements of a tile of one dimension; a position beyond it has none."""
-    index, at = positions(state, parameter, indices), evaluate(state, place)
-    if index.ndim != 2 or at.dtype not in ("int32", "int64"):
-        raise Ambiguous("positions are integers, of a tile of one dimension")
-    if state.program.parameter(parameter).other is not None:
-        raise Ambiguous("`other` beyond a tile")
-    at = spread(state, at)
-    inside = at.exists & (at.data >= 0) & (at.data < state.tensors[parameter].tile[0])
-    flat = np.where(inside, at.data, 0).reshape(len(index), int(np.prod(at.shape)))
-    chosen = np.take_along_axis(index, flat, 1).reshape(at.data.shape)
-    value = loaded(state, parameter, np.where(inside, chosen, -1))
+def _part(state: State, parameter: str, indices: tuple[Any, ...], keys: tuple[Any, ...]) -> Value:
+    """Elements of a tile; a position beyond it has none."""
+    index, exists = parted(state, parameter, indices, keys)
+    value = loaded(state, parameter, index)
+    value = replace(value, exists=value.exists & exists)
     return value if value.exists.all() else replace(value, loaded=~value.exists)
+
+
+def parted(
+    state: State, parameter: str, indices: tuple[Any, ...], keys: tuple[Any, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where selected elements of a tile are, -1 where there are none, and which of the positions exist."""
+    index, tile = positions(state, parameter, indices), state.tensors[parameter].tile
+    keys = _for_each(keys, len(tile))
+    computed = [evaluate(state, key) for key in keys if _is_computed(key)]
+    if any(not is_integer(value.dtype) for value in computed):
+        raise Ambiguous("positions are integers")
+    together = aligned([spread(state, v) for v in computed]) if computed else []
+    number = len(together[0].shape) if together else 0
+    firsts = [place for place, key in enumerate(keys) if _is_computed(key)]
+    slices = [place for place, key in enumerate(keys) if key[0] == "slice"]
+    before = sum(place < firsts[0] for place in slices) if firsts else 0
+    tiles = [place for place, value in zip(firsts, computed) if value.shape]
+    if tiles and sum(place < tiles[0] for place in slices) != before:
+        raise Ambiguous("a number, a slice, then a tile of positions")
+    rank, runs, along = len(slices) + number, 0, []
+    exists = np.ones((len(index), *(1,) * rank), bool)
+    for key, size in zip(keys, tile, strict=True):
+        if key[0] == "slice":
+            dim = 1 + runs + (number if firsts and runs >= before else 0)
+            along.append(_run(key, size).reshape(-1, *(1,) * (rank - dim)))
+            runs += 1
+        elif key[0] == "number":
+            along.append(np.array(key[1] + size if key[1] < 0 else key[1]))
+        else:
+            at = together.pop(0)
+            shape = (len(index), *(1,) * before, *at.shape, *(1,) * (len(slices) - before))
+            exists = exists & at.exists.reshape(shape)
+            along.append(at.data.reshape(shape))
+    inside, flat = exists, np.zeros(exists.shape, int)
+    for at, size, held in zip(along, tile, index.shape[1:], strict=True):
+        within = (at >= 0) & (at < size)
+        inside, flat = inside & within, flat * held + np.where(within, at, 0)
+    inside, flat = np.broadcast_arrays(inside, np.where(inside, flat, 0))
+    lanes, places = (a.reshape(len(index), int(np.prod(a.shape[1:]))) for a in (index, flat))
+    chosen = np.take_along_axis(lanes, places, 1)
+    return np.where(inside, chosen.reshape(flat.shape), -1), np.broadcast_to(exists, flat.shape)
+
+
+def _for_each(keys: tuple[Any, ...], rank: int) -> list[Any]:
+    """A key for each dimension of a tile."""
+    at = next((place for place, key in enumerate(keys) if key[0] == "rest"), len(keys))
+    given = (*keys[:at], *keys[at + 1 :])
+    if len(given) > rank:
+        raise Ambiguous("more keys than dimensions")
+    return [*keys[:at], *[("slice", None, None, None)] * (rank - len(given)), *keys[at + 1 :]]
+
+
+def _is_computed(key: Any) -> bool:
+    return key[0] not in ("slice", "number")
+
+
+def _run(key: Any, size: int) -> np.ndarray:
+    """A slice's positions, and -1 up to a power of two."""
+    bounds = (size // 2 if isinstance(bound, tuple) else bound for bound in key[1:])
+    run = np.arange(size)[slice(*bounds)]
+    if not run.size:
+        raise Ambiguous("a slice of nothing")
+    return padded(run, 1)
+
+
+def _set(state: State, parameter: str, indices: Any, keys: Any, expression: Expression) -> None:
+    value = evaluate(state, expression)
+    stored(state, parameter, parted(state, parameter, indices, keys)[0], value)
+
+
+def _change(
+    state: State, parameter: str, indices: Any, keys: Any, operator: str, expression: Expression
+) -> None:
+    part = ("part", parameter, indices, keys)
+    _set(state, parameter, indices, keys, ("form", operator, (), (part, expression)))
 
 
 def _addressed(
@@ -68,14 +154,12 @@ def _addressed(
 
 
 def _scatter(state: State, parameter: str, indices: Any, expression: Expression) -> None:
-    index, there, value = _met(state, parameter, True, indices, expression)
+    index, there, value = _met(state, parameter, True, indices, (), expression)
     state.memory.store(parameter, index, there, value.data, value.error)
 
 
-def _atomic(
-    state: State, name: str, is_source: bool, parameter: str, indices: Any, expression: Expression
-) -> None:
-    index, there, value = _met(state, parameter, is_source, indices, expression)
+def _atomic(state: State, name: str, is_source: bool, parameter: str, *rest: Any) -> None:
+    index, there, value = _met(state, parameter, is_source, *rest)
     if value.dtype not in ("int32", "int64") and not (
         value.dtype == "float32" and name in ("max", "min")
     ):
@@ -84,14 +168,14 @@ def _atomic(
 
 
 def _met(
-    state: State, parameter: str, is_source: bool, indices: Any, expression: Expression
+    state: State, parameter: str, is_source: bool, indices: Any, keys: Any, expression: Expression
 ) -> tuple[np.ndarray, np.ndarray, Value]:
     """Where elements are, which of them take part, and the value for each, of the tensor's type."""
     described, value = state.program.parameter(parameter), evaluate(state, expression)
     if is_source:
         index, there, exists = _addressed(state, parameter, indices)
     else:
-        index = positions(state, parameter, indices)
+        index = parted(state, parameter, indices, keys)[0]
         there = exists = index >= 0
     if described.layout == "repeated":
         raise Ambiguous("an output whose elements lie over each other")
@@ -104,8 +188,12 @@ def _met(
     return index, there & value.exists & state.active.reshape(-1, *(1,) * (index.ndim - 1)), value
 
 
-EXPRESSIONS.update({"source": _source, "part": _part})
-STATEMENTS.update({"scatter": _scatter, "atomic": _atomic})
+def _lanes(state: State, count: int) -> Value:
+    return exact(np.broadcast_to(np.arange(count), (len(state.active), count)), "int32")
+
+
+EXPRESSIONS.update({"source": _source, "part": _part, "lanes": _lanes})
+STATEMENTS.update({"scatter": _scatter, "set": _set, "change": _change, "atomic": _atomic})
 
 
 # How they are drawn.
@@ -118,14 +206,16 @@ def scattered(maker: Maker) -> Statement | None:
     parameter = choose.choice(
         [p for p in parameters if p.name == "y" or is_atomic or choose.random() < 0.2]
     )
-    is_source = not is_atomic or choose.random() < 0.6
+    is_source = not is_atomic or choose.random() < 0.5
     indices = places(maker, parameter) if is_source else maker.selection(parameter.name)
     if indices is None:
         return None
+    chosen = () if is_source or choose.random() < 0.4 else keys(maker, parameter.name)
     value = maker.expression(choose.choice((0, 1, 2)), "typed")
-    for index in indices if is_source else ():
+    alike = indices if is_source else (("part", parameter.name, indices, chosen),) if chosen else ()
+    for one in alike:
         # As many as there are places.
-        value = ("form", "+", (), (value, ("form", "*", (), (index, ("number", 0)))))
+        value = ("form", "+", (), (value, ("form", "*", (), (one, ("number", 0)))))
     if evaluate(maker.state, value).dtype != parameter.dtype:
         is_truth = parameter.dtype == "bool"
         way, given = ("truth", ()) if is_truth else ("to", (("dtype", parameter.dtype),))
@@ -133,7 +223,85 @@ def scattered(maker: Maker) -> Statement | None:
     if not is_atomic:
         return ("scatter", parameter.name, indices, value)
     name = choose.choice(("add", "max", "min", "and", "or", "xor"))
-    return ("atomic", name, is_source, parameter.name, indices, value)
+    return ("atomic", name, is_source, parameter.name, indices, chosen, value)
+
+
+def set_in_part(maker: Maker) -> Statement | None:
+    """A store to elements of a tile."""
+    choose, parameters = maker.choose, maker.state.program.parameters
+    name = choose.choice([p.name for p in parameters if p.name == "y" or choose.random() < 0.3])
+    indices = maker.selection(name)
+    if indices is None:
+        return None
+    chosen = keys(maker, name)
+    draw = choose.random()
+    if draw < 0.5:
+        # What has such elements, too.
+        other = choose.choice([p.name for p in parameters])
+        there = maker.selection(other)
+        if there is None:
+            return None
+        value: Expression = ("part", other, there, chosen)
+        if choose.random() < 0.6:
+            value = ("form", choose.choice("+-*"), (), (value, maker.expression(0, "number")))
+    else:
+        value = maker.expression(choose.choice((0, 1, 1, 2)), "any" if draw < 0.8 else "scalar")
+    if choose.random() < 0.25:
+        return ("change", name, indices, chosen, choose.choice("+-*"), value)
+    return ("set", name, indices, chosen, value)
+
+
+def keys(maker: Maker, parameter: str) -> tuple[Any, ...]:
+    """What selects elements of a parameter's tile: a key for each dimension, or for some."""
+    choose, tile = maker.choose, maker.state.tensors[parameter].tile
+    if not tile:
+        raise Ambiguous("no dimension to select in")
+    chosen = [_key(maker, dim, size) for dim, size in enumerate(tile)]
+    places = [place for place, key in enumerate(chosen) if _is_computed(key)]
+    if len(places) == 2 and choose.random() < 0.6:
+        # Rows and columns.
+        for place, way in zip(places, ("column", "row")):
+            if len(evaluate(maker.state, chosen[place]).shape) == 1:
+                chosen[place] = ("form", way, (), (chosen[place],))
+    if choose.random() < 0.25:
+        start = choose.randrange(len(chosen) + 1)
+        chosen[start : choose.randint(start, len(chosen))] = [("rest",)]
+    elif choose.random() < 0.25 and len(chosen) > 1:
+        chosen.pop()
+    return tuple(chosen)
+
+
+def _key(maker: Maker, dim: int, size: int) -> Any:
+    """What selects along a dimension of so many elements."""
+    choose = maker.choose
+    draw = choose.random()
+    if draw < 0.5:
+        step = choose.choice((None, None, None, 1, 2, 3, -1, -2))
+        start, stop = None, None
+        if step is None or step > 0:
+            start = choose.choice((None, 0, 1, 1, 2, -1, -2, size // 2, 1 - size, ("half", dim)))
+            stop = choose.choice((None, None, -1, -2, size - 1, size, size + 2, ("half", dim)))
+        return ("slice", start, stop, step)
+    if draw < 0.65:
+        beyond = choose.random() < 0.1
+        return ("number", size if beyond else choose.randrange(-size, size))
+    if draw < 0.75:
+        return position(maker)
+    if draw < 0.85:
+        loads = [
+            (p.name, indices)
+            for p in maker.state.program.parameters
+            if p.dtype in INTEGERS and (indices := maker.selection(p.name)) is not None
+        ]
+        if loads:
+            return ("load", *choose.choice(loads))
+    lanes: Expression = ("lanes", choose.choice((1, 2, 2, 4, 8)))
+    beside = ("number", choose.choice((1, 2, size - 1, -1)))
+    if choose.random() < 0.3:
+        names = [n for n, value in maker.state.known.items() if value.dtype == "int32"]
+        beside = ("name", choose.choice(names))
+    operator, is_turned = choose.choice((("+", False), ("-", True), ("*", False), ("-", False)))
+    return ("form", operator, (), (beside, lanes) if is_turned else (lanes, beside))
 
 
 def places(maker: Maker, parameter: Parameter) -> tuple[Expression, ...]:

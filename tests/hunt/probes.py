@@ -11,6 +11,7 @@ import functools
 import random
 from typing import TYPE_CHECKING, Any
 
+from tests.hunt import places
 from tests.hunt.description import Expression, Parameter, Statement, Step
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.reference import evaluate
@@ -85,9 +86,11 @@ def statements(maker: Maker) -> tuple[Statement, ...]:
 
 
 def _stored(maker: Maker, has_rounds: bool) -> Statement | None:
-    """A store to a tensor that is read; to each of its tiles, where there are several."""
+    """A store to a tensor that is read, or to a part; to each of its tiles, where there are several."""
     names = [parameter.name for parameter in maker.state.program.parameters[:-1]]
     name = maker.choose.choice(names)
+    if maker.choose.random() < 0.25:
+        return places.set_in_part(maker)
     if not has_rounds:
         return ("store", name, (), maker.expression(1, "number tile"))
     index = maker.fresh("k")
@@ -134,11 +137,14 @@ def _operand(maker: Maker, kind: str) -> Expression:
     """Most often a tile, as it is or with a number or a size, which its padding then has too, or a comparison."""
     choose = maker.choose
     tiles = [p.name for p in maker.state.program.parameters[:-1]]
-    tile: Expression = ("load", choose.choice(tiles), ())
+    name = choose.choice(tiles)
+    tile: Expression = ("load", name, ())
+    if choose.random() < 0.25:
+        tile = ("part", name, (), places.keys(maker, name))
     if choose.random() < 0.5:
         beside: Expression = ("number", choose.choice((3, 5, 7)))
         if choose.random() < 0.3:
-            beside = ("size", tile[1], 0)
+            beside = ("size", name, 0)
         tile = ("form", choose.choice("+-"), (), (tile, beside))
     if kind.startswith("bool"):
         tile = ("form", choose.choice("<>"), (), (tile, ("number", choose.choice((-1, 1, 2)))))

@@ -308,10 +308,10 @@ def _augment(state: State, name: str, operator: str, expression: Expression) -> 
 def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: Expression) -> None:
     value = evaluate(state, expression)
     index = positions(state, parameter, indices)
-    _stored(state, parameter, index, value)
+    stored(state, parameter, index, value)
 
 
-def _stored(state: State, parameter: str, index: np.ndarray, value: Value) -> None:
+def stored(state: State, parameter: str, index: np.ndarray, value: Value) -> None:
     """Put a value where a tile's elements are."""
     if state.program.parameter(parameter).layout == "repeated":
         raise Ambiguous("an output whose elements lie over each other")
@@ -331,7 +331,7 @@ def _stored(state: State, parameter: str, index: np.ndarray, value: Value) -> No
 
 def _add(state: State, parameter: str, indices: Any, operator: str, expression: Expression) -> None:
     value = evaluate(state, ("form", operator, (), (("load", parameter, indices), expression)))
-    _stored(state, parameter, positions(state, parameter, indices), value)
+    stored(state, parameter, positions(state, parameter, indices), value)
 
 
 def rounds(state: State, count: Any) -> range:

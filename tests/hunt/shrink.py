@@ -132,8 +132,26 @@ def _smaller_statements(statement: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]
     if kind in ("put", "add"):
         indices = before[2]
         yield (("store", before[1], indices, tree),)
+    if kind == "change":
+        yield (("set", *before[1:4], tree),)
+    if kind in ("set", "change"):
+        for keys in _smaller_keys(before[3]):
+            yield ((*before[:3], keys, *before[4:], tree),)
     for smaller in _smaller_trees(tree):
         yield ((*before, smaller),)
+
+
+def _smaller_keys(keys: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """What may select elements in the place of some keys."""
+    for place, key in enumerate(keys):
+        whole = ("slice", None, None, None)
+        simpler = [] if key in (whole, ("number", 0)) else [whole, ("number", 0)]
+        if key[0] == "slice" and key != whole:
+            simpler += [key[:at] + (None,) + key[at + 1 :] for at in (1, 2, 3) if key[at]]
+        elif key[0] == "form":
+            simpler += _smaller_trees(key)
+        for one in simpler:
+            yield (*keys[:place], one, *keys[place + 1 :])
 
 
 def _smaller_trees(tree: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -156,5 +174,9 @@ def _smaller_trees(tree: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             yield ("choice", condition, smaller, other)
         for smaller in _smaller_trees(other):
             yield ("choice", condition, one, smaller)
+    elif kind == "part":
+        yield ("load", *parts[:2])
+        for keys in _smaller_keys(parts[2]):
+            yield ("part", *parts[:2], keys)
     elif kind == "number" and parts[0] not in (1, 1.0):
         yield ("number", 1.0 if isinstance(parts[0], float) else 1)

@@ -205,7 +205,9 @@ def expression(tree: Expression) -> str:
         parameter, indices = parts
         return f"{parameter}.source[{', '.join(map(expression, indices))}]"
     if kind == "part":
-        return f"{_selected(parts[0], parts[1])}[{expression(parts[2])}]"
+        return _part(*parts)
+    if kind == "lanes":
+        return f"ntl.arange(0, {parts[0]})"
     assert kind == "choice", kind
     condition, one, other = map(expression, parts)
     return f"({one} if {condition} else {other})"
@@ -215,7 +217,21 @@ def _selected(parameter: str, indices: tuple[Expression, ...]) -> str:
     return f"{parameter}[{', '.join(map(expression, indices))}]" if indices else parameter
 
 
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+def _part(parameter: str, indices: tuple[Expression, ...], keys: tuple[Any, ...]) -> str:
+    """Elements of a tile."""
+    tile = _selected(parameter, indices)
+
+    def bound(value: Any) -> Any:
+        if not isinstance(value, tuple):
+            return value
+        return f"{parameter}{'.dtype' * bool(indices)}.shape[{value[1]}] // 2"
+
+    def key(entry: Any) -> str:
+        if entry[0] == "slice":
+            return _subscript(slice(*map(bound, entry[1:])))
+        return "..." if entry[0] == "rest" else expression(entry)
+
+    return f"{tile}[{', '.join(map(key, keys))}]"
 
 
 def _block(body: tuple[Statement, ...]) -> list[str]:
@@ -248,12 +264,18 @@ def _statement(statement: Statement) -> list[str]:
         return [f"put({_selected(parts[0], parts[1])}, {expression(parts[2])})"]
     if kind == "add":
         return [f"{_selected(parts[0], parts[1])} {parts[2]}= {expression(parts[3])}"]
+    if kind == "set":
+        return [f"{_part(*parts[:3])} = {expression(parts[3])}"]
+    if kind == "change":
+        return [f"{_part(*parts[:3])} {parts[3]}= {expression(parts[4])}"]
     if kind == "scatter":
         places = ", ".join(map(expression, parts[1]))
         return [f"{parts[0]}.source[{places}] = {expression(parts[2])}"]
     if kind == "atomic":
-        name, is_source, parameter, indices, value = parts
+        name, is_source, parameter, indices, keys, value = parts
         where = _selected(f"{parameter}.source" if is_source else parameter, indices)
+        if keys:
+            where = _part(parameter, indices, keys)
         return [f"ntl.atomic_{name}({where}, {expression(value)})"]
     if kind == "for":
         name, count, body = parts

@@ -315,7 +315,7 @@ def _pad(choose, shape):
     return (tuple((choose.choice((0, 0, 1, 2)), choose.choice((0, 1, 3))) for _ in shape),), {}
 
 
-def _subscript(choose, shape):
+def subscript(choose, shape):
     entries: list[Any] = []
     for size in shape:
         if size and choose.random() < 0.2:
@@ -334,7 +334,7 @@ def _subscript(choose, shape):
     return (tuple(entries),), {}
 
 
-def _from_the_end(choose, shape):
+def from_the_end(choose, shape):
     entries: list[Any] = []
     for size in shape:
         draw = choose.random()
@@ -352,7 +352,7 @@ _Operations = list[tuple[str, Any]]
 
 _WEIGHTED: _Operations = [
     *[("tile", _tile)] * 6,
-    *[("__getitem__", _subscript)] * 3,
+    *[("__getitem__", subscript)] * 3,
     *[("flatten", _flatten)] * 2,
     *[("pad", _pad)] * 2,
     *[("permute", _permute)] * 2,
@@ -366,10 +366,10 @@ _WEIGHTED: _Operations = [
 
 _BIASED: _Operations = [
     *[("tile", _tile)] * 4,
-    *[("__getitem__", _from_the_end)] * 5,
+    *[("__getitem__", from_the_end)] * 5,
     *[("flatten", _flatten)] * 4,
     *[("pad", _pad)] * 4,
-    ("__getitem__", _subscript),
+    ("__getitem__", subscript),
     ("permute", _permute),
     ("expand", _expand),
     ("squeeze", _squeeze),
