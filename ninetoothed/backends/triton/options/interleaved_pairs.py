@@ -94,6 +94,9 @@ def pair_of(
     shape, source = parameter.tile_shape, parameter.source
     if not shape or source.jagged_dim is not None or as_symbol(shape[-1]) in facts.empty:
         return None
+    if (parameter.name, place) in facts.beyond:
+        # Of the two, one alone may be in its level.
+        return None
     lane = access.coordinates[-1]
     (both,) = positions("both", (2 * as_symbol(lane.leaf.extent),))
     turns = {lane: both // 2, access.selections[place]: first + both % 2}

@@ -200,6 +200,8 @@ class Positions:
             return self._sequence(expression, tile, layout)
         if op == "const":
             return number(operands[0])
+        if op == "padded":
+            return self._emission.width(operands[0])
         if expression in self._size_ratios:
             return number(self._size_ratios[expression])
         if op == "//" and self._size_ratios.get(operands[1]) == 1:

@@ -132,15 +132,20 @@ def unguarded(
         stays = high < evaluated(size, environment)
         if stays and not varying.isdisjoint(as_symbol(size).leaves()):
             # What the number says of this size it does not say of a lesser one.
-            greatest = _taken_by_any_call(kernel)[parameter.name, place][1]
-            stays = greatest is not None and interval(simplify(size - 1 - greatest))[0] >= 0
+            stays = (parameter.name, place) not in perhaps_above(kernel)
         if low < 0 or not (stays or access.bounds(place, size)):
             yield parameter.name, place
 
 
 @analysis
-def _taken_by_any_call(kernel: Definition) -> dict[Selection, Bounds]:
-    return taken(kernel)
+def perhaps_above(kernel: Definition) -> frozenset[Selection]:
+    """The selections that are above their level in some call, for all that is known."""
+    return frozenset(
+        (name, place)
+        for (name, place), (_, high) in taken(kernel).items()
+        if high is None
+        or interval(simplify(kernel.program.parameter(name).middle_sizes[place] - 1 - high))[0] < 0
+    )
 
 
 class _Walk:

@@ -6,7 +6,8 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Tensor
+from examples import mm
+from ninetoothed import Symbol, Tensor
 from tests.corpus.products import activated, normalized, product_and_scale, two
 from tests.examples.compare import assert_matches
 
@@ -99,3 +100,18 @@ def _case(name: str, shape: tuple[int, int, int]):
 for _name in SHARED:
     for _shape in ((16, 64, 16), (20, 100, 33), (1, 200, 40), (7, 16, 5)):
         globals()[f"case_{_name}_{'_'.join(map(str, _shape))}"] = _case(_name, _shape)
+
+
+def case_blocks_of_a_size_that_a_call_gives():
+    BLOCK = Symbol("BLOCK", constexpr=True)
+
+    def arrangement(input, other, scale, output):
+        input, other, output = mm.arrangement(input, other, output, BLOCK, BLOCK, BLOCK)
+        return input, other, scale, output
+
+    tensors = (Tensor(2), Tensor(2), Tensor(0), Tensor(2))
+    kernel = ninetoothed.make(arrangement, product, tensors)
+    input, other = torch.randn(20, 100).half(), torch.randn(100, 33).half()
+    output = torch.empty(20, 33).half()
+    kernel(input, other, 0.25, output, BLOCK=16)
+    assert_matches(output, input.double() @ other.double(), 100)

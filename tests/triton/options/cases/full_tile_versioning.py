@@ -114,3 +114,21 @@ def case_what_exists_of_an_interleaved_tile():
 
 def blocks_of_vectors(input, output):
     return input.tile((BLOCK,)), output.tile((BLOCK,))
+
+
+def case_a_tile_beyond_its_level():
+    """That all tiles of a row are full says nothing of one behind them."""
+
+    def arrangement(rows, input, output):
+        arranged = rows.tile((1, BLOCK)).tile((1, -1)).squeeze(1)
+        arranged.dtype = arranged.dtype.squeeze(0)
+        arranged.dtype.dtype = arranged.dtype.dtype.squeeze(0)
+        return arranged, input.tile((BLOCK,)), output.tile((BLOCK,))
+
+    def application(rows, input, output):
+        output = input + rows[4]
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1), Tensor(1)))
+    input, (output, whole) = random(100), view(100)
+    kernel(random(7, 64), input, output, BLOCK=16)
+    assert_alone(whole, output, input.double())

@@ -148,3 +148,21 @@ def case_rope():
                 torch.testing.assert_close(actual, wanted.to(dtype), rtol=2e-3, atol=2e-3)
                 rope_in_place.rope_(tensor, sin, cos, interleaved)
                 torch.testing.assert_close(tensor, wanted.to(dtype), rtol=2e-3, atol=2e-3)
+
+
+def case_a_pair_of_which_one_is_beyond_its_level():
+    def arrangement(input, output):
+        return tuple(
+            tensor.tile((4,), strides=(1,), dilation=(2,)).tile((-1,)) for tensor in (input, output)
+        )
+
+    def application(input, output):
+        first = input[1]
+        second = input[2]
+        output[0] = first
+        output[1] = second
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    input, output = torch.arange(8.0), torch.full((8,), torch.nan)
+    kernel(input, output)
+    assert output.tolist() == [1, 0, 3, 0, 5, 0, 7, 0]
