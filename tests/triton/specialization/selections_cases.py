@@ -313,3 +313,19 @@ def case_elements_of_a_tile_beyond_its_level():
         output
     )
     assert int((~whole.isnan()).sum()) == 10
+
+
+def case_what_a_part_of_a_tile_that_has_no_element_is_reduced_to():
+    """The identity, in the rows that are there."""
+
+    def arrangement(input, output):
+        return input.tile((2, 4)).tile((1, -1)), output.tile((2, 2)).tile((1, -1))
+
+    def application(input, output):
+        sums = ntl.sum(input[0, 1][:, 1:], axis=1) + 1
+        output[0, 0] = ntl.join(sums, ntl.max(input[0, 1][:, 2:], axis=1))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    output = torch.full((3, 2), torch.nan, device=DEVICE)
+    kernel(within(3, 5)[0], output)
+    assert output.tolist() == [[1.0, -float("inf")]] * 3, output

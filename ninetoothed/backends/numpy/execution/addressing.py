@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,14 +59,13 @@ class Addressing:
             tuple(dim for dim, lane in enumerate(lanes) if lane in set(as_symbol(index).leaves()))
             for index in access.indices
         )
-        #: For each selection, the tile's dimensions of which more than one element depends on it.
+        #: For each selection, the tile's dimensions that go along the same ones of the source.
         self._followed = tuple(
             {
                 dim
                 for index, dims in zip(access.indices, self.dependences)
                 if selection in set(as_symbol(index).leaves())
                 for dim in dims
-                if self.padded[dim] > 1
             }
             for selection in access.selections
         )
@@ -102,18 +101,19 @@ class Addressing:
         masks: list[np.ndarray] = []
         for index, size, dims in zip(selection, self.selectable, self._followed):
             if not 0 <= index < size:
-                masks.append(self._nowhere(rank, dims if positions is None else ()))
+                masks.append(_nowhere(rank, [lanes[dim] for dim in dims]))
         for condition in self._conditions(sequences, *program, *selection, *lanes):
             if not np.all(condition):
                 missing = (1,) * (rank - np.ndim(condition))
                 masks.append(np.asarray(condition, bool).reshape(missing + np.shape(condition)))
         return tuple(masks)
 
-    def _nowhere(self, rank: int, dims: Collection[int]) -> np.ndarray:
-        """The mask of a tile outside of its level, which depends on some dimensions, or on none."""
-        shape = [self.padded[dim] if dim in dims else 1 for dim in range(rank)]
-        nowhere = np.zeros(shape, bool)
-        return nowhere if dims else nowhere.view(LevelMask)
+
+def _nowhere(rank: int, lanes: Iterable[Any]) -> np.ndarray:
+    """The mask of a tile outside of its level, along the dimensions in which it leaves that."""
+    shape = np.broadcast_shapes((1,) * rank, *map(np.shape, lanes))
+    nowhere = np.zeros(shape, bool)
+    return nowhere if nowhere.size > 1 else nowhere.view(LevelMask)
 
 
 class Sequences:

@@ -14,6 +14,7 @@ from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
 from ninetoothed.backends.numpy.execution.elements import positions
 from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
+from ninetoothed.backends.numpy.language.identities import all_of
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
@@ -158,6 +159,9 @@ class Tensor:
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
         offsets, masks, shape, given = self._positions(selection, keys)
+        if masks and not all(isinstance(key, slice | int) for key in keys):
+            # What positions select exists where any of it does, when it is reduced.
+            masks = (np.broadcast_to(all_of(masks), shape),)
         loaded = self._gather(offsets, _in_place(masks) if self.plan.is_padded else masks, shape)
         # What lies beyond the tile is `other`, where there is one; a position that does not exist is nowhere.
         return loaded if self.plan.other is None else Tile(loaded.data, loaded.dtype, given)

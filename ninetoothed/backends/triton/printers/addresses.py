@@ -211,9 +211,13 @@ class Addresses:
         return ast.Expr(language("store", pointer, value, **keywords))
 
     def elements(
-        self, parameter: str, view: View, indices: Sequence[ast.expr]
+        self, parameter: str, view: View, indices: Sequence[ast.expr], layout: Layout | None = None
     ) -> tuple[ast.expr, ast.expr | None]:
-        """Pointers to the elements of a tile that a view selects, and where they exist."""
+        """Pointers to the elements of a tile that a view selects, and where they exist.
+
+        Args:
+            layout: the dimensions that are asked for; those of slices alone have conditions of their own.
+        """
         count = len(indices) - view.chosen
         placement = Placement(self._emission, view, indices[count:])
         declared = self._emission.kernel.program.parameter(parameter)
@@ -235,7 +239,8 @@ class Addresses:
         if positions.dims or chosen or positions.offset != 0:
             pointer = sum_of(pointer, positions.complete_offset(tile))
         found = [ast.Compare(index, [ast.GtE()], [ast.Constant(0)]) for index in chosen]
-        mask = self._mask(positions, tile, positions.dims)
+        present = positions.dims if layout is None or view.chosen else layout
+        mask = self._mask(positions, tile, positions.dims, present)
         conditions: list[ast.expr] = [*found, *([] if mask is None else [mask])]
         return pointer, all_of(conditions) if conditions else None
 
@@ -260,9 +265,12 @@ class Addresses:
         """Where the elements exist, over the dimensions in ``layout``; None where all do."""
         return self._mask(self._of(tile), tile, layout)
 
-    def _mask(self, positions: Positions, tile: TileRef, layout: Layout) -> ast.expr | None:
+    def _mask(
+        self, positions: Positions, tile: TileRef, layout: Layout, asked: Layout | None = None
+    ) -> ast.expr | None:
+        """The conditions on the dimensions that are asked for, over those in ``layout``; by default these."""
         holding, powers = self._emission.facts.holding, self._emission.facts.powers_of_two
-        present = {lane for lane in layout if lane is not None}
+        present = {lane for lane in (layout if asked is None else asked) if lane is not None}
         found: list[ast.expr] = []
         for place, condition in enumerate(positions.access.conditions):
             condition = positions.compact(condition)

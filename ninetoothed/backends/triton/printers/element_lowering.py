@@ -81,7 +81,9 @@ class ElementLowering(ast.NodeTransformer):
         return node.value
 
     def _elements(
-        self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementRef | nodes.ElementPlace
+        self,
+        node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementRef | nodes.ElementPlace,
+        layout: tuple[int | None, ...] | None = None,
     ) -> tuple[ast.expr, ast.expr | None]:
         """The addresses of elements of a tile, and where there are such."""
         indices: list[ast.expr] = []
@@ -97,7 +99,7 @@ class ElementLowering(ast.NodeTransformer):
             if not isinstance(index, (ast.Name, ast.Constant)):
                 index = self._emission.named(f"{node.parameter}_at_{place}", index)
             indices.append(index)
-        pointer, mask = self._addresses.elements(node.parameter, node.view, indices)
+        pointer, mask = self._addresses.elements(node.parameter, node.view, indices, layout)
         conditions += [] if mask is None else [mask]
         return pointer, all_of(conditions) if conditions else None
 
@@ -109,7 +111,7 @@ class ElementLowering(ast.NodeTransformer):
     def _mask(self, mask: nodes.Mask) -> ast.expr | None:
         if not isinstance(mask.tile, nodes.ElementRef):
             return self._addresses.mask(self._tile(mask.tile), mask.layout)
-        _, condition = self._elements(mask.tile)
+        _, condition = self._elements(mask.tile, mask.layout)
         return condition and rearranged(condition, mask.tile.rank, mask.layout)
 
     def _tile(self, tile: nodes.TileRef) -> nodes.TileRef:
