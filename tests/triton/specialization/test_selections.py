@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -11,18 +14,25 @@ from examples import mm  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
-from tests.triton.specialization import selections_cases  # noqa: E402
+from tests.triton.specialization import loose_selections_cases, selections_cases  # noqa: E402
 
-CASES = [name for name in vars(selections_cases) if name.startswith("case_")]
+CASES = [
+    getattr(module, name)
+    for module in (selections_cases, loose_selections_cases)
+    for name in vars(module)
+    if name.startswith("case_")
+]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_on_numpy(case: str) -> None:
-    getattr(selections_cases, case)()
+def test_on_numpy(case: Callable[[], None]) -> None:
+    case()
 
 
-def test_in_the_interpreter() -> None:
-    assert failures(selections_cases.__name__) == {}
+@pytest.mark.parametrize("options", [None, "loop_splitting=1"])
+@pytest.mark.parametrize("module", [selections_cases, loose_selections_cases])
+def test_in_the_interpreter(module: ModuleType, options: str | None) -> None:
+    assert failures(module.__name__, options) == {}
 
 
 def text(inner: int, other: int) -> str:

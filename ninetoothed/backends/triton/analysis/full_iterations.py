@@ -19,13 +19,14 @@ from ninetoothed.backends.triton.specialization.comparisons import (
     is_round_of,
     round_of,
 )
+from ninetoothed.backends.triton.specialization.selections import staying
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.verified_bounds import verified_ranges
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementRef, TileRef, walk
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import reads_sequences
 
@@ -140,11 +141,9 @@ def _conditions(
     if not places:
         return
     access = kernel.arrangement.accesses[tile.parameter]
-    levels = kernel.program.parameter(tile.parameter).middle_levels
-    sizes = [size for level in levels for size in level]
-    renamed: dict[Symbol, Expression] = {
-        access.selections[place]: round_of(variable, sizes[place]) for place in places
-    }
+    sizes = kernel.program.parameter(tile.parameter).middle_sizes
+    renamed = _free(kernel, tile.parameter)
+    renamed |= {access.selections[place]: round_of(variable, sizes[place]) for place in places}
     for number, condition in enumerate(access.conditions):
         slack = _slack_of(condition)
         if slack is None or (tile.parameter, number) in facts.holding:
@@ -152,6 +151,13 @@ def _conditions(
         count = _count(as_symbol(slack.substitute(renamed)), variable, kernel)
         if count is not None:
             yield (tile.parameter, places, number), count
+
+
+def _free(kernel: Definition, parameter: str) -> dict[Symbol, Expression]:
+    """Selections that may leave their level, as positions of which no end is known."""
+    selections = kernel.arrangement.accesses[parameter].selections
+    loose = [leaf for n, leaf in enumerate(selections) if (parameter, n) not in staying(kernel)]
+    return {leaf: index(leaf.leaf.name) for leaf in loose}
 
 
 def _places(tile: TileRef, variable: str) -> tuple[int, ...]:
@@ -171,9 +177,9 @@ def _slack_of(condition: Symbol) -> Symbol | None:
     return left - right if condition.op == "<" else right - left - 1
 
 
-def greatest_slack(condition: Symbol, kernel: Definition) -> Symbol | None:
+def greatest_slack(condition: Symbol, parameter: str, kernel: Definition) -> Symbol | None:
     """What is negative exactly where a condition of an access holds for all lanes and selections."""
-    slack = _slack_of(condition)
+    slack = _slack_of(as_symbol(condition.substitute(_free(kernel, parameter))))
     if slack is None or reads_sequences(slack):
         return None
     return _greatest(as_symbol(simplify(_multiplied_out(slack))), kernel)
@@ -224,7 +230,7 @@ def _greatest(expression: Symbol, kernel: Definition) -> Symbol | None:
         if slope is None:
             return None
         low, high = interval(slope, verified_ranges(kernel))
-        if low < 0 < high:
+        if low < 0 < high or leaf.leaf.extent is None:
             return None
         last = as_symbol(leaf.leaf.extent) - 1
         expression = as_symbol(expression.substitute({leaf: last if low >= 0 else 0}))

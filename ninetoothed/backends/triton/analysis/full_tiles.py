@@ -8,7 +8,6 @@ from ninetoothed.backends.base import Call
 from ninetoothed.backends.triton.analysis import full_iterations
 from ninetoothed.backends.triton.analysis.vector_width import bytes_at_once
 from ninetoothed.backends.triton.specialization import offsets
-from ninetoothed.backends.triton.specialization.selections import perhaps_above
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.symbols.expr import Symbol
@@ -36,16 +35,11 @@ def conditions(
 
 @analysis
 def slacks(kernel: Definition) -> tuple[tuple[tuple[str, int], Symbol], ...]:
-    """What is negative where a condition holds for all of a program's elements, for each condition but those
-    that keep a selection in its level."""
-    kept = {
-        kernel.arrangement.accesses[name].selections[place] for name, place in perhaps_above(kernel)
-    }
+    """What is negative where a condition holds for all of a program's elements, for each condition."""
     return tuple(
         ((name, number), slack)
         for name, access in kernel.arrangement.accesses.items()
         if name in kernel.optimized.tiled
         for number, condition in enumerate(access.conditions)
-        if kept.isdisjoint(condition.leaves())
-        if (slack := full_iterations.greatest_slack(condition, kernel)) is not None
+        if (slack := full_iterations.greatest_slack(condition, name, kernel)) is not None
     )

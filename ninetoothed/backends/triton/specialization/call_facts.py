@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.specialization import (
     size_ratios,
 )
 from ninetoothed.backends.triton.specialization.selections import (
+    Kind,
     Selection,
     counts,
     in_numbers,
@@ -85,11 +86,13 @@ def facts_of(
     environment: Mapping[Symbol, int],
     grid: tuple[int, ...],
     varying: Set[Symbol] = frozenset(),
+    equal: Iterable[tuple[Symbol, Symbol]] = (),
 ) -> CallFacts:
     """The facts for known values of all sizes, strides, constants and meta symbols.
 
     Args:
         varying: sizes that are less in other calls: nothing is known of one of these by its number alone.
+        equal: pairs of sizes that are equal in each of these calls.
     """
     holding: set[tuple[str, int]] = set()
     units: set[Symbol] = set()
@@ -97,7 +100,12 @@ def facts_of(
     divisors: set[tuple[Symbol, int]] = set()
     tile_sizes: dict[Expression, int] = {}
     beyond: set[Selection] = set()
-    selected = {key: in_numbers(found) for key, found in taken(kernel, environment, grid).items()}
+    kind = Kind(kernel, environment, varying, equal) if varying else None
+    if kind is not None:
+        selected = kind.selected()
+    else:
+        found = taken(kernel, environment, grid)
+        selected = {key: in_numbers(bounds) for key, bounds in found.items()}
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]
@@ -111,9 +119,13 @@ def facts_of(
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
         reached = {**ranges, **dict(_selected(access, ranges, own, varying))}
-        beyond |= set(unguarded(kernel, parameter, own, environment, varying))
+        beyond |= set(unguarded(kernel, parameter, own, environment, kind))
         over = _places_over(varying, counts(parameter, access, kernel.grid), access)
-        held = _holding(access, environment, reached, varying, over)
+        # Of what the program selects beyond its level, nothing is known by where a size ends.
+        loose = {
+            access.selections[place] for place in own if kind and not kind.stays(parameter, place)
+        }
+        held = _holding(access, environment, reached, varying, over, loose)
         holding |= {(parameter.name, place) for place in held}
         asked = [c for place, c in enumerate(access.conditions) if place not in held]
         bounds |= set(magic_division.bounded(access, environment, reached, asked))
@@ -220,6 +232,7 @@ def _holding(
     ranges: Mapping[Symbol, Interval],
     varying: Set[Symbol],
     over: Set[Symbol],
+    loose: Set[Symbol],
 ) -> set[int]:
     """The conditions that hold for every lane, or that others imply, whatever the varying sizes are."""
     known = [as_symbol(simplify(c.substitute(environment))) for c in access.conditions]
@@ -227,7 +240,7 @@ def _holding(
     if varying:
         given = {leaf: value for leaf, value in environment.items() if leaf not in varying}
         known = [as_symbol(simplify(c.substitute(given))) for c in access.conditions]
-        result = {p for p in result if _holds_in_class(known[p], environment, ranges, over)}
+        result = {p for p in result if _holds_in_class(known[p], environment, ranges, over, loose)}
     rest = {position: c for position, c in enumerate(known) if position not in result}
     kept = set(needed(rest.values()))
     for position, condition in rest.items():
@@ -242,6 +255,7 @@ def _holds_in_class(
     environment: Mapping[Symbol, int],
     ranges: Mapping[Symbol, Interval],
     over: Set[Symbol],
+    loose: Set[Symbol],
 ) -> bool:
     """Whether a condition that holds for the greatest size of a class holds for the lesser ones too.
 
@@ -250,6 +264,7 @@ def _holds_in_class(
 
     Args:
         over: the programs and selections that go on to where the size ends.
+        loose: the selections that may go on beyond it.
     """
     if condition.op == "const" or condition.operands[1] not in environment:
         # What it asks is of all calls.
@@ -264,7 +279,9 @@ def _holds_in_class(
         return last < (1 << number.bit_length() - 1) + multiple
     (step, _) = interval(position, dict.fromkeys(ranges, (0, 0)) | {moving[0]: (1, 1)})
     (start, _) = interval(position, dict.fromkeys(ranges, (0, 0)))
-    return len(moving) == 1 and last < math.gcd(int(step - start), multiple)
+    return (
+        len(moving) == 1 and moving[0] not in loose and last < math.gcd(int(step - start), multiple)
+    )
 
 
 def _holds(condition: Symbol, ranges: Mapping[Symbol, Interval]) -> bool:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ninetoothed.backends.triton.specialization.selections import staying
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import targets_of
@@ -22,7 +23,7 @@ from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated, leaf
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.access import Access, reads_sequences
+from ninetoothed.tensors.access import reads_sequences
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Comparison:
     dims: Shape
 
 
-def round_of(variable: str, extent: Expression) -> Symbol:
-    """The round of the loop over ``variable``, as a slack has it."""
+def round_of(variable: str, extent: Expression | None) -> Symbol:
+    """The round of the loop over ``variable``, as a slack has it: below an extent, if that is known."""
     return leaf(Leaf(variable, role="index", owner="round", extent=extent))
 
 
@@ -52,8 +53,9 @@ def is_round_of(symbol: Symbol, variable: str) -> bool:
 class Comparisons:
     """The comparisons of positions in one kernel's program."""
 
-    def __init__(self, program: Program, accesses: Mapping[str, Access]) -> None:
-        self._accesses = accesses
+    def __init__(self, kernel: Definition) -> None:
+        program = kernel.optimized
+        self._accesses, self._staying = kernel.arrangement.accesses, staying(kernel)
         self._levels = {p.name: p.middle_sizes for p in program.parameters if p.kind == "tensor"}
         self._values: dict[str, ast.expr] = {}
         self._loops: set[str] = set()
@@ -133,22 +135,27 @@ class Comparisons:
                 Leaf(lane.name, role="index", owner=("lane", number), extent=lane.leaf.extent)
             )
         for place, selection in enumerate(access.selections):
-            extent = self._levels[tile.parameter][place]
-            renamed[selection] = self._selected(tile.indices[place], extent, (number, place))
+            chosen, extent = tile.indices[place], self._levels[tile.parameter][place]
+            # Positions go on beyond a level.
+            stays = (tile.parameter, place) in self._staying
+            if isinstance(chosen, ast.Constant) and isinstance(chosen.value, int):
+                renamed[selection] = chosen.value
+            elif isinstance(chosen, ast.Name) and chosen.id in self._loops:
+                renamed[selection] = round_of(chosen.id, extent if stays else None)
+            elif stays:
+                owner = ("selection", (number, place))
+                renamed[selection] = leaf(
+                    Leaf("selection", role="index", owner=owner, extent=extent)
+                )
+            else:
+                return None
         return index.substitute(renamed)
-
-    def _selected(self, chosen: ast.expr, extent: Expression, place: tuple[int, int]) -> Expression:
-        if isinstance(chosen, ast.Constant) and isinstance(chosen.value, int):
-            return chosen.value
-        if isinstance(chosen, ast.Name) and chosen.id in self._loops:
-            return round_of(chosen.id, extent)
-        return leaf(Leaf("selection", role="index", owner=("selection", place), extent=extent))
 
 
 @analysis
 def comparisons_of(kernel: Definition) -> Comparisons:
     """The comparisons of a kernel's program."""
-    return Comparisons(kernel.optimized, kernel.arrangement.accesses)
+    return Comparisons(kernel)
 
 
 def holding(
@@ -162,7 +169,7 @@ def holding(
         for name in comparison.slack.leaves():
             if name in programs:
                 ranges[name] = (0, max(programs[name] - 1, 0))
-            elif name.leaf.role == "index":
+            elif name.leaf.role == "index" and name.leaf.extent is not None:
                 extent = evaluated(name.leaf.extent, environment)
                 ranges[name] = (0, max(extent - 1, 0))
         known = simplify(comparison.slack.substitute(environment))

@@ -117,35 +117,98 @@ def unguarded(
     parameter: Parameter,
     numbers: Mapping[int, Interval],
     environment: Mapping[Symbol, int],
-    varying: Set[Symbol],
+    kind: Kind | None = None,
 ) -> Iterator[Selection]:
     """The selections that leave their level where nothing else says that no element is there.
 
     Args:
         numbers: what a call selects, by the place among the middle levels.
         environment: its sizes.
-        varying: sizes that are less in other calls.
+        kind: the calls that it stands for.
     """
     access = kernel.arrangement.accesses[parameter.name]
     for place, (low, high) in numbers.items():
         size = parameter.middle_sizes[place]
-        stays = high < evaluated(size, environment)
-        if stays and not varying.isdisjoint(as_symbol(size).leaves()):
-            # What the number says of this size it does not say of a lesser one.
-            stays = (parameter.name, place) not in perhaps_above(kernel)
+        if kind is None:
+            stays = high < evaluated(size, environment)
+        else:
+            stays = kind.stays(parameter, place)
         if low < 0 or not (stays or access.bounds(place, size)):
             yield parameter.name, place
 
 
+class Kind:
+    """The calls that one stands for: some of its sizes are less in others, and none of them is 0.
+
+    Args:
+        environment: its sizes.
+        varying: those that are less in others.
+        equal: pairs of sizes that are equal in each call.
+    """
+
+    def __init__(
+        self,
+        kernel: Definition,
+        environment: Mapping[Symbol, int],
+        varying: Set[Symbol],
+        equal: Iterable[tuple[Symbol, Symbol]],
+    ) -> None:
+        self._taken = _taken_by_any_call(kernel)
+        self._same = {leaf: as_symbol(n) for leaf, n in environment.items() if leaf not in varying}
+        for pair in equal:
+            one, other = (self._same.get(size, size) for size in pair)
+            if one.op == "const":
+                one, other = other, one
+            # What is one of several stands for itself.
+            known = {each: other for each, of in self._same.items() if of is one}
+            self._same |= {one: other, **known} if one is not other else {}
+        self._ranges: dict[Symbol, Interval] = {leaf: (1, environment[leaf]) for leaf in varying}
+
+    def selected(self) -> dict[Selection, Interval]:
+        """The least and the greatest index that any of them selects."""
+        return {
+            key: (self._interval(low)[0], self._interval(high)[1])
+            for key, (low, high) in self._taken.items()
+        }
+
+    def stays(self, parameter: Parameter, place: int) -> bool:
+        """Whether a selection is below its level's size in each of them."""
+        greatest = self._taken[parameter.name, place][1]
+        return greatest is not None and self._is_below(
+            greatest, as_symbol(parameter.middle_sizes[place])
+        )
+
+    def _is_below(self, number: Symbol, size: Symbol) -> bool:
+        if number.op in ("max", "min"):
+            each = [self._is_below(as_symbol(operand), size) for operand in number.operands]
+            return all(each) if number.op == "max" else any(each)
+        return self._interval(size - 1 - number)[0] >= 0
+
+    def _interval(self, number: Symbol | None) -> Interval:
+        if number is None:
+            return -float("inf"), float("inf")
+        return interval(simplify(number.substitute(self._same)), self._ranges)
+
+
 @analysis
-def perhaps_above(kernel: Definition) -> frozenset[Selection]:
-    """The selections that are above their level in some call, for all that is known."""
-    return frozenset(
-        (name, place)
-        for (name, place), (_, high) in taken(kernel).items()
-        if high is None
-        or interval(simplify(kernel.program.parameter(name).middle_sizes[place] - 1 - high))[0] < 0
-    )
+def _taken_by_any_call(kernel: Definition) -> dict[Selection, Bounds]:
+    return taken(kernel)
+
+
+@analysis
+def staying(kernel: Definition) -> frozenset[Selection]:
+    """The selections that are in their level, whatever the sizes are."""
+    found: set[Selection] = set()
+    for (name, place), (low, high) in _taken_by_any_call(kernel).items():
+        if low is None or high is None or interval(low)[0] < 0:
+            continue
+        # A loop over no tile selects none, though the first is said to be selected.
+        is_of_loop = high.op == "max" and high.operands[1] == 0
+        last = high.operands[0] if is_of_loop else high
+        size = as_symbol(kernel.program.parameter(name).middle_sizes[place])
+        if interval(simplify(size - 1 - last))[0] >= 0:
+            found.add((name, place))
+    return frozenset(found)
 
 
 class _Walk:

@@ -257,10 +257,10 @@ def facts_for(
         return facts_of(kernel, environment, grid)
     alone = {symbol for symbol, value in environment.items() if _is_alone(value)}
     roles = roles_of(kernel)
-    if roles is not None:
-        alone |= roles.exact
+    assert roles is not None
+    alone |= roles.exact
     known = {symbol for symbol in environment if symbol.leaf.role == "size"}
-    facts = facts_of(kernel, environment, grid, known - alone)
+    facts = facts_of(kernel, environment, grid, known - alone, roles.equal)
     extents = dict(zip(kernel.arrangement.programs, kernel.grid))
     holding = set()
     for slack in facts.comparisons:
