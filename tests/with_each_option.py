@@ -20,7 +20,7 @@ from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.errors import DeviceError
 
 #: What options are fixed at that are not just on or off; one of the values is the plain translation.
-_VALUES = {
+VALUES = {
     "swizzle": (8, 1, 4),
     "program_coarsening": (1, 4),
     "split_k": (1, 3),
@@ -47,9 +47,9 @@ def all_values() -> list[str]:
     """Each option off, and on."""
     found = []
     for name, default in defaults().items():
-        if default not in (0, 1) and name not in _VALUES:
-            raise SystemExit(f"_VALUES has to say what the option {name} is fixed at.")
-        found += [f"{name}={value}" for value in _VALUES.get(name, (0, 1))]
+        if default not in (0, 1) and name not in VALUES:
+            raise SystemExit(f"VALUES has to say what the option {name} is fixed at.")
+        found += [f"{name}={value}" for value in VALUES.get(name, (0, 1))]
     return found
 
 

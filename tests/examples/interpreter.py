@@ -1,4 +1,5 @@
-"""Runs the examples' emitted source in Triton's interpreter: ``python -m tests.examples.interpreter``.
+"""Runs the examples' emitted source in Triton's interpreter: ``python -m tests.examples.interpreter
+VARIANT TABLE [SEED]``; with a seed, with options and meta symbols that are drawn.
 
 A program of its own, since ``TRITON_INTERPRET`` must be set before Triton is imported. Kernels on CPU
 tensors go through emission here, and not to the NumPy backend: a second opinion on both.
@@ -11,6 +12,7 @@ import enum
 import json
 import math
 import os
+import random
 import sys
 from dataclasses import replace
 from typing import Any
@@ -28,18 +30,21 @@ from ninetoothed.backends.numpy.execution.planning import fitting_meta
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.planning import choices as choosing
+from ninetoothed.backends.triton.planning.space import settled
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization.boxes import Description
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.backends.triton.specialization.size_classes import general_call
 from ninetoothed.backends.triton.specialization.target import Target
+from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
 from ninetoothed.kernels.meetings.agreement import check_meetings, guarded
-from ninetoothed.tuning.space import Config
+from ninetoothed.tuning.space import Config, fitting, values_of
 from tests.examples.cases import EXAMPLES, LAYOUTS, Example, Maker
 from tests.examples.checking import check
 from tests.examples.more_cases import MORE
+from tests.with_each_option import VALUES
 
 # No kernel runs before one here that it could wait for (`dependent_launch`).
 tl.extra.cuda.gdc_wait = lambda: None
@@ -85,6 +90,13 @@ _DEVICE = Target("cuda", 90, 32)
 #: What is off here whatever is fixed: rings are emitted in Gluon, which has no interpreter.
 _LEFT_OUT = {"tma_pipeline": 0}
 
+#: The values of options that are drawn.
+_VALUES = [
+    (name, value)
+    for name, default in choosing.defaults().items()
+    for value in dict.fromkeys((default, *VALUES.get(name, (0, 1))))
+]
+
 #: The tables of examples, by the name that a caller gives.
 TABLES = {"examples": EXAMPLES, "more": MORE}
 
@@ -107,18 +119,23 @@ class Interpreter(Backend):
 
     Args:
         is_specialised: whether the source may use what is known of a call.
+        seed: of what is drawn for each call, of all that a search could choose; without one options are
+            the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
     """
 
     name = "interpreter"
     device_kinds = ("cpu",)
 
-    def __init__(self, is_specialised: bool) -> None:
+    def __init__(self, is_specialised: bool, seed: int | None = None) -> None:
         self._is_specialised = is_specialised
+        self._seed = seed
 
     def plan(self, kernel: Any, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """The plan of a call of this key."""
         known = kernel.environment(call)
         chosen = fitting_meta(kernel, known)
+        if chosen and self._seed is not None:
+            chosen = self._drawn_meta(kernel, known)
         environment = known | chosen
         grid = kernel.verified_grid(environment)
         refusals = check_meetings(kernel, call, environment, grid)
@@ -150,15 +167,17 @@ class Interpreter(Backend):
     ) -> tuple[Emitted, int, Specialized | None]:
         """The source, the number of its programs, and what else a launch is given."""
         if self._is_specialised:
-            # The first options are the plain ones, or those that $NINETOOTHED_OPTIONS fixes.
-            given = {**choosing.fixed(), **_LEFT_OUT}
             # The source of the whole class of sizes, where there is one.
             general = general_call(kernel, call)
+            if self._seed is not None and self._seed % 3 == 0:
+                # As ahead of time.
+                general = None
             decisive = general or call
             standing = {**kernel.environment(decisive), **chosen}
-            first, *_ = choosing.choices(kernel, decisive, standing, _DEVICE, given)
+            options = self._options(kernel, decisive, standing)
             values = tuple((kernel.names[symbol], value) for symbol, value in chosen.items())
-            specialized = specialize(kernel, call, Config(values, 4, 3, first), general)
+            config = settled(Config(values, 4, 3, options))
+            specialized = specialize(kernel, call, config, general)
             launched = specialized.num_programs
             if specialized.is_persistent:
                 # As on a device that holds few at a time.
@@ -174,6 +193,40 @@ class Interpreter(Backend):
             empty=facts.empty, booleans=booleans, outsized=facts.outsized, beyond=facts.beyond
         )
         return emit(replace(generic(kernel), facts=facts)), math.prod(grid), None
+
+    def _options(self, kernel: Any, call: Call, environment: Any) -> tuple[tuple[str, int], ...]:
+        """The options of a call, as `Config.options`."""
+        given = {**choosing.fixed(), **_LEFT_OUT}
+        found, *_ = choosing.choices(kernel, call, environment, _DEVICE, given)
+        if self._seed is None:
+            return found
+        chosen, known = {**choosing.defaults(), **dict(found)}, choosing.defaults().items()
+        # One after the other, in an order of the seed's: where two exclude each other, either may win.
+        drawn = {
+            name: value for name, value in sorted(_VALUES, key=self._rank) if name not in given
+        }
+        for name, value in drawn.items():
+            tried = tuple(sorted({**chosen, name: value}.items() - known))
+            if choosing.are_right(kernel, call, environment, _DEVICE, tried):
+                found, chosen[name] = tried, value
+        return found
+
+    def _drawn_meta(self, kernel: Any, known: Any) -> dict[Any, int]:
+        """Values of meta symbols that fit a call."""
+
+        def values(config: Config) -> dict[Any, int]:
+            return {symbol: config[kernel.names[symbol]] for symbol in kernel.meta_symbols}
+
+        def check(config: Config) -> None:
+            environment = {**known, **values(config)}
+            check_tiles(kernel, environment)
+            kernel.verified_grid(environment)
+
+        return values(max(fitting(values_of(kernel), check), key=self._rank))
+
+    def _rank(self, item: Any) -> float:
+        """A place among all items that does not depend on which others there are."""
+        return random.Random(f"{self._seed} {item}").random()
 
 
 def _workspace(specialized: Specialized) -> dict[str, Any]:
@@ -251,16 +304,18 @@ def _tensor_at(address: int, count: int, dtype: torch.dtype) -> torch.Tensor:
     return torch.frombuffer(content, dtype=dtype)
 
 
-def results(is_specialised: bool, examples: tuple[Example, ...]) -> dict[str, Any]:
-    """How many cases ran, and what is wrong by case."""
-    backend = Interpreter(is_specialised)
-    plugins.backend_for = lambda kind: backend
+def results(
+    is_specialised: bool, examples: tuple[Example, ...], seed: int | None = None
+) -> dict[str, Any]:
+    """How many cases ran, and what is wrong by case; each case draws from the seed after the last one's."""
     ran, failures = 0, {}
 
     for example in examples:
         for label, parameters in example.small.items():
             for dtype in (torch.float32, torch.float16):
                 for layout in LAYOUTS if label == "odd" else LAYOUTS[:1]:
+                    backend = Interpreter(is_specialised, None if seed is None else seed + ran)
+                    plugins.backend_for = lambda kind, backend=backend: backend
                     ran += 1
                     try:
                         check(example.name, parameters, Maker(dtype, layout=layout))
@@ -272,4 +327,5 @@ def results(is_specialised: bool, examples: tuple[Example, ...]) -> dict[str, An
 
 
 if __name__ == "__main__":
-    print(json.dumps(results(sys.argv[1] == "specialised", TABLES[sys.argv[2]])))
+    variant, table, *seed = sys.argv[1:]
+    print(json.dumps(results(variant == "specialised", TABLES[table], *map(int, seed))))

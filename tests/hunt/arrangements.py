@@ -237,6 +237,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "probes": (probes.parameters, 4),
     "parts": (parts, 2),
     "biased-chains": (biased_chains, 0),
+    "offered": (probes.offered, 0),
 }
 USUAL = tuple(name for name, (_, weight) in FAMILIES.items() if weight)
 
@@ -262,7 +263,7 @@ def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[
         result.append(
             replace(
                 parameter,
-                dtype=choose.choice(types),
+                dtype=choose.choice(types) if parameter.dtype == "float32" else parameter.dtype,
                 layout=layout,
                 sign=choose.choice(("negative", "positive", "mixed")),
                 is_output=is_output and choose.random() < 0.8,

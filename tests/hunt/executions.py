@@ -1,7 +1,8 @@
 """Runs a described program for real, and compares what it leaves in memory with the reference.
 
 `numpy` is the backend for CPU tensors, `interpreter` and `plain` the emitted source in Triton's
-interpreter, with and without what is known of the call, `cuda` the device, `cubin` only compiles.
+interpreter, with and without what is known of the call, `options` the same with options that are drawn,
+`cuda` the device, `cubin` only compiles.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tests.hunt.text import module
 from tests.hunt.values import FLOATS, is_float, unequal_meetings
 
 #: The emitted source in Triton's interpreter, with and without what is known of the call.
-INTERPRETERS = ("interpreter", "plain")
+INTERPRETERS = ("interpreter", "plain", "options")
 
 _UNEQUAL = "have not the same elements"
 
@@ -175,7 +176,7 @@ def _run(program: Program, backend: str) -> dict[str, np.ndarray] | None:
             compiled = loaded.kernel.compile(*arguments, target=("cuda", 90), **constants)
             assert compiled.asm["cubin"]
             return None
-        with _backend(backend):
+        with _backend(backend, program.seed):
             loaded.kernel(*arguments, **constants)
         if backend == "cuda":
             torch.cuda.synchronize()
@@ -188,13 +189,16 @@ def _numbers(buffer: torch.Tensor) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _backend(name: str) -> Iterator[None]:
+def _backend(name: str, seed: int) -> Iterator[None]:
     if name not in INTERPRETERS:
         yield
         return
     from tests.examples.interpreter import Interpreter
 
-    chosen, original = Interpreter(name == "interpreter"), plugins.backend_for
+    chosen, original = (
+        Interpreter(name != "plain", seed if name == "options" else None),
+        plugins.backend_for,
+    )
     plugins.backend_for = lambda kind: chosen
     try:
         yield

@@ -77,9 +77,9 @@ class Maker:
         self.indices: dict[str, tuple[str, int]] = {}
 
     def program(self) -> Program | None:
-        if self._program.family == "probes":
-            numbers = probes.statements(self)
-            return replace(self._program, body=numbers) if numbers else None
+        if designed := probes.DESIGNED.get(self._program.family):
+            body = designed(self)
+            return replace(self._program, body=body) if body else None
         body: list[Statement] = []
         for _ in range(self.choose.randint(1, 6)):
             if statement := self.taken(self._statement):

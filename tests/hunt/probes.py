@@ -2,7 +2,7 @@
 
 Each number is what a form, or a loop, gives, reduced so that a lane without an element would show: negative
 elements to their maximum, positive ones to their minimum, others to a sum of something that is nowhere 0.
-The forms come in turn.
+The forms come in turn. Beside them are programs to which options apply that change what is done.
 """
 
 from __future__ import annotations
@@ -199,3 +199,188 @@ def _reduced(maker: Maker, tree: Expression) -> Expression:
             axis = choose.randrange(len(value.shape))
         tree = ("form", name, (("axis", axis),), (tree,))
     return tree
+
+
+# Programs that options are for: sums over rounds, windows, tiles that take turns, products of boxes.
+
+_LENGTHS = (4, 5, 8, 11, 16, 17)
+
+
+def offered(choose: random.Random) -> list[Parameter]:
+    """What is read as one of the kinds has it, and what is stored."""
+    return choose.choice((_rounds, _rounds, _windows, _turns, _boxes))(choose)
+
+
+def _rounds(choose: random.Random) -> list[Parameter]:
+    """Blocks of each row, in turn."""
+    height, width = choose.choice((1, 2, 3)), choose.choice((2, 4, 5, 8))
+    shape = (choose.choice((1, 3, 4, 7)), choose.choice(_LENGTHS) * choose.choice((1, 3)))
+    steps = (
+        Step(0, "tile", ((height, width),)),
+        Step(0, "tile", ((1, -1),)),
+        Step(0, "squeeze", (1,)),
+        Step(1, "squeeze", (0,)),
+    )
+    names = ("x", "z") if choose.random() < 0.6 else ("x",)
+    left = (Step(0, "tile", ((height, width),)), Step(0, "squeeze", (1,)))
+    return [
+        *(Parameter(name, shape, "float32", steps) for name in names),
+        Parameter("y", (shape[0], width), "float32", left),
+    ]
+
+
+def _windows(choose: random.Random) -> list[Parameter]:
+    """Windows of a matrix, some to a program, as pooling has them."""
+    high, wide = choose.choice(((2, 2), (2, 2), (2, 4), (4, 2), (2, 1), (2, 3)))
+    strides = (high, wide) if choose.random() < 0.7 else (1, choose.choice((1, wide)))
+    is_floor = choose.random() < 0.5
+    shape = (choose.choice((4, 5, 7)), choose.choice((4, 5, 8)))
+    block = choose.choice((2, 4, 5, 8))
+    counts = [
+        (size - window) // stride + 1 if is_floor else -(-max(size - window, 0) // stride) + 1
+        for size, window, stride in zip(shape, (high, wide), strides)
+    ]
+    steps = (
+        Step(0, "tile", ((high, wide),), (("strides", strides), ("floor_mode", is_floor))),
+        Step(0, "ravel", ()),
+        Step(0, "flatten", (), (("end_dim", 2),)),
+        Step(0, "flatten", (), (("start_dim", 1),)),
+        Step(0, "tile", ((block, -1),)),
+    )
+    left = (Step(0, "tile", ((block, 1),)),)
+    return [
+        Parameter("x", shape, "float32", steps),
+        Parameter("y", (counts[0] * counts[1], 1), "float32", left),
+    ]
+
+
+def _turns(choose: random.Random) -> list[Parameter]:
+    """Two tiles of each row, or three, whose elements take turns."""
+    count, half = choose.choice((2, 2, 2, 3)), choose.choice((1, 2, 3, 4, 5, 8))
+    shape = (choose.choice((1, 3, 4)), count * half + choose.choice((0, 0, 1)))
+    steps = (
+        Step(0, "tile", ((1, half),), (("strides", (-1, 1)), ("dilation", (1, count)))),
+        Step(0, "tile", ((1, choose.choice((2, -1))),)),
+        Step(1, "squeeze", (0,)),
+        Step(2, "squeeze", (0,)),
+    )
+    return [Parameter(name, shape, "float32", steps) for name in ("x", "y")]
+
+
+def _boxes(choose: random.Random) -> list[Parameter]:
+    """The operands of a product, of such a type and size that the copy engine could move them."""
+    rows, columns, depth = (choose.choice((8, 16, 24, 32)) for _ in range(3))
+    tile = choose.choice((8, 16))
+    left = (Step(0, "tile", ((tile, 16),)), Step(0, "tile", ((1, -1),)))
+    right = (Step(0, "tile", ((16, tile),)), Step(0, "tile", ((-1, 1),)))
+    across, down = f"y.tile(({tile}, {tile})).shape[1]", f"y.tile(({tile}, {tile})).shape[0]"
+    left += (Step(0, "expand", ((-1, -(-columns // tile)),), written=f"(-1, {across})"),)
+    right += (Step(0, "expand", ((-(-rows // tile), -1),), written=f"({down}, -1)"),)
+    half = "float16"
+    return [
+        Parameter("x", (rows, depth), half, (*left, Step(1, "squeeze", (0,)))),
+        Parameter("z", (depth, columns), half, (*right, Step(1, "squeeze", (1,)))),
+        Parameter("y", (rows, columns), "float32", (Step(0, "tile", ((tile, tile),)),)),
+    ]
+
+
+def of_offered(maker: Maker) -> tuple[Statement, ...]:
+    """What computes something of what is read and stores it."""
+    tensors = maker.state.tensors
+    if tensors["y"].selections:
+        return _in_turns(maker)
+    if tensors["x"].selections:
+        return _summed(maker)
+    stored = maker.taken(lambda: ("store", "y", (), _of_windows(maker)))
+    return (stored,) if stored else ()
+
+
+def _of_windows(maker: Maker) -> Expression:
+    """A reduction of each window, or of two that are computed place by place."""
+    name = maker.choose.choice(("sum", "max", "min"))
+    value = ("form", f"{name} kept", (("axis", 1),), (_of("x", (), maker),))
+    if maker.choose.random() < 0.3:
+        return ("form", "+", (), (value, _of_windows(maker)))
+    return value
+
+
+def _of(name: str, indices: tuple[Expression, ...], maker: Maker) -> Expression:
+    """A tile, as it is or computed place by place, by some other value too."""
+    choose, tree = maker.choose, ("load", name, indices)
+    while choose.random() < 0.4:
+        kind = choose.choice(("+", "-", "*", "maximum", "where", "any"))
+        if kind == "any":
+            tree = ("form", choose.choice("+-*"), (), (tree, maker.expression(2, "number")))
+        elif kind == "where":
+            limit = ("number", choose.choice((-1, 1, 2)))
+            tree = ("form", "where", (), (("form", ">", (), (tree, limit)), tree, limit))
+        else:
+            tree = ("form", kind, (), (tree, ("number", choose.choice((2, 3, -2)))))
+    return tree
+
+
+def _summed(maker: Maker) -> tuple[Statement, ...]:
+    """Sums of what rounds load, and what becomes of them."""
+    choose, counter, body = maker.choose, maker.fresh("k"), []
+    totals = [maker.fresh("a") for _ in range(choose.choice((1, 1, 2)))]
+    has_product = any(step.name == "expand" for step in maker.state.program.parameter("x").steps)
+    names = [p.name for p in maker.state.program.parameters[:-1]]
+    for total in totals:
+        start = ("let", total, ("full", ("y", 0), 0.0, "float32"))
+        body.append(maker.taken(lambda start=start: start))
+
+    def index() -> Expression:
+        step = choose.choice((0, 0, 0, 0, 0, 1, 2))
+        at = ("name", counter)
+        return ("form", "+", (), (at, ("number", step))) if step else at
+
+    def added() -> Expression:
+        if has_product:
+            return ("form", "dot", (), tuple(("load", name, (index(),)) for name in names))
+        return _of(choose.choice(names), (index(),), maker)
+
+    def loop() -> Statement:
+        adding = [("augment", total, choose.choice("+-"), added()) for total in totals]
+        return ("group", tuple(adding))
+
+    body.append(maker.taken(lambda: maker.within([counter], [("x", 0)], loop)))
+    if choose.random() < 0.3:
+        body.append(maker.taken(maker._let))
+
+    def stored() -> Statement:
+        value: Expression = ("name", totals[0])
+        for total in totals[1:]:
+            value = ("form", choose.choice("+*"), (), (value, ("name", total)))
+        if choose.random() < 0.5:
+            value = ("form", choose.choice("+*"), (), (value, maker.expression(1, "number")))
+        return ("store", "y", (), value)
+
+    body.append(maker.taken(stored))
+    return tuple(filter(None, body)) if body[-1] else ()
+
+
+def _in_turns(maker: Maker) -> tuple[Statement, ...]:
+    """Tiles that stand beside each other, loaded and stored in some order."""
+    choose, body = maker.choose, []
+    # What is beyond a level of known size is refused.
+    x = maker.state.program.parameter("x")
+    is_known = x.is_known or x.steps[1].arguments[0][1] > 0
+    numbers = range(maker.state.tensors["x"].selections[0]) if is_known else range(3)
+    for _ in range(choose.choice((2, 2, 3))):
+        for place in choose.sample(numbers, choose.choice((1, len(numbers)))):
+            if choose.random() < 0.5:
+                load = _of("x", (("number", place),), maker)
+                body.append(maker.taken(lambda load=load: ("let", maker.fresh(), load)))
+            else:
+
+                def store(place: int = place) -> Statement:
+                    value = _of("x", (("number", choose.choice(numbers)),), maker)
+                    return ("store", "y", (("number", place),), value)
+
+                body.append(maker.taken(store))
+    found = tuple(filter(None, body))
+    return found if any(statement[0] == "store" for statement in found) else ()
+
+
+#: What computes and stores, by the family; other families draw it at random.
+DESIGNED = {"probes": statements, "offered": of_offered}
