@@ -198,8 +198,8 @@ _OTHERS = {
     "numpy: a partly padded reduction exists nowhere": Mutant(
         "numpy",
         _NUMPY + "language/identities.py",
-        "kept.append(mask.any(axis=axis",
-        "kept.append(mask.all(axis=axis",
+        "kept.append(np.asarray(held).any(axis=axis",
+        "kept.append(np.asarray(held).all(axis=axis",
     ),
     "numpy: a flip is off by one": Mutant(
         "numpy",

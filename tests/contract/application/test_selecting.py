@@ -141,6 +141,18 @@ def test_a_position_that_does_not_exist_selects_nothing_of_a_tensor_with_another
     assert y.tolist() == [[2 + 2 + 6, 2 + 2 + 6, 8 + 8 + 24]]
 
 
+def test_what_exists_nowhere_along_a_dimension_is_reduced_to_nothing():
+    """Columns whose positions are all beyond the tile, but for the lanes below the last row."""
+
+    def application(places, x, y):
+        y[0, 0] = ntl.min(ntl.sum(x[places, 0] + 5, axis=0))
+
+    places = torch.full((3, 3), -1, dtype=torch.int32)
+    places[0, 1] = 0
+    y = run(application, places, torch.ones(3, 3), poisoned(1, 1))
+    assert y.item() == 6.0
+
+
 def test_positions_lie_in_the_tile_not_in_the_source():
     def application(x, y):
         y[0] = ntl.sum(x[1:])

@@ -53,12 +53,15 @@ def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> V
     if axis is None:
         return ()
     kept = []
+    along = tuple(mask for mask in tile.validity if mask.shape[axis] != 1)
     for mask in tile.validity:
         if mask.shape[axis] == 1:
             if tile.shape[axis] == 1 or not isinstance(mask, LevelMask):
                 kept.append(mask)
         elif mask.size > mask.shape[axis]:
-            kept.append(mask.any(axis=axis, keepdims=True))
+            # One element has to be in all of them.
+            held = mask if isinstance(mask, LoadedMask) else mask & all_of(along)
+            kept.append(np.asarray(held).any(axis=axis, keepdims=True).view(type(mask)))
     return tuple(kept) if keep_dims else tuple(mask.squeeze(axis) for mask in kept)
 
 
