@@ -40,7 +40,7 @@ def run(program: Program, booleans: Collection[str] = ()) -> Program:
     """The program with Python's operators.
 
     Args:
-        booleans: tensors that hold truth values in a call, besides those declared to.
+        booleans: tensors and scalars that hold truth values in a call, besides those declared to.
     """
     draft = Draft(program)
     infer(draft, booleans=booleans)

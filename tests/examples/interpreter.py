@@ -110,6 +110,8 @@ _TORCH_DTYPES = {
     "int16": torch.int16,
     "int8": torch.int8,
     "uint8": torch.uint8,
+    "uint16": torch.uint16,
+    "uint32": torch.uint32,
     "bool": torch.bool,
 }
 
@@ -187,7 +189,7 @@ class Interpreter(Backend):
         # All that the source cannot do without: an empty tile has another width, and what leaves its
         # level is asked.
         facts = facts_of(kernel, environment, grid)
-        types = {name: argument.dtype for name, argument in call.arguments.items()}
+        types = {name: argument.dtype for name, argument in call.arguments.items()} | call.scalars
         booleans = frozenset(name for name, dtype in types.items() if dtype.name == "bool")
         facts = CallFacts(
             empty=facts.empty, booleans=booleans, outsized=facts.outsized, beyond=facts.beyond

@@ -184,6 +184,24 @@ def test_integer_scalars_keep_their_value():
         assert torch.equal(y, torch.arange(3) + number)
 
 
+def test_truth_values_that_a_call_gives_count():
+    """bool + bool counts"""
+
+    def application(x, b, y):
+        count = b
+        count -= x[0] > 0
+        y[0] = b + b
+        y[1] = count + 0
+        y[2] = ntl.max((x > 0) + b)
+
+    def arrangement(x, b, y):
+        return x.tile((-1,)), b, y.tile((-1,))
+
+    x, y = torch.tensor([-1.0, 2.0]), torch.zeros(3, dtype=torch.int32)
+    ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))(x, True, y)
+    assert y.tolist() == [2, 1, 2]
+
+
 def test_offsets_reach_far_elements_on_the_cpu():
     """The same through a view whose rows lie far apart; nothing of it is allocated but its pages."""
 

@@ -115,7 +115,8 @@ class Lowered:
         facts = facts_for(kernel, environment, grid, call.is_general)
         types = {name: argument.dtype for name, argument in call.arguments.items()}
         float8 = {name for name, dtype in types.items() if dtype.is_floating() and dtype.bits == 8}
-        booleans = {name for name, dtype in types.items() if dtype is dtypes.bool}
+        given = {**call.scalars, **types}
+        booleans = {name for name, dtype in given.items() if dtype is dtypes.bool}
         return cls(kernel, replace(facts, float8=frozenset(float8), booleans=frozenset(booleans)))
 
     @threads.cached_property

@@ -52,7 +52,7 @@ class CallFacts:
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
-        booleans: the tensors of truth values; what is stored to them is whether it is not 0.
+        booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
         wide: whether some offset or index needs 64 bits.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
