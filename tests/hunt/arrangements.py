@@ -27,10 +27,18 @@ INPUT_TYPES = (
         "int8",
         "int16",
         "uint8",
+        "uint16",
+        "uint32",
         "bool",
     ),
 )
-OUTPUT_TYPES = (*("float32",) * 8, "float64", "float16", "int32", "int64", "int8", "bool", "uint8")
+OUTPUT_TYPES = (
+    *("float32",) * 8,
+    *("float64", "float16", "int32", "int64", "int8", "int16", "bool", "uint8", "uint16", "uint32"),
+)
+
+#: What a tensor may be declared with: the type that it has, by its object or its name, or another one.
+DECLARED = (*("ninetoothed.{}", "'{}'", "torch.{}") * 2, "ninetoothed.float16", "ninetoothed.int64")
 
 NUMBER_TYPES = (*("float32",) * 3, "float64", "int32", "int64")
 
@@ -269,6 +277,7 @@ def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[
                 is_output=is_output and choose.random() < 0.8,
                 is_known=is_known,
                 other=other,
+                declared=choose.choice(DECLARED) if choose.random() < 0.12 else None,
             )
         )
     if choose.random() < (0.3 if family == "probes" else 0.05) and len(result) == 3:

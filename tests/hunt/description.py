@@ -52,6 +52,7 @@ class Parameter:
         is_output: whether it begins as NaN, or as a number that nothing computes.
         same_as: the parameter whose tensor it is given too.
         is_known: whether its sizes are known when the kernel is made.
+        declared: as what it is declared, with ``{}`` for its own type.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Parameter:
     is_output: bool = False
     same_as: str | None = None
     is_known: bool = False
+    declared: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Program:
     Attributes:
         scalars: arguments that are numbers, by name.
         flags: compile-time constants, by name.
+        left_out: how many of these arguments, from the last on, have defaults and are not given.
         symbols: tile sizes that are symbols, by their number.
     """
 
@@ -83,6 +86,22 @@ class Program:
     scalars: tuple[tuple[str, float | int], ...] = ()
     flags: tuple[tuple[str, Any], ...] = ()
     symbols: frozenset[int] = field(default_factory=frozenset)
+    left_out: int = 0
+
+    @property
+    def numbers(self) -> tuple[tuple[str, Any], ...]:
+        """The arguments that are no tensors, in order."""
+        return (*self.scalars, *self.flags)
+
+    @property
+    def given(self) -> list[Any]:
+        """Those that a call gives."""
+        return [value for _, value in self.numbers[: len(self.numbers) - self.left_out]]
+
+    @property
+    def defaults(self) -> frozenset[str]:
+        """Those that it leaves out."""
+        return frozenset(name for name, _ in self.numbers[len(self.numbers) - self.left_out :])
 
     def parameter(self, name: str) -> Parameter:
         return next(parameter for parameter in self.parameters if parameter.name == name)

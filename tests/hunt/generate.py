@@ -42,7 +42,11 @@ def program(seed: int, families: tuple[str, ...] = USUAL) -> Program:
         scalars = (("n", choose.choice((1, 2, 2, 3, 4, 0))),)
         if choose.random() < 0.3:
             scalars += (("f", choose.choice((0.5, -1.5, 2.0))),)
+        if choose.random() < 0.2:
+            scalars += (("b", choose.choice((True, False))),)
         flags = (("FLAG", choose.choice((True, False))),) if choose.random() < 0.3 else ()
+        if choose.random() < 0.3:
+            flags += (("C", choose.choice((2, 3, -1, 0.5, 0))),)
         base = replace(base, scalars=scalars, flags=flags)
         try:
             made = Maker(choose, begun(base)).program()
@@ -52,7 +56,8 @@ def program(seed: int, families: tuple[str, ...] = USUAL) -> Program:
         if made is not None and (
             made.is_wide == base.is_wide or "f" not in dict(_used(made).scalars)
         ):
-            return _used(made)
+            made = _used(made)
+            return replace(made, left_out=choose.choice((0, 0, 0, *range(len(made.numbers) + 1))))
 
 
 def _used(made: Program) -> Program:
@@ -126,7 +131,7 @@ class Maker:
         return ("let", self.fresh(), value)
 
     def _variables(self, holds: Callable[[Value], bool] = lambda value: True) -> list[str]:
-        scalars = dict(self._program.scalars)
+        scalars = dict(self._program.numbers)
         return [
             name
             for name, value in self.state.known.items()
@@ -306,7 +311,7 @@ class Maker:
         return ("if", condition, (body,), orelse)
 
     def _condition(self) -> Expression:
-        flags = [name for name, _ in self._program.flags]
+        flags = [name for name, value in self._program.flags if isinstance(value, bool)]
         kind = self.choose.random()
         if flags and kind < 0.3:
             return ("flag", flags[0])

@@ -73,11 +73,13 @@ def begun(program: Program) -> State:
         raise Ambiguous("grids that differ")
     count = len(next(iter(tensors.values())).index)
     state = State(program, tensors, Memory.of(program), np.ones(count, bool))
+    real = "float64" if program.is_wide else "float32"
     for name, value in program.scalars:
-        dtype = (
-            ("float64" if program.is_wide else "float32") if isinstance(value, float) else "int32"
-        )
+        dtype = {float: real, int: "int32", bool: "bool"}[type(value)]
         state.known[name] = constant(value, (count,), dtype)
+    for name, value in program.flags:
+        if not isinstance(value, bool):
+            state.known[name] = number(value)
     return state
 
 
@@ -268,7 +270,7 @@ def execute(state: State, statement: Statement) -> None:
 def assign(state: State, name: str, value: Value) -> None:
     if value.dtype in WEAK:
         raise Ambiguous("a number alone")
-    if name in dict(state.program.scalars):
+    if name in dict(state.program.numbers):
         raise Ambiguous("a scalar argument is assigned")
     value = spread(state, value)
     old = state.known.get(name)
@@ -348,7 +350,7 @@ def _number(state: State, count: Any) -> int:
     if isinstance(count, int):
         return count
     if isinstance(count, str):
-        return int(dict(state.program.scalars)[count])
+        return int(dict(state.program.numbers)[count])
     parameter, dim = count
     sizes = state.tensors[parameter].selections
     if dim >= len(sizes):

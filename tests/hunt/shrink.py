@@ -48,10 +48,15 @@ def candidates(program: Program) -> Iterator[Program]:
     for body in _smaller_blocks(program.body):
         if body:
             yield _used(replace(program, body=body))
+    if program.left_out:
+        yield replace(program, left_out=0)
     if program.symbols:
         yield replace(program, symbols=frozenset())
     for index, parameter in enumerate(program.parameters):
-        simpler = {"layout": "contiguous", "dtype": "float32", "other": None, "same_as": None}
+        simpler = {
+            **{"layout": "contiguous", "dtype": "float32"},
+            **{"other": None, "same_as": None, "declared": None},
+        }
         for name, value in simpler.items():
             if getattr(parameter, name) != value:
                 changed = replace(parameter, **{name: value})
@@ -84,8 +89,10 @@ def _used(program: Program) -> Program:
     def is_named(name: str) -> bool:
         return re.search(rf"\b{name}\b|\b{name}_arranged", text) is not None
 
+    numbers = tuple(item[0] for item in program.numbers if is_named(item[0]))
     return replace(
         program,
+        left_out=len(program.defaults.intersection(numbers)),
         parameters=tuple(p for p in program.parameters if is_named(p.name)),
         scalars=tuple(item for item in program.scalars if is_named(item[0])),
         flags=tuple(item for item in program.flags if is_named(item[0])),

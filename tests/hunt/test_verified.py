@@ -31,8 +31,7 @@ def verified(seed: int) -> bool:
         try:
             with _loaded(drawn, True) as loaded:
                 _, tensors = _buffers(drawn, "cpu")
-                scalars = [value for _, value in (*drawn.scalars, *drawn.flags)]
-                call = loaded.kernel.call_of(*tensors, *scalars, **constants)
+                call = loaded.kernel.call_of(*tensors, *drawn.given, **constants)
                 program = definition_of(loaded.kernel, call).program
                 for each in passes.PASSES:
                     program = each.run(program)

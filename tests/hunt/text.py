@@ -10,6 +10,8 @@ from tests.hunt.description import Expression, Parameter, Program, Statement, St
 from tests.hunt.forms import FORMS
 
 HEADER = """\
+import torch
+
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
@@ -109,7 +111,10 @@ def _module(program: Program) -> str:
         for name in names
     )
     lines += [f"{INDENT}return {results},", "", ""]
-    lines.append(f"def application({', '.join(names)}):")
+    # What is declared with a value has that one.
+    values = {**dict(program.scalars), **{name: None for name, _ in program.flags}}
+    accepted = [f"{n}={values[n]!r}" if n in program.defaults else n for n in names]
+    lines.append(f"def application({', '.join(accepted)}):")
     lines += [INDENT + line for line in _block(program.body)]
     tensors = [_tensor(program, name) for name in names]
     lines += ["", "", f"tensors = ({', '.join(tensors)},)"]
@@ -121,8 +126,7 @@ def names_of(program: Program) -> list[str]:
     """The application's parameters: tensors, scalars, compile-time constants."""
     return [
         *(parameter.name for parameter in program.parameters),
-        *(name for name, _ in program.scalars),
-        *(name for name, _ in program.flags),
+        *(name for name, _ in program.numbers),
     ]
 
 
@@ -130,11 +134,13 @@ def _tensor(program: Program, name: str) -> str:
     if name in dict(program.scalars):
         return "Tensor(0)"
     if name in dict(program.flags):
-        return "Tensor(0, constexpr=True)"
+        value = f", value={dict(program.flags)[name]!r}" if name in program.defaults else ""
+        return f"Tensor(0, constexpr=True{value})"
     parameter = program.parameter(name)
     sizes = f"shape={parameter.shape}" if parameter.is_known else f"{len(parameter.shape)}"
     other = "" if parameter.other is None else f", other={parameter.other}"
-    return f"Tensor({sizes}{other})"
+    dtype = "" if parameter.declared is None else f", dtype={parameter.declared}"
+    return f"Tensor({sizes}{other}{dtype.format(parameter.dtype)})"
 
 
 def _arranged(parameter: Parameter, program: Program) -> list[str]:

@@ -96,7 +96,8 @@ def _described(seed: int, backend: str, program: Any, found: Any, is_first: bool
         + (" output" if p.is_output else "")
         for p in program.parameters
     ]
-    values = [f"{name}={value}" for name, value in (*program.scalars, *program.flags)]
+    values = [f"{name}={value}" for name, value in program.numbers]
+    values += [f"left out: {program.left_out}"] if program.left_out else []
     text = module(program)[len(HEADER) :].strip()
     return Finding(
         seed, backend, found.kind, program.family, text, "; ".join(tensors + values), found.detail
