@@ -18,6 +18,7 @@ from ninetoothed.backends.triton.analysis.resources import OTHER_REGISTERS_WITHO
 from ninetoothed.backends.triton.ir.batching import batched
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
+from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.inference import infer
@@ -240,6 +241,17 @@ def _put(entries: Sequence[Any], place: int, entry: Any) -> tuple[Any, ...]:
     return (*entries[:place], entry, *entries[place + 1 :])
 
 
+def _keeps_class(case: Case, count: int) -> bool:
+    """Whether a call that stands for a class does so for the coarsened kernel too."""
+    if not case.call.is_general:
+        return True
+    several = coarsened(case.kernel, count, case.kernel.verified_grid(case.environment))
+    own, theirs = roles_of(case.kernel), roles_of(several)
+    if own is None or theirs is None:
+        return False
+    return theirs.exact <= own.exact and {*theirs.equal} <= {*own.equal}
+
+
 class ProgramCoarsening(Option):
     """Elements of the grid that one program handles."""
 
@@ -252,10 +264,11 @@ class ProgramCoarsening(Option):
         # Other options do not know a program that is several.
         if not chosen.differs_only_in("eviction_policy"):
             return ()
-        return choices(case.kernel, case.call, case.environment)
+        possible = choices(case.kernel, case.call, case.environment)
+        return tuple(value for value in possible if _keeps_class(case, value))
 
     def is_right(self, case: Case, chosen: Chosen, value: int) -> bool:
-        return is_possible(case.kernel, case.environment, value)
+        return is_possible(case.kernel, case.environment, value) and _keeps_class(case, value)
 
     def apply(self, lowered: Lowered, case: Case, value: int) -> Lowered:
         kernel = lowered.kernel

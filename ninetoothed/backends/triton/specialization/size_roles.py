@@ -107,7 +107,7 @@ def _is_sum(expression: Symbol, access: Access, ratios: Collection[Symbol]) -> b
 
 
 def _tiled_size(count: Symbol, sizes: Collection[Symbol]) -> Symbol | None:
-    """The size that a number of tiles is of: how many there are, begun ones too."""
+    """The size that a number of tiles is of, or of tiles of tiles: how many there are, begun ones too."""
     found = set(count.leaves()) & set(sizes)
     if len(found) != 1:
         return None
@@ -117,8 +117,9 @@ def _tiled_size(count: Symbol, sizes: Collection[Symbol]) -> Symbol | None:
     if count.op != "//":
         return None
     above, tile = map(as_symbol, count.operands)
-    is_up = size not in tile.leaves() and difference(above, tile + size - 1) == 0
-    return size if is_up else None
+    if size in tile.leaves():
+        return None
+    return _tiled_size(as_symbol(difference(above, tile - 1)), sizes)
 
 
 def _selected_over(kernel: Definition) -> dict[tuple[str, int], set[Symbol]] | None:

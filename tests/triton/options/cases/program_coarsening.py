@@ -144,3 +144,19 @@ def case_single():
         output = torch.full_like(input, 9)
         KERNELS["single"](input, output)
         close(output, input.relu())
+
+
+def case_blocks_of_sizes_of_one_class():
+    """Other sizes of the class share the source that is coarsened for the greatest."""
+
+    def arrangement(input, output):
+        return input.tile((3, -1)), output.tile((3, -1))
+
+    def application(input, output):
+        output = input + input  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    for height in (40, 33, 35, 63):
+        input, output = torch.randn(height, 5), torch.full((height, 5), 9.0)
+        kernel(input, output)
+        close(output, 2 * input)
