@@ -20,7 +20,7 @@ from typing import Any
 CHUNK = 20
 
 #: The backends that want Triton's interpreter, or do not mind; and those that cannot have it.
-INTERPRETED = ("numpy", "interpreter", "plain", "options")
+INTERPRETED = ("numpy", "interpreter", "plain", "options", "class", "ahead")
 COMPILED = ("cubin", "cuda")
 
 
@@ -84,7 +84,7 @@ def _run(
 ) -> None:
     """All programs on backends that can be in one process."""
     os.environ.pop("TRITON_INTERPRET", None)
-    if {"interpreter", "plain", "options"} & set(backends):
+    if {*INTERPRETED[1:]} & set(backends):
         os.environ["TRITON_INTERPRET"] = "1"
     os.environ.setdefault("NINETOOTHED_TUNE", "none")
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -51,7 +51,7 @@ class Parameter:
         other: as of `Tensor`.
         is_output: whether it begins as NaN, or as a number that nothing computes.
         same_as: the parameter whose tensor it is given too.
-        is_known: whether its sizes are known when the kernel is made.
+        is_known: whether its sizes are known when the kernel is made; of the last one ``"last"``.
         declared: as what it is declared, with ``{}`` for its own type.
     """
 
@@ -64,8 +64,12 @@ class Parameter:
     other: float | None = None
     is_output: bool = False
     same_as: str | None = None
-    is_known: bool = False
+    is_known: bool | str = False
     declared: str | None = None
+
+    def knows(self, dim: int) -> bool:
+        """Whether a size is known when the kernel is made."""
+        return dim == len(self.shape) - 1 if self.is_known == "last" else bool(self.is_known)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """Runs a described program for real, and compares what it leaves in memory with the reference.
 
 `numpy` is the backend for CPU tensors, `interpreter` and `plain` the emitted source in Triton's
-interpreter, with and without what is known of the call, `options` the same with options that are drawn,
-`cuda` the device, `cubin` only compiles.
+interpreter, with and without what is known of the call; `options` has options that are drawn, `class`
+other calls of the same classes of sizes, `ahead` every variant compiled ahead that a call may take. There
+no access leaves its tensor unseen. `cuda` is the device, `cubin` only compiles.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import os
 import re
 import signal
@@ -16,7 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,8 @@ from tests.hunt.memory import content, places, poison_of
 from tests.hunt.text import module
 from tests.hunt.values import FLOATS, is_float, unequal_meetings
 
-#: The emitted source in Triton's interpreter, with and without what is known of the call.
-INTERPRETERS = ("interpreter", "plain", "options")
+#: What runs in Triton's interpreter.
+INTERPRETERS = ("interpreter", "plain", "options", "class", "ahead")
 
 _UNEQUAL = "have not the same elements"
 
@@ -59,7 +61,8 @@ class Outcome:
     Attributes:
         kind: ``"agrees"``, ``"differs"``, ``"refused"`` as it has to be,
             ``"unexpected"`` where it was refused and should not, ``"internal"`` by an error that
-            is not the package's own, ``"slow"``.
+            is not the package's own, ``"slow"``; ``"undeclared"`` where sizes must be declared to be
+            compiled ahead, ``"alone"`` where no other call is of the class.
         detail: what differs, or the error's class and text.
         seconds: what making it, compiling it and running it took.
     """
@@ -70,7 +73,7 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        return self.kind in ("agrees", "refused")
+        return self.kind in ("agrees", "refused", "undeclared", "alone")
 
 
 class TooSlow(BaseException):
@@ -125,13 +128,15 @@ def outcome(program: Program, backend: str) -> Outcome:
     may_not_meet = unequal_meetings[0] > 0
     started, worked = time.perf_counter(), sum(os.times()[:4])
     try:
-        with limited(6 * MOST_SECONDS), warnings.catch_warnings():
+        # Of what is compiled ahead, each variant runs.
+        most = 6 * MOST_SECONDS * (5 if backend == "ahead" else 1)
+        with limited(most), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "view is deprecated")
             warnings.simplefilter("ignore", DeclarationWarning)
             # What Triton's interpreter computes in lanes that nobody asks for, it warns of.
             action = "ignore" if backend in INTERPRETERS else "error"
             warnings.simplefilter(action, RuntimeWarning)
-            buffers = _run(program, backend)
+            several = _run(program, backend)
     except TooSlow:
         return Outcome("slow", "still running", time.perf_counter() - started)
     except NineToothedError as error:
@@ -143,6 +148,8 @@ def outcome(program: Program, backend: str) -> Outcome:
                 "of a tile of" in text and "('number'" in repr(program.body)
             )
         else:
+            if backend == "ahead" and "must be known when the kernel is compiled ahead" in text:
+                return Outcome("undeclared", text, seconds)
             # What is declared another type may make no sense as that, which `make` says.
             declared = [
                 p.declared for p in program.parameters if p.declared and "{}" not in p.declared
@@ -161,32 +168,91 @@ def outcome(program: Program, backend: str) -> Outcome:
         kind = "refused" if is_right else "internal"
         return Outcome(kind, f"{type(error).__name__}: {error}", seconds)
     seconds = time.perf_counter() - started
-    if buffers is not None and (found := difference(program, expected, buffers)):
-        return Outcome("differs", found, seconds)
+    for name, buffers in several.items():
+        if found := difference(program, expected, buffers):
+            return Outcome("differs", f"{name} {found}".strip(), seconds)
     worked = sum(os.times()[:4]) - worked
     if worked > MOST_SECONDS and backend not in INTERPRETERS:
         return Outcome("slow", f"{worked:.1f} s of work", seconds)
     return Outcome("agrees", "", seconds)
 
 
-def _run(program: Program, backend: str) -> dict[str, np.ndarray] | None:
-    constants = {f"S{size}": size for size in program.symbols}
+def _run(program: Program, backend: str) -> dict[str, dict[str, np.ndarray]]:
+    """What is in the buffers afterwards, by the variant that ran: of most backends there is one."""
+    if backend == "ahead":
+        # What is compiled ahead has its element types declared.
+        parameters = (replace(p, declared="ninetoothed.{}") for p in program.parameters)
+        program = replace(program, parameters=tuple(parameters))
     with _loaded(program, backend in INTERPRETERS) as loaded:
-        buffers, tensors = _buffers(program, "cuda" if backend == "cuda" else "cpu")
-        arguments = [*tensors, *program.given]
-        if backend != "numpy":
-            # NumPy runs the application itself.
-            call = loaded.kernel.call_of(*arguments, **constants)
-            verify(definition_of(loaded.kernel, call).optimized)
-        if backend == "cubin":
-            compiled = loaded.kernel.compile(*arguments, target=("cuda", 90), **constants)
-            assert compiled.asm["cubin"]
-            return None
-        with _backend(backend, program.seed):
-            loaded.kernel(*arguments, **constants)
-        if backend == "cuda":
-            torch.cuda.synchronize()
+        if backend != "ahead":
+            ran = _called(program, backend, loaded.kernel)
+            return {} if ran is None else {"": ran}
+        from tests.triton.variants import Ahead
+
+        several: dict[str, dict[str, np.ndarray]] = {}
+        for place in itertools.count():
+            chosen = Ahead(place)
+            loaded.kernel.forget_launches()
+            ran = _called(program, backend, loaded.kernel, chosen)
+            if chosen.has_run:
+                several[chosen.name_of_variant] = ran
+            if chosen.is_last:
+                return several
+
+
+def _called(
+    program: Program, backend: str, kernel: Any, chosen: Any = None
+) -> dict[str, np.ndarray] | None:
+    constants = {f"S{size}": size for size in program.symbols}
+    buffers, tensors = _buffers(program, "cuda" if backend == "cuda" else "cpu")
+    arguments = [*tensors, *program.given]
+    if backend != "numpy":
+        # NumPy runs the application itself.
+        call = kernel.call_of(*arguments, **constants)
+        verify(definition_of(kernel, call).optimized)
+    if backend == "cubin":
+        compiled = kernel.compile(*arguments, target=("cuda", 90), **constants)
+        assert compiled.asm["cubin"]
+        return None
+    with _backend(backend, program.seed, chosen), _fenced(program, backend, buffers):
+        kernel(*arguments, **constants)
+    if backend == "cuda":
+        torch.cuda.synchronize()
     return {name: _numbers(buffer) for name, buffer in buffers.items()}
+
+
+@contextlib.contextmanager
+def _fenced(program: Program, backend: str, buffers: dict[str, torch.Tensor]) -> Iterator[None]:
+    """In the interpreter an access to a buffer beside its tensor is an error, whatever becomes of it."""
+    if backend not in INTERPRETERS:
+        yield
+        return
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    beside = [
+        address
+        for name, buffer in buffers.items()
+        for address in buffer.data_ptr()
+        + buffer.itemsize * np.setdiff1d(np.arange(len(buffer)), places(program.parameter(name))[0])
+    ]
+
+    def checked(method: Any, mask_at: int) -> Any:
+        def access(builder: Any, pointers: Any, *rest: Any) -> Any:
+            reached = pointers.data[np.broadcast_to(rest[mask_at].data, pointers.data.shape)]
+            assert not np.isin(reached, beside).any(), "an access beside the tensor"
+            return method(builder, pointers, *rest)
+
+        return access
+
+    masks = {"create_masked_load": 0, "create_masked_store": 1}
+    original = {name: getattr(InterpreterBuilder, name) for name in masks}
+    for name, mask_at in masks.items():
+        setattr(InterpreterBuilder, name, checked(original[name], mask_at))
+    try:
+        yield
+    finally:
+        for name, method in original.items():
+            setattr(InterpreterBuilder, name, method)
 
 
 def _numbers(buffer: torch.Tensor) -> np.ndarray:
@@ -195,16 +261,15 @@ def _numbers(buffer: torch.Tensor) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _backend(name: str, seed: int) -> Iterator[None]:
+def _backend(name: str, seed: int, chosen: Any) -> Iterator[None]:
     if name not in INTERPRETERS:
         yield
         return
     from tests.examples.interpreter import Interpreter
 
-    chosen, original = (
-        Interpreter(name != "plain", seed if name == "options" else None),
-        plugins.backend_for,
-    )
+    if chosen is None:
+        chosen = Interpreter(name != "plain", seed if name == "options" else None)
+    original = plugins.backend_for
     plugins.backend_for = lambda kind: chosen
     try:
         yield

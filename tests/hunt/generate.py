@@ -214,7 +214,7 @@ class Maker:
             for name, tensor in self.state.tensors.items()
             for dim in range(len(tensor.selections))
         ]
-        count: Any = self.choose.choice((2, 3, "n", "n"))
+        count: Any = self.choose.choice((2, 3, 6, "n", "n"))
         if levels and self.choose.random() < 0.8:
             count = self.choose.choice(levels)
         accumulators = self._variables(lambda value: value.data.dtype != bool)
@@ -336,8 +336,9 @@ class Maker:
                 if self.state.tensors[owner].selections[place] <= size
             ]
             exact = [name for name in fitting if self.indices[name] == (parameter, dim)]
-            if self.indices and self.choose.random() < 0.12:
-                indices.append(self._perhaps_beyond())
+            rounds = [n for n in self.state.known if n in self.indices or n.startswith("k")]
+            if rounds and self.choose.random() < 0.12:
+                indices.append(self._perhaps_beyond(rounds))
             elif fitting and self.choose.random() < 0.9:
                 indices.append(("name", self.choose.choice(exact or fitting)))
             elif self.choose.random() < 0.3 and size:
@@ -346,9 +347,9 @@ class Maker:
                 return None
         return tuple(indices)
 
-    def _perhaps_beyond(self) -> Expression:
-        """An index that may leave any level: that of another one's loop, or beside it."""
-        name = self.choose.choice(list(self.indices))
+    def _perhaps_beyond(self, rounds: list[str]) -> Expression:
+        """An index that may leave any level: that of another loop, or beside it."""
+        name = self.choose.choice(rounds)
         step = self.choose.choice((0, 1, 1, 2, -1))
         if step == 0:
             return ("name", name)

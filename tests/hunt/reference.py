@@ -208,7 +208,7 @@ def _offsets(state: State, parameter: str, indices: tuple[Expression, ...], dim:
 def _size(state: State, parameter: str, dim: int) -> Value:
     """A size: of 32 bits where a call gives it, and a number of the source where it was declared."""
     described = state.program.parameter(parameter)
-    if described.is_known:
+    if described.knows(dim):
         return number(described.shape[dim])
     return constant(described.shape[dim], (len(state.active),), "int32")
 

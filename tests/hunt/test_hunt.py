@@ -59,6 +59,7 @@ LEFT_OUT = {name: reason for reason, names in _REASONS.items() for name in names
     [
         ("numpy", 200, 0, ""),
         ("interpreter,plain", 60, 10**6, ""),
+        ("class,ahead", 16, 4 * 10**8, ""),
         ("numpy,interpreter,plain", 20, 30000023, "biased-chains"),
         ("options", 60, 5 * 10**6, "offered"),
     ],

@@ -137,7 +137,8 @@ def _tensor(program: Program, name: str) -> str:
         value = f", value={dict(program.flags)[name]!r}" if name in program.defaults else ""
         return f"Tensor(0, constexpr=True{value})"
     parameter = program.parameter(name)
-    sizes = f"shape={parameter.shape}" if parameter.is_known else f"{len(parameter.shape)}"
+    shape = tuple(n if parameter.knows(dim) else None for dim, n in enumerate(parameter.shape))
+    sizes = f"shape={shape}" if parameter.is_known else f"{len(shape)}"
     other = "" if parameter.other is None else f", other={parameter.other}"
     dtype = "" if parameter.declared is None else f", dtype={parameter.declared}"
     return f"Tensor({sizes}{other}{dtype.format(parameter.dtype)})"

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
+import random
 import re
 import time
 import traceback
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tests.hunt import executions, generate, shrink
+from tests.hunt import executions, generate, reference, shrink
+from tests.hunt.description import Parameter, Program
 from tests.hunt.text import HEADER, module
+from tests.hunt.values import Ambiguous
 
 #: What a device says that can run nothing any more.
 _ENDED = re.compile(r"CUDA error|illegal|misaligned address|launch failure")
+
+
+#: How many other calls of a program's classes of sizes are looked for, and how often one is tried.
+COUNT, TRIES = 3, 12
 
 
 @dataclass(frozen=True)
@@ -71,20 +80,84 @@ def hunted(
         for backend in backends:
             if not executions.has(program, backend):
                 continue
-            found = executions.outcome(program, backend)
+            tried, found = _first_wrong(program, backend)
             counts[f"{backend} {found.kind}"] = counts.get(f"{backend} {found.kind}", 0) + 1
             slowest = max(slowest, (found.seconds, seed, backend))
             if found.kind == "refused":
                 name = shrink.signature(found)[1]
                 refusals[name] = refusals.get(name, 0) + 1
             if not found.is_right:
-                findings.append(asdict(_described(seed, backend, program, found, is_first)))
+                findings.append(asdict(_described(seed, backend, tried, found, is_first)))
                 if is_first:
                     return result()
             if _ENDED.search(found.detail):
                 # Nothing more can run in this process.
                 return result()
     return result()
+
+
+def _first_wrong(program: Program, backend: str) -> tuple[Program, executions.Outcome]:
+    """The call that is wrong, or the last, and what became of it."""
+    found = executions.Outcome("alone")
+    for tried in _tried(program, backend):
+        found = executions.outcome(tried, backend)
+        if not found.is_right or (backend == "ahead" and found.kind != "undeclared"):
+            return tried, found
+    return program, found
+
+
+def _tried(program: Program, backend: str) -> Iterator[Program]:
+    if backend == "class":
+        yield from siblings(program)
+        return
+    yield program
+    if backend == "ahead":
+        # With the last size of each tensor declared, or all.
+        for is_known in ("last", True):
+            parameters = tuple(replace(p, is_known=is_known) for p in program.parameters)
+            declared = replace(program, parameters=parameters)
+            with contextlib.suppress(Ambiguous):
+                reference.executed(declared)
+                yield declared
+
+
+def siblings(program: Program) -> Iterator[Program]:
+    """The same program called with other sizes of the same classes, whose source is theirs too."""
+    choose = random.Random(program.seed)
+    found: set[tuple[tuple[int, ...], ...]] = set()
+    for _ in range(TRIES):
+        if len(found) == COUNT:
+            return
+        changed = _resized(program, choose)
+        shapes = tuple(p.shape for p in changed.parameters)
+        if shapes in found:
+            continue
+        try:
+            reference.executed(changed)
+        except (Ambiguous, ValueError, IndexError, TypeError, KeyError, StopIteration):
+            continue
+        found.add(shapes)
+        yield changed
+
+
+def _resized(program: Program, choose: random.Random) -> Program:
+    """Other sizes: what was equal may stay so, or not."""
+    by_size: dict[int, int] = {}
+    is_alike, share = choose.random() < 0.3, choose.choice((0.2, 0.5, 1.0))
+
+    def other(size: int) -> int:
+        if choose.random() > share and not is_alike:
+            return size
+        least = 1 << max(size.bit_length() - 1, 0)
+        drawn = size if size in (0, least) else choose.randrange(least + 1, 2 * least)
+        return by_size.setdefault(size, drawn) if is_alike else drawn
+
+    resized: dict[str, Parameter] = {}
+    for parameter in program.parameters:
+        owner = resized.get(parameter.same_as or "")
+        shape = owner.shape if owner else tuple(map(other, parameter.shape))
+        resized[parameter.name] = replace(parameter, shape=shape)
+    return replace(program, parameters=tuple(resized.values()))
 
 
 def _described(seed: int, backend: str, program: Any, found: Any, is_first: bool) -> Finding:
