@@ -79,6 +79,14 @@ def _wrapped(along: Any, value: Any, dtype: Any) -> Any:
     return _held(along, value, dtype)
 
 
+def _rounds(*bounds: Any) -> Any:
+    """A loop's numbers in the type that the compiler gives them; the interpreter's are Python's, which yield
+    to a tile of fewer bits."""
+    handle = triton.runtime.interpreter.TensorHandle
+    for number in range(*map(int, bounds)):
+        yield tl.tensor(handle(np.array([number], np.int32), tl.int32), tl.int32)
+
+
 for name in dir(_builder):
     if name.startswith(("create_icmp", "create_fcmp")):
         setattr(_builder, name, _of_truth(getattr(_builder, name)))
@@ -146,6 +154,7 @@ class Interpreter(Backend):
             return Plan(run_nothing)
         path = write_source(kernel.name, emitted.text)
         function = load(emitted.text, kernel.name, path, emitted.externs)
+        function.fn.__globals__["range"] = _rounds
         workspace = _workspace(specialized) if specialized else {}
 
         def run(stream: int, *values: Any) -> None:

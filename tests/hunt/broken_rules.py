@@ -296,6 +296,15 @@ _OTHERS = {
         "return all_of(found) if found else None",
         "return all_of(found[:-1] or found) if found else None",
     ),
+    "a position's mask stands along the slices": Mutant(
+        "plain",
+        _TRITON + "printers/element_lowering.py",
+        "self._before(condition, after) if after else condition",
+        "condition",
+    ),
+    "truth values that a call gives do not count": Mutant(
+        "interpreter", _TRITON + "ir/lowered.py", "{**call.scalars, **types}", "types"
+    ),
     "a bound holds one too early": Mutant(
         "interpreter", _FACTS, "return left[1] < right[0]", "return left[1] <= right[0]"
     ),
