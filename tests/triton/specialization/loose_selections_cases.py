@@ -102,3 +102,22 @@ def case_two_selections_along_one_dimension():
         output = torch.full((4,), torch.nan, device=DEVICE)
         kernel(within(size)[0], within(16)[0], output)
         assert output.tolist() == expected, (size, output)
+
+
+def case_a_place_whose_elements_no_32_bits_reach():
+    """Times the tile's size it is a small number again, or one far before the tensor."""
+
+    def application(input, places, output):
+        output = input[ntl.maximum(ntl.sum(places), 0)] + 0 * output.offsets(0)
+
+    def arrangement(input, places, output):
+        outer = output.tile((4,))
+        blocks = input.tile((4,)).tile((-1,)).expand(outer.shape)
+        return blocks, places.tile((1,)), outer
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(1)))
+    wanted = torch.tensor([0, 2, 5, 2**29, 2**30 + 1, -3], dtype=torch.int32, device=DEVICE)
+    output = torch.full((24,), torch.nan, device=DEVICE)
+    kernel(within(16)[0], wanted, output)
+    expected = torch.tensor([1.0, 1.0, 0.0, 0.0, 0.0, 1.0], device=DEVICE)
+    assert torch.equal(output, expected.repeat_interleave(4)), output

@@ -137,7 +137,9 @@ class Assumptions:
         for place, leaf in enumerate(access.selections):
             low, high = self._bounds((parameter.name, place))
             is_held = access.bounds(place, middle[place])
-            if low is None or interval(low)[0] < 0 or (high is None and not is_held):
+            # Of what has no end, but that of a sequence, the position in the tensor need not fit 32 bits.
+            has_end = high is not None or (is_held and self._is_jagged)
+            if low is None or interval(low)[0] < 0 or not has_end:
                 beyond.add((parameter.name, place))
                 continue
             if high is not None:

@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.specialization import (
     size_ratios,
 )
 from ninetoothed.backends.triton.specialization.selections import (
+    LARGEST_INT32,
     Kind,
     Selection,
     counts,
@@ -35,8 +36,6 @@ from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 from ninetoothed.tensors.arrange import Parameter
 
-#: The largest offset that 32 bits hold.
-_LARGEST_INT32 = 2**31 - 1
 _LARGEST_INT64 = 2**63 - 1
 
 
@@ -119,7 +118,7 @@ def facts_of(
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
         reached = {**ranges, **dict(_selected(access, ranges, own, varying))}
-        beyond |= set(unguarded(kernel, parameter, own, environment, kind))
+        beyond |= set(unguarded(kernel, parameter, own, environment, ranges, kind))
         over = _places_over(varying, counts(parameter, access, kernel.grid), access)
         # Of what the program selects beyond its level, nothing is known by where a size ends.
         loose = {
@@ -147,8 +146,8 @@ def facts_of(
             if is_power_of_two(n) and not is_power_of_two(size)
         ),
         frozenset(as_symbol(size) for size, n in tile_sizes.items() if n == 0),
-        wide=largest > _LARGEST_INT32,
-        is_long=_longest(kernel, environment) > _LARGEST_INT32,
+        wide=largest > LARGEST_INT32,
+        is_long=_longest(kernel, environment) > LARGEST_INT32,
         size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(beyond),
@@ -179,7 +178,7 @@ def _overflows(symbol: Symbol, environment: Mapping[Symbol, int]) -> bool:
     """Whether the type that an operation's operands have does not hold its result, or a literal."""
     operands = [operand for operand in symbol.operands if isinstance(operand, Symbol)]
     leaves = [abs(int(leaf.evaluate(environment))) for leaf in symbol.leaves()]
-    limit = _LARGEST_INT32 if max(leaves, default=0) <= _LARGEST_INT32 else _LARGEST_INT64
+    limit = LARGEST_INT32 if max(leaves, default=0) <= LARGEST_INT32 else _LARGEST_INT64
     held = [symbol, *(operand for operand in operands if operand.op == "const")]
     return bool(operands) and any(abs(int(n.evaluate(environment))) > limit for n in held)
 

@@ -47,6 +47,8 @@ _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast
 
 _CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max"}
 
+LARGEST_INT32 = 2**31 - 1
+
 #: A selection: the parameter, and its place among the positions in the middle levels.
 Selection = tuple[str, int]
 
@@ -117,6 +119,7 @@ def unguarded(
     parameter: Parameter,
     numbers: Mapping[int, Interval],
     environment: Mapping[Symbol, int],
+    ranges: Mapping[Symbol, Interval],
     kind: Kind | None = None,
 ) -> Iterator[Selection]:
     """The selections that leave their level where nothing else says that no element is there.
@@ -124,17 +127,35 @@ def unguarded(
     Args:
         numbers: what a call selects, by the place among the middle levels.
         environment: its sizes.
+        ranges: the values of all positions that stay in their levels.
         kind: the calls that it stands for.
     """
     access = kernel.arrangement.accesses[parameter.name]
+    # A loop over a sequence ends where that does, which fits, though no number of a call says so.
+    is_jagged = any(p.source.jagged_dim is not None for p in kernel.tensor_parameters)
     for place, (low, high) in numbers.items():
         size = parameter.middle_sizes[place]
         if kind is None:
             stays = high < evaluated(size, environment)
         else:
             stays = kind.stays(parameter, place)
-        if low < 0 or not (stays or access.bounds(place, size)):
+        if not stays and access.bounds(place, size):
+            # The conditions see to it, as far as they are computed rightly.
+            reached = {**ranges, access.selections[place]: (max(low, 0), high)}
+            stays = is_jagged or not _is_far(access, environment, reached)
+        if low < 0 or not stays:
             yield parameter.name, place
+
+
+def _is_far(
+    access: Access, environment: Mapping[Symbol, int], ranges: Mapping[Symbol, Interval]
+) -> bool:
+    """Whether 32 bits may not hold where a tile's elements would be."""
+    reached = (
+        interval(simplify(index.substitute(environment)), ranges)
+        for index in (access.offset, *access.indices)
+    )
+    return any(max(-low, high) > LARGEST_INT32 for low, high in reached)
 
 
 class Kind:
