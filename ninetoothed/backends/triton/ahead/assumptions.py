@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
 from ninetoothed.backends.triton.specialization.divisors import MOST
-from ninetoothed.backends.triton.specialization.selections import Bounds, Selection, counts, taken
+from ninetoothed.backends.triton.specialization.selections import (
+    LARGEST_INT32,
+    Bounds,
+    Selection,
+    counts,
+    taken,
+)
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
@@ -21,8 +27,6 @@ from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, reads_sequences
 from ninetoothed.tensors.arrange import Parameter
-
-LARGEST_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ninetoothed.backends.triton.ahead.assumptions import LARGEST_INT32, Assumption
+from ninetoothed.backends.triton.ahead.assumptions import Assumption
 from ninetoothed.backends.triton.analysis import reduction_form
 from ninetoothed.backends.triton.analysis.boxes import GRANULE, LARGEST_STRIDE, is_multiple
 from ninetoothed.backends.triton.analysis.full_iterations import compares
@@ -20,6 +20,7 @@ from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.printers.gluon.translation import needs_of
 from ninetoothed.backends.triton.specialization import comparisons, size_ratios
+from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.backends.triton.translation import generic
 from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.ahead import Condition, Within

@@ -47,6 +47,7 @@ _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast
 
 _CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max"}
 
+#: The largest index or offset that 32 bits hold.
 LARGEST_INT32 = 2**31 - 1
 
 #: A selection: the parameter, and its place among the positions in the middle levels.

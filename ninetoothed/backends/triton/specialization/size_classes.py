@@ -22,6 +22,7 @@ from ninetoothed.backends.triton.specialization.constant_sizes import (
     width_symbols,
 )
 from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
+from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.analysis import analysis
@@ -39,8 +40,6 @@ PARTS, _LEAST_PARTED = 8, 512
 #: Rows as long as this have a body for each quarter of what is between two powers of two: how many of
 #: its positions exist is known but for a quarter, and the compiler leaves out the others.
 _LEAST_QUARTERED = 256
-
-_LARGEST_INT32 = 2**31 - 1
 
 #: The sizes and the strides of each tensor, in the order of the parameters.
 Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
@@ -89,7 +88,7 @@ def _is_small(kernel: Definition, general: Call) -> bool:
     for symbol in computed:
         for part in symbol.walk():
             low, high = interval(part, ranges)
-            if low < -_LARGEST_INT32 or high > _LARGEST_INT32:
+            if low < -LARGEST_INT32 or high > LARGEST_INT32:
                 return False
     return True
 
@@ -238,7 +237,7 @@ def _strided(
         following, general_following = size * stride, known[size] * general
         largest += (size - 1) * stride
         greatest += (known[size] - 1) * general
-    if greatest > _LARGEST_INT32 >= largest:
+    if greatest > LARGEST_INT32 >= largest:
         return None
     return tuple(reversed(found))
 
