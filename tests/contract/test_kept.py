@@ -131,9 +131,25 @@ def times_a_smaller_one(x, n, y):
     y = kept
 
 
+def divided_by_one_that_is_not_there(x, n, y):
+    kept = ntl.full(x.shape, -2.0, ntl.float32)
+    for _ in range(n):
+        kept = x % x[n + 6]
+    y = kept
+
+
+def divided_by_one_that_is_there(x, n, y):
+    kept = ntl.full(x.shape, -2.0, ntl.float32)
+    for _ in range(n):
+        kept = x % x[n + 2]
+    y = kept
+
+
 @pytest.mark.parametrize(
     ("application", "expected"),
     [
+        (divided_by_one_that_is_not_there, [-2] * 7),
+        (divided_by_one_that_is_there, [1, 2, 3, 4, 0, 1, 2]),
         # The first of seven would be given the eighth of a tile of eight.
         (gathered_from_beyond, [1, -10, -6, -2, 2, 6, 10]),
         (less_a_smaller_one, [-1, 0, 1, 2, 3, 6, 7]),

@@ -52,8 +52,8 @@ def flattened(value: Value, axis: int | None) -> tuple[Value, int]:
 
 def _exists(value: Value, axis: int) -> np.ndarray:
     there = value.exists.any(axis=axis)
-    is_one = there[:1].size <= 1
-    if (is_one and not there.all()) or not there.any():
+    if not there.any(axis=tuple(range(1, there.ndim))).all():
+        # Of a program that has no element it is the identity in the rows that are there.
         raise Ambiguous("a reduction of nothing")
     return there
 

@@ -93,15 +93,10 @@ class Carried(Values):
     def varies(self, mask: TileMask, assigned: set[str]) -> bool:
         """Whether which lanes a mask leaves out may differ from round to round."""
         is_assigned = bool(mask.origin.names & assigned)
-        return is_assigned and (
-            not isinstance(mask.origin.tile, TileRef) or self.depends_on_tile(mask)
-        )
+        return is_assigned and (not _is_tile(mask.origin.tile) or self.depends_on_tile(mask))
 
     def depends_on_tile(self, mask: TileMask) -> bool:
         """Whether which lanes a tile's mask leaves out may differ from one tile of its level to another."""
-        if isinstance(mask.origin.tile, ElementRef):
-            # Of selected elements, positions decide.
-            return True
         if self.may_leave_its_level(mask.origin.tile):
             return True
         access = self.tensors[mask.origin.tile.parameter].access
@@ -167,7 +162,7 @@ class Carried(Values):
         def is_implied(mask: TileMask) -> bool:
             made = mask.origin.tile
             return isinstance(made, Within) and any(
-                isinstance(tile := other.origin.tile, TileRef)
+                _is_tile(tile := other.origin.tile)
                 and _is_size(made.size, self.tensors[tile.parameter].tile_shape[dim])
                 for other in new
                 for own, dim in zip(mask.layout, other.layout)
@@ -252,7 +247,7 @@ class Carried(Values):
 
         def is_elsewhere(own: TileMask) -> bool:
             tile = own.origin.tile
-            if not isinstance(tile, TileRef):
+            if not _is_tile(tile):
                 return not isinstance(tile, Within) or not covers(own, tile_shape)
             is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
             sources = [self.tensors[each.parameter].source for each in (tile, statement.tile)]
@@ -269,6 +264,11 @@ class Carried(Values):
 
 def _followed(mask: TileMask) -> Dimensions:
     return tuple(dim is not None for dim in mask.layout)
+
+
+def _is_tile(node: Any) -> bool:
+    """Whether a mask is that of a whole tile: of selected elements, positions decide."""
+    return isinstance(node, TileRef) and not isinstance(node, ElementRef)
 
 
 def _is_size(node: ast.expr, size: Any) -> bool:
