@@ -2,10 +2,10 @@
 
 ``//`` and ``%`` of what may be negative become `Rounded`, ``and`` and ``or`` of what may be more than
 truth values that are single numbers `Logical`; ``not`` of what may be a tile compares it with 0. Truth
-values count where they are added, and what is stored as one is whether it is not 0. What is loaded through
-a pointer behind ``and`` or ``or`` of numbers is read where Python would. Sizes that meet elements are integers
-that a call gives (`GivenSize`), though a compiler may know them. Where what a backend has is right, nothing
-changes.
+values count where they are added or shifted, by functions too, and what is stored as one is whether it is
+not 0. What is loaded through a pointer behind ``and`` or ``or`` of numbers is read where Python would. Sizes
+that meet elements are integers that a call gives (`GivenSize`), though a compiler may know them. Where what a
+backend has is right, nothing changes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from ninetoothed.passes.rewriting import Draft, language
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant, is_constant_symbol
-from ninetoothed.program.effects import called_name, has_effect
+from ninetoothed.program.effects import called_name, has_effect, operation_of
 from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import ValueType, are_unlike, type_of
 
 _DIVISIONS = (ast.FloorDiv, ast.Mod)
+_SHIFTS = (ast.LShift, ast.RShift)
 
 #: The types that are the same beside a number and beside an integer of 32 bits or a float32.
 _WIDE = (
@@ -33,7 +34,10 @@ _WIDE = (
 )
 
 #: The operators under which truth values count as integers; a quotient of two is a float anyway.
-_COUNTING = (ast.Add, ast.Sub, ast.Mult, *_DIVISIONS)
+_COUNTING = (ast.Add, ast.Sub, ast.Mult, *_SHIFTS, *_DIVISIONS)
+
+#: The functions under which they do.
+_COUNTING_FUNCTIONS = frozenset({"add", "sub", "mul", "cdiv"})
 
 
 def run(program: Program, booleans: Collection[str] = ()) -> Program:
@@ -130,7 +134,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if isinstance(node.op, _COUNTING) and left.kind == right.kind == "bool":
             node.left = _counted(node.left)
-            if isinstance(node.op, _DIVISIONS):
+            if isinstance(node.op, (*_DIVISIONS, *_SHIFTS)):
                 node.right = _counted(node.right)
             return node
         if isinstance(node, nodes.Rounded) or not isinstance(node.op, _DIVISIONS):
@@ -148,6 +152,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = type_of(node.operand)
         self.generic_visit(node)
+        if isinstance(node.op, ast.UAdd):
+            return node.operand
         if isinstance(node.op, ast.USub) and operand.kind == "bool":
             node.operand = _counted(node.operand)
         if not isinstance(node.op, ast.Not) or _is_truth(operand):
@@ -169,7 +175,12 @@ class _Rewriter(ast.NodeTransformer):
         return _chosen(language("where", [node.test, node.body, node.orelse], node))
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        operation = operation_of(node)
+        is_counting = operation is not None and operation.name in _COUNTING_FUNCTIONS
+        is_of_truth = all(type_of(each).kind == "bool" for each in _two(node))
         self.generic_visit(node)
+        if is_counting and is_of_truth:
+            return language(called_name(node), list(map(_counted, _two(node))), node)
         return _chosen(node) if called_name(node) == "where" else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
@@ -185,6 +196,13 @@ class _Rewriter(ast.NodeTransformer):
             for value, known in zip(node.values, types)
         )
         return node if is_plain else nodes.at(nodes.Logical(op=node.op, values=node.values), node)
+
+
+def _two(call: ast.Call) -> list[ast.expr]:
+    """The operands of a function of two."""
+    given = Given(call)
+    found = given.get(0), given.node_of("y", 1) or given.node_of("div", 1)
+    return [each for each in found if each is not None]
 
 
 def _chosen(node: ast.Call) -> ast.Call:

@@ -15,6 +15,7 @@ import os
 import random
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -52,6 +53,7 @@ tl.extra.cuda.gdc_wait = lambda: None
 _builder = triton.runtime.interpreter.InterpreterBuilder
 _along = triton.runtime.interpreter.ReduceScanOpInterface
 _checked, _held = _along.check_tensor, _along.to_tensor
+_histogram = _builder.create_histogram
 
 
 def _of_truth(compare: Any) -> Any:
@@ -63,6 +65,22 @@ def _of_truth(compare: Any) -> Any:
         return type(result)(result.data, tl.int1)
 
     return compared
+
+
+def _of_one_bit(operate: Any) -> Any:
+    """A sum or a difference that leaves truth values one bit, as on a device; NumPy's is another, or none."""
+
+    def operated(builder: Any, left: Any, right: Any) -> Any:
+        of_truth = left.data.dtype == right.data.dtype == np.bool_
+        return (builder.create_xor if of_truth else partial(operate, builder))(left, right)
+
+    return operated
+
+
+def _counts(builder: Any, *operands: Any) -> Any:
+    """The interpreter's are as wide as what they count, whatever type they say they have."""
+    counted = _histogram(builder, *operands)
+    return type(counted)(counted.data.astype(np.int32), counted.dtype)
 
 
 def _from_the_first(along: Any, inputs: Any) -> None:
@@ -91,6 +109,9 @@ for name in dir(_builder):
     if name.startswith(("create_icmp", "create_fcmp")):
         setattr(_builder, name, _of_truth(getattr(_builder, name)))
 _along.check_tensor, _along.to_tensor = _from_the_first, _wrapped
+_builder.create_histogram = _counts
+for name in ("create_add", "create_sub"):
+    setattr(_builder, name, _of_one_bit(getattr(_builder, name)))
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)

@@ -189,7 +189,7 @@ def _truth(value: Value) -> Value:
 for _symbol, _function in {"+": np.add, "-": np.subtract, "*": np.multiply}.items():
     form(_symbol, f"({{0}} {_symbol} {{1}})", "any, any", _arithmetic(_function), rows="")
 for _name, _function in {"add": np.add, "sub": np.subtract, "mul": np.multiply}.items():
-    form(_name, f"ntl.{_name}({{0}}, {{1}})", "number tile, number", _arithmetic(_function))
+    form(_name, f"ntl.{_name}({{0}}, {{1}})", "tile, any", _arithmetic(_function))
 form("//", "({0} // {1})", "number, number", _floor_divided(np.floor_divide), rows="")
 form("%", "({0} % {1})", "number, number", _floor_divided(np.mod), rows="")
 form("/", "({0} / {1})", "number, number", _true_division, rows="")
@@ -210,6 +210,7 @@ for _symbol, _function in {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitw
     form(f"{_symbol} of truths", _text, "bool, bool", _bitwise(_function), rows="")
 form("~", "(~{0})", "integers", lambda v: elementwise(np.invert, [v], v.dtype), rows="")
 form("negative", "(-{0})", "typed", _negative, rows="")
+form("positive", "(+{0})", "typed", lambda v: v, rows="")
 form("not", "(not {0})", "tile", lambda v: _not(v), rows="")
 
 
@@ -229,6 +230,12 @@ def _shifted(value: Value, by: int, leftwards: bool) -> Value:
     return elementwise(lambda a: shift(a, by), [value], value.dtype)
 
 
+def _shifted_truth(value: Value, by: Value) -> Value:
+    operands = (cast(value, "int32"), cast(by, "int32"))
+    return elementwise(np.left_shift, operands, "int32")
+
+
+form("<< of truths", "({0} << {1})", "bool, bool", _shifted_truth, rows="")
 for _symbol, _leftwards in {"<<": True, ">>": False}.items():
     form(
         _symbol,

@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 from ninetoothed.language import operations  # noqa: E402
 from tests.hunt import generate, reference  # noqa: E402
 from tests.hunt.broken_rules import MUTANTS  # noqa: E402
-from tests.hunt.description import Parameter, Program  # noqa: E402
+from tests.hunt.description import Parameter, Program, Step, gathered  # noqa: E402
 from tests.hunt.forms import FORMS  # noqa: E402
 from tests.hunt.memory import ATOMICS  # noqa: E402
 from tests.hunt.values import rounded  # noqa: E402
@@ -113,6 +113,13 @@ def test_the_reference_executes_what_is_drawn() -> None:
 def test_the_reference_rounds_the_least_numbers() -> None:
     held = rounded(np.array([2.0**-36, 1.4 * 2**-24, 3 * 2.0**-25, 5.0]), "float16")
     assert held.tolist() == [0, 2.0**-24, 2.0**-23, 5]
+
+
+@pytest.mark.parametrize("step", [Step(0, "squeeze", (0,)), Step(0, "expand", ((3,),))])
+def test_sizes_that_an_arrangement_refuses_are_not_drawn(step: Step) -> None:
+    assert gathered(Parameter("x", (1,), "float32", (step,))).data.size
+    with pytest.raises(ValueError):
+        gathered(Parameter("x", (2,), "float32", (step,)))
 
 
 def test_a_float_is_given_beside_tensors_that_are_touched() -> None:

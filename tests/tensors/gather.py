@@ -114,18 +114,15 @@ class Gathered:
         return Gathered(data, (*self.ranks[:depth], rank, rank, *self.ranks[depth + 1 :]))
 
     def expand(self, depth, sizes) -> Gathered:
-        data, first = self.data, self.first(depth)
-        for dim, size in enumerate(sizes):
-            if size != -1 and size != data.shape[first + dim]:
-                data = np.repeat(data, size, axis=first + dim)
-        return self._same_levels(depth, data, self.ranks[depth])
+        shape, first = list(self.data.shape), self.first(depth)
+        for dim, size in enumerate(sizes, first):
+            shape[dim] = shape[dim] if size == -1 else size
+        return self._same_levels(depth, np.broadcast_to(self.data, shape), self.ranks[depth])
 
     def squeeze(self, depth, dim) -> Gathered:
         rank, first = self.ranks[depth], self.first(depth)
         dims = {d % rank for d in (dim if isinstance(dim, tuple) else (dim,))}
-        data = self.data
-        for place in sorted(dims, reverse=True):
-            data = np.take(data, 0, axis=first + place)
+        data = np.squeeze(self.data, tuple(first + place for place in dims))
         return self._same_levels(depth, data, rank - len(dims))
 
     def unsqueeze(self, depth, dim) -> Gathered:

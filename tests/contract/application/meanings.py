@@ -236,6 +236,22 @@ def booleans_multiply_and_negate(x, out):
     out = (x > 0) * (x < 4) + -(x > 1)
 
 
+@case(INTEGERS, expected=lambda x: 1 * (x > 0) + (x > 1) + 10 * ((x > 0) * 1 - (x > 4)))
+def booleans_count_in_functions(x, out):
+    out = ntl.add(x > 0, y=x > 1) + 10 * ntl.sub(x > 0, x > 4)
+
+
+@case(INTEGERS, 1, expected=lambda x, n: (1 << (x > 1)) + (x > 1) * (x < 4) + (1 - (x > 1)) * 10)
+def booleans_count_where_they_are_shifted(x, n, out):
+    one = x == x
+    out = (one << (x > 1)) + ntl.mul(x > 1, x < 4) + ((n > 0) >> (x > 1)) * 10
+
+
+@case(INTEGERS, expected=lambda x: x + (x > 1))
+def nothing_before_a_plus(x, out):
+    out = +x + ntl.cdiv(+(x > 1), True)
+
+
 @case(INTEGERS, 1, expected=lambda x, n: x + 2)
 def booleans_of_scalars_count(x, n, out):
     out = x + ((n > 0) + (n < 5))

@@ -195,14 +195,14 @@ bitwise_xor = _bitwise("^", np.bitwise_xor)
 
 def shift_left(left: Any, right: Any) -> Tile:
     """``left << right``."""
-    x, y, dtype, validity = integer_operands("<<", left, right)
+    x, y, dtype, validity = counted(*integer_operands("<<", left, right))
     return Tile(elementwise(np.left_shift, "<<", x, y).astype(dtype.numpy), dtype, validity)
 
 
 def shift_right(left: Any, right: Any) -> Tile:
     """``left >> right``, arithmetic where the tile is signed, else logical."""
     tile = left if isinstance(left, Tile) else right
-    x, y, dtype, validity = integer_operands(">>", left, right)
+    x, y, dtype, validity = counted(*integer_operands(">>", left, right))
     if is_signed(tile.dtype) and not is_signed(dtype):
         # The operands met in an unsigned type, but the shift still copies the sign.
         signed = np.dtype(f"int{dtype.bits}")
