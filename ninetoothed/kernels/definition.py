@@ -193,7 +193,7 @@ class Definition(Declaration):
     @threads.cached_property
     def by_number(self) -> Definition:
         """The same kernel, right where dimensions of size 1 stand anywhere in the outermost shapes."""
-        return replace(self, arrangement=self.arrangement.by_number())
+        return replace(self, arrangement=self.arrangement.by_number(self.arranged))
 
     def fitting(self, use: Callable[[Definition], Result]) -> Result:
         """What is made of the definition; where shapes do not fit it, of the one by number.

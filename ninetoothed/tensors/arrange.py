@@ -138,10 +138,13 @@ class Arrangement:
         """The parameters that are tensors."""
         return tuple(p for p in self.parameters if p.kind == "tensor")
 
-    def by_number(self) -> Arrangement:
-        """The same, each tensor's element found by the program's number: right in whichever dimensions
-        sizes are 1, and dearer."""
-        return _placed(self.parameters, self.grid, dict.fromkeys(self.places))
+    def by_number(self, names: Collection[str]) -> Arrangement:
+        """The same, for a program that touches these tensors, each one's element found by the program's
+        number: right in whichever dimensions sizes are 1, and dearer."""
+        # The grid takes its sizes from where they stand, which is another size where that is 1.
+        shapes = [p.levels[0] for p in self.tensors if p.name in names]
+        grid = grids.smallest(shapes) if shapes else self.grid
+        return _placed(self.parameters, grid, dict.fromkeys(self.places))
 
     def among(self, names: Collection[str], location: Location | None = None) -> Arrangement:
         """The same, for a program that touches these tensors: the others are exempt from the rule.

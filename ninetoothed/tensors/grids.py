@@ -19,8 +19,8 @@ Places = tuple[int | None, ...] | None
 
 
 def common(shapes: Sequence[Shape]) -> Shape:
-    """The grid: of the shapes with the fewest dimensions that may not be 1 the first, shortly written."""
-    first = min(shapes, key=lambda shape: len(_others_than_1(shape)))
+    """The grid: the smallest of the shapes, its sizes as they are written shortest."""
+    first = smallest(shapes)
     like = [(shape, places(shape, first)) for shape in shapes if len(shape) == len(first)]
     return tuple(
         1
@@ -28,6 +28,11 @@ def common(shapes: Sequence[Shape]) -> Shape:
         else min((s[dim] for s, at in like if at and at[dim] == dim), key=lambda n: len(str(n)))
         for dim, size in enumerate(first)
     )
+
+
+def smallest(shapes: Sequence[Shape]) -> Shape:
+    """Of the shapes with the fewest dimensions that may not be 1 the first."""
+    return min(shapes, key=lambda shape: len(_others_than_1(shape)))
 
 
 def places(shape: Shape, grid: Shape) -> Places:

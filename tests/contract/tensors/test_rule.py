@@ -194,6 +194,24 @@ def test_which_dimensions_are_1_may_show_in_the_call(shapes):
         kernel(torch.ones(*[2] * x.ndim), y, out)
 
 
+def test_a_dimension_that_is_1_in_the_call_may_stand_where_others_have_their_programs():
+    """The size that stands there, which is written shortest, is not the number of the programs."""
+
+    def arrangement(given, y):
+        return given.tile((2, 3)).tile((1, -1)).permute((1, 0)), y.tile((2, 3))
+
+    def first(given, y):
+        y = given[0, 0]  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, first, (Tensor(2), Tensor(2)))
+    given, y = arange(5, 3), empty(5, 3)
+    kernel(given, y)
+
+    assert torch.equal(y, given)
+    with pytest.raises(ArrangementError, match="dimensions of size 1 aside"):
+        kernel(given, empty(5, 4))
+
+
 # Parameters that the compiled program never touches.
 
 
