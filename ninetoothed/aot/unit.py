@@ -9,6 +9,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, Location
 from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, offsets_of
+from ninetoothed.kernels.call_types import check_types
 from ninetoothed.kernels.definition import Declaration, Definition, Specializations
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -105,6 +106,7 @@ def fixed_of(
 
     Raises:
         ArgumentError: an element type or a constant is missing.
+        ApplicationError: with the declared element types the application makes no sense.
     """
     declaration = specializations.declaration
     constants: dict[str, Any] = {}
@@ -138,6 +140,7 @@ def fixed_of(
                 _location(kernel),
             )
         types[parameter.name] = parameter.dtype
+    check_types(kernel, types)
     return kernel, Fixed(types, constants)
 
 

@@ -8,11 +8,10 @@ no device.
 
 from __future__ import annotations
 
-import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import (
@@ -43,8 +42,6 @@ from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
 from ninetoothed.tensors.level import owner_of
 
 Integers = int | Sequence[int] | None
-
-Result = TypeVar("Result")
 
 #: A definition, or why there is none; and the constexpr symbols that would have decided something.
 _Parsed = tuple["Definition | NineToothedError", Collection[Symbol]]
@@ -194,18 +191,6 @@ class Definition(Declaration):
     def by_number(self) -> Definition:
         """The same kernel, right where dimensions of size 1 stand anywhere in the outermost shapes."""
         return replace(self, arrangement=self.arrangement.by_number(self.arranged))
-
-    def fitting(self, use: Callable[[Definition], Result]) -> Result:
-        """What is made of the definition; where shapes do not fit it, of the one by number.
-
-        The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
-        """
-        try:
-            return use(self)
-        except ArrangementError as error:
-            with contextlib.suppress(ArrangementError):
-                return use(self.by_number)
-            raise error
 
     @threads.cached_property
     def untouched(self) -> frozenset[str]:

@@ -111,7 +111,9 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
             _check_dtype(kernel, parameter, scalars[parameter.name])
     call = Call(tensors, scalars, constants, device, frontend)
     _check_shared_sizes(kernel, call, touched)
-    check_types(kernel, {name: tensors[name].dtype for name in devices})
+    # Numbers of which nothing was declared yield to what they meet.
+    declared = {name: scalars[name] for name in scalars if kernel.program.parameter(name).dtype}
+    check_types(kernel, declared | {name: tensors[name].dtype for name in devices})
     return call
 
 

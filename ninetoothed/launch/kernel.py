@@ -19,6 +19,7 @@ from ninetoothed.backends.base import Backend, Plan
 from ninetoothed.cache import write_source
 from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep, near
 from ninetoothed.kernels.call import Call, Device
+from ninetoothed.kernels.call_types import fitting
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import described
@@ -174,7 +175,7 @@ class Kernel(functools.partial[Any]):
         RECORDER.note(self, definition, call)
         with self._plan_lock:
             plan = plugins.backend_for(call.device.kind).plan
-            run = definition.fitting(lambda fitting: plan(fitting, call, values))
+            run = fitting(definition, call, lambda given: plan(given, call, values))
             return run, call.device
 
     def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
@@ -293,8 +294,9 @@ class Kernel(functools.partial[Any]):
         """
         call = self.call_of(*arguments, **keywords)
         compiler, choices = _compiler_for(target), (configuration, num_warps, num_stages)
-        return self.specializations.of(call.constants).fitting(
-            lambda fitting: compiler.compile(fitting, call, target, *choices)
+        definition = self.specializations.of(call.constants)
+        return fitting(
+            definition, call, lambda given: compiler.compile(given, call, target, *choices)
         )
 
     @located_where_too_deep("An expression of the kernel", ArrangementError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ninetoothed.errors import ArgumentError, NineToothedError
+from ninetoothed.kernels.call_types import fitting
 from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
@@ -46,8 +47,8 @@ def tune(kernel: Kernel, *arguments: Any, effort: str = "full", **keywords: Any)
     backend = backend_for(call.device.kind)
     _, values = described(definition, frontend, bound)
     stream = frontend.current_stream(call.device.index) if call.device.kind != "cpu" else 0
-    tuned = definition.fitting(
-        lambda fitting: backend.tune(fitting, call, (stream, *values), chosen)
+    tuned = fitting(
+        definition, call, lambda given: backend.tune(given, call, (stream, *values), chosen)
     )
     kernel.forget_launches()
     return tuned

@@ -13,6 +13,7 @@ from typing import Any
 
 from ninetoothed.errors import ArgumentError, NineToothedError
 from ninetoothed.kernels.call import Call
+from ninetoothed.kernels.call_types import fitting
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.recorded_calls import call_of, definition_of
@@ -96,7 +97,7 @@ def _compiled(prepared: Iterable[tuple[Definition, Call]]) -> int:
 
 def _plan(definition: Definition, call: Call) -> None:
     plan = backend_for(call.device.kind).plan
-    definition.fitting(lambda fitting: plan(fitting, call, None))
+    fitting(definition, call, lambda given: plan(given, call, None))
 
 
 def _from_json(entry: dict[str, Any]) -> tuple[Definition, Call]:

@@ -57,8 +57,9 @@ class Expressions:
 
     Args:
         parameters: the program's, by name.
-        given: the element types of tensors that a call gives, besides those declared.
-        is_checked: whether what cannot be is an error.
+        given: the element types of tensors and scalars that a call gives.
+        is_checked: whether what cannot be is an error; then nothing is known by what was declared, which a
+            call need not give.
     """
 
     def __init__(
@@ -68,7 +69,10 @@ class Expressions:
         is_checked: bool = False,
     ) -> None:
         self.parameters = parameters
-        self.given = given or {}
+        self.dtypes = {
+            **({} if is_checked else {name: each.dtype for name, each in parameters.items()}),
+            **(given or {}),
+        }
         self.is_checked = is_checked
         self.known: dict[str, ValueType] = {}
         self.constants: set[str] = set()
@@ -82,7 +86,7 @@ class Expressions:
 
     def dtype_of(self, parameter: str) -> DType | None:
         """The element type of a tensor, where it is known."""
-        found = self.given.get(parameter) or self.parameters[parameter].dtype
+        found = self.dtypes.get(parameter)
         return found if isinstance(found, DType) else None
 
     def refuse(self, node: ast.AST, message: str) -> None:

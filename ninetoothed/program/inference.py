@@ -199,8 +199,9 @@ def infer(
 
     Args:
         program: a Program, or a pass's draft of one.
-        given: the element types of tensors that a call gives, besides those declared.
-        is_checked: whether what cannot be, whatever the sizes, is an error.
+        given: the element types of tensors and scalars that a call gives.
+        is_checked: whether what cannot be, whatever the sizes, is an error; by what a call gives alone, not
+            by what was declared.
         booleans: tensors that hold truth values.
 
     Raises:

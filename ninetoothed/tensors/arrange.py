@@ -32,12 +32,14 @@ class Parameter:
             call; ``"constant"``, a value that the arrangement handed through.
         tensor: the arranged tensor, or None for a constant.
         value: the constant, or a scalar's or a constexpr's default, or `NO_VALUE`.
+        given_dtype: the element type that calls give where another was declared.
     """
 
     name: str
     kind: str
     tensor: Tensor | None = None
     value: Any = NO_VALUE
+    given_dtype: Any = None
 
     @threads.cached_property
     def levels(self) -> tuple[Shape, ...]:
@@ -89,8 +91,8 @@ class Parameter:
 
     @property
     def dtype(self) -> Any:
-        """The element type, where the user fixed one."""
-        return None if self.tensor is None else self.tensor.source.dtype
+        """The element type that was declared, or is given instead."""
+        return None if self.tensor is None else self.given_dtype or self.tensor.source.dtype
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import ninetoothed.language as ntl  # noqa: E402
 from examples import add, softmax  # noqa: E402
 from ninetoothed import Symbol, Tensor  # noqa: E402
 from ninetoothed.aot.build import build  # noqa: E402
-from ninetoothed.errors import ArgumentError, CompilationError, DeviceError  # noqa: E402
+from ninetoothed.errors import ApplicationError, ArgumentError, CompilationError, DeviceError  # noqa: E402
 from tests.aot.kernels import PREMAKES, premake_add, premake_silu  # noqa: E402
 from tests.aot.making import HERE, Loaded, built, built_of, driver, labelled, library, needs_cc, run  # noqa: E402
 from tests.aot.reference import View  # noqa: E402
@@ -195,6 +195,19 @@ def test_by_default_there_are_targets_for_every_later_device(
 def test_an_element_type_must_be_declared(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"type of `input` is not declared.*Tensor\(1, dtype="):
         make_add(tmp_path, dtype=None)
+
+
+def test_declared_element_types_must_make_sense(tmp_path: Path) -> None:
+    def application(input: Any, output: Any) -> None:
+        output = input // input.source.shape[0]  # noqa: F841
+
+    tensors = Tensor(1, dtype=ninetoothed.uint8), Tensor(1, dtype=ninetoothed.uint8)
+    with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size"):
+        ninetoothed.make(
+            lambda *tensors: tuple(tensor.tile((8,)) for tensor in tensors),
+            *(application, tensors),
+            **{"caller": "cuda", "output_dir": tmp_path},
+        )
 
 
 def test_a_constant_must_have_a_value(tmp_path: Path) -> None:

@@ -392,9 +392,9 @@ def test_unsigned_elements_are_not_divided_by_a_size(application, arrangement):
     with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size") as info:
         kernel(x, y)
     assert info.value.location.line == application.__code__.co_firstlineno + 1
-    declared = Tensor(1, dtype=torch.uint8), Tensor(1)
+    declared = ninetoothed.make(arrangement, application, (Tensor(1, dtype=torch.uint8), Tensor(1)))
     with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size"):
-        ninetoothed.make(arrangement, application, declared)
+        declared(x, y)
 
 
 def test_unsigned_elements_are_divided_by_a_size_that_was_cast():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -15,7 +16,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import DeclarationWarning, Symbol, Tensor
-from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError
 from ninetoothed.frontends.base import owns_types
 from tests.contract.kernels import B, arange, empty, tiles, vectors
 from tests.frontends import toy_framework as toy
@@ -237,6 +238,75 @@ def test_an_element_type_other_than_declared(given):
     with warnings.catch_warnings(action="error"):
         kernel(half, torch.empty_like(half), kind, B=4)
     assert torch.equal(kind, torch.ones(3))
+
+
+def one_of_two(x, z, count, out):
+    value = x
+    if count > 0:
+        value = z
+    out = value  # noqa: F841
+
+
+def a_quotient(x, z, count, out):
+    out = x // z  # noqa: F841
+
+
+def what_is_joined(x, z, count, out):
+    out = ntl.sum(ntl.join(x, z), axis=1)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "dtypes"),
+    [
+        (one_of_two, (torch.int64, torch.int32)),
+        (a_quotient, (torch.uint32, torch.int32)),
+        (a_quotient, (torch.uint32, torch.uint32)),
+        (what_is_joined, (torch.int32, torch.float32)),
+    ],
+)
+def test_what_makes_no_sense_as_declared_runs_as_given(application, dtypes):
+    tensors = *(Tensor(1, dtype=dtype) for dtype in dtypes), Tensor(0), Tensor(1)
+    kernel = ninetoothed.make(tiles, application, tensors)
+    x, out = torch.tensor([-8, -7, 5], dtype=torch.int32), torch.zeros(3, dtype=torch.int32)
+    z = torch.tensor([3, 3, 3], dtype=torch.int32)
+    with pytest.warns(DeclarationWarning, match="it is given int32, and runs with that"):
+        kernel(x, z, 1, out, B=4)
+
+    expected = {one_of_two: z, a_quotient: x // z, what_is_joined: x + z}
+    assert torch.equal(out, expected[application])
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int8])
+def test_given_types_that_make_no_sense_are_refused_at_the_call(dtype):
+    """Whatever was declared."""
+    tensors = (Tensor(1, dtype=torch.int32), Tensor(1, dtype=dtype), Tensor(0), Tensor(1))
+    kernel = ninetoothed.make(tiles, one_of_two, tensors)
+    x, z = torch.arange(3, dtype=torch.int32), torch.arange(3, dtype=torch.int8)
+    with warnings.catch_warnings(action="ignore"), pytest.raises(ApplicationError) as raised:
+        kernel(x, z, 1, empty(3), B=4)
+
+    assert "`if` give 'value' different element types: int8" in raised.value.message
+    assert raised.value.location.line == one_of_two.__code__.co_firstlineno + 2
+
+
+@pytest.mark.parametrize(
+    ("declared_as", "given"), [(torch.uint32, torch.int32), (torch.bool, torch.int32)]
+)
+def test_the_source_is_for_what_is_given(declared_as, given):
+    """What a declaration makes free, as division of what has no sign, is free of that alone."""
+
+    def application(x, out):
+        out = (x + x) // 3  # noqa: F841
+
+    x = torch.tensor([-8, -7, 5]).to(given)
+    texts = []
+    for declaration in (declared_as, given):
+        kernel = ninetoothed.make(tiles, application, (Tensor(1, dtype=declaration), Tensor(1)))
+        with warnings.catch_warnings(action="ignore"):
+            compiled = kernel.compile(x, empty(3), B=4, target=("cuda", 90))
+        texts.append(re.sub(r" loc\(.*\)|#loc.*", "", compiled.asm["ttir"]))
+
+    assert texts[0] == texts[1]
 
 
 def test_an_assigned_element_type_is_told_where_it_was_assigned():

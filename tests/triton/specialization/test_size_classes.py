@@ -22,6 +22,7 @@ from ninetoothed.backends.triton.specialization.size_classes import (
     general_call,
 )
 from ninetoothed.backends.triton.translation import specialize
+from ninetoothed.kernels.call_types import fitting
 from ninetoothed.language import dtypes
 from ninetoothed.launch.warm_up import _compiled
 from ninetoothed.symbols.expr import as_symbol
@@ -119,7 +120,7 @@ def planned(specializations, call: Call):
     definition = specializations.of(
         {n: v for n, v in call.constants.items() if n in specializations.declaration.constants}
     )
-    return definition.fitting(lambda fitting: Planner(fitting, call).plan(None))
+    return fitting(definition, call, lambda given: Planner(given, call).plan(None))
 
 
 def compilations(module, call_of, compiled, lengths=LENGTHS) -> Counter[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.resources import OTHER_REGISTERS_WITHOUT_PRODUCTS
@@ -207,8 +207,8 @@ def _parameter(parameter: Parameter, dim: int, fewer: Expression, rows: int) -> 
         return parameter
     outer, *middle = parameter.levels[:-1] or parameter.levels
     shapes = (_put(outer, dim, fewer), *middle, (rows, *parameter.tile_shape))
-    fields = (parameter.name, parameter.kind, parameter.tensor, parameter.value)
-    return _CoarsenedParameter(*fields, shapes)
+    same = {each.name: getattr(parameter, each.name) for each in fields(parameter)}
+    return _CoarsenedParameter(**same, shapes=shapes)
 
 
 def _access(
