@@ -97,7 +97,8 @@ def check_sequences(program: Program, arrangement: Arrangement) -> None:
 
 def check_scalars(program: Program) -> None:
     """`ApplicationError` where what is made of tensors is assigned to a number, and nothing reads it."""
-    scalars = {each.name for each in program.parameters if each.kind == "scalar"}
+    numbers = {each.name for each in program.parameters if each.kind == "scalar"}
+    scalars = {variable for variable, name in program.rebound.items() if name in numbers}
     if scalars.isdisjoint(names_assigned(program.body)):
         return
     live = names_assigned(remove_dead.run(program).body)
@@ -114,7 +115,7 @@ def check_scalars(program: Program) -> None:
         for target in targets_of(statement):
             if target.id in scalars - live and target.id in loaded:
                 raise ApplicationError(
-                    f"`{target.id}` is a number (`Tensor(0)`), which a kernel is given by value: what is "
+                    f"`{program.rebound[target.id]}` is a number (`Tensor(0)`), which a kernel is given by value: what is "
                     "assigned to it is stored nowhere. For a result take a tensor of one dimension, "
                     "`Tensor(1).tile((1,))`, and hand over one of one element, as `x.reshape(1)`.",
                     location(statement),

@@ -61,6 +61,7 @@ def parse(
         externs=state.externs,
         helpers=state.helpers,
         names=frozenset(state.names),
+        rebound=state.rebound,
     )
     infer(program, is_checked=True)
     return program
@@ -103,7 +104,10 @@ class FunctionFrame(StatementFrame):
             return Cell(name, value_of(parameter.value), is_stable=stable)
         if parameter.kind == "constexpr":
             self.state.constants.add(name)
-        return Cell(name, Runtime(self.name(name, self.function.tree)), is_stable=stable)
+        # What is assigned to it is another's: the parameter stays what the call gave.
+        variable = self.state.fresh(name)
+        self.state.rebound[variable] = name
+        return Cell(variable, Runtime(self.name(name, self.function.tree)), is_stable=stable)
 
     def _make_locals(self, counts: dict[str, int]) -> None:
         for name, count in counts.items():

@@ -43,6 +43,7 @@ class State:
         copies: how many calls of helpers and rounds of loops were put in one by one so far.
         decisions: what constexpr symbols decide.
         parameters: the application's, by name.
+        rebound: see `Program`.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -57,6 +58,7 @@ class State:
     copies: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     parameters: dict[str, Any] = field(default_factory=dict)
+    rebound: dict[str, str] = field(default_factory=dict)
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""

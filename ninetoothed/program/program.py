@@ -37,6 +37,7 @@ class Program:
         helpers: functions that the language calls back (the combine function of ``reduce``), by
             name. Their bodies end in a ``Return`` and otherwise have the same nodes.
         names: every identifier in the body: a backend's own names must differ from them.
+        rebound: by variable, the parameter whose name it has in the application, which is never assigned.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Program:
     externs: Mapping[str, Any] = field(default_factory=dict)
     helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
+    rebound: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         freeze((*self.body, *self.helpers.values()))

@@ -165,6 +165,7 @@ class _Verifier:
         #: By identity, which is theirs as long as they are kept.
         self.seen: dict[int, ast.AST] = {}
         self.tensors = {item.name: item for item in program.parameters if item.kind == "tensor"}
+        self.parameters = {item.name for item in program.parameters}
 
     def block(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -189,7 +190,7 @@ class _Verifier:
             self.require(len(node.targets) == 1, node, "has several targets")
         for target in _targets(node):
             self.require(isinstance(target, ast.Name), target, "is no name to assign to")
-            self.require(target.id not in self.tensors, target, "assigns to a tensor's name")
+            self.require(target.id not in self.parameters, target, "assigns to a parameter's name")
             self.known.add(target.id)
         if isinstance(node, Store):
             self.expression(node.tile)

@@ -233,9 +233,9 @@ def test_a_scalar_parameter_is_rebound():
         y = x * n
 
     assert parsed(application) == expected("""
-        n = n * 2
-        n += 1
-        store y = x * n
+        n_1 = n * 2
+        n_1 += 1
+        store y = x * n_1
     """)
 
 

@@ -60,7 +60,7 @@ def test_effects_stay():
     text = after(application, remove_dead)
 
     assert "atomic_add" in text
-    assert "while n > 0" in text
+    assert "while n_1 > 0" in text
 
 
 def test_passes_end():

@@ -70,7 +70,7 @@ def test_a_changed_index_ends_the_use():
         n = n + 1
         y = v + rows[n]
 
-    assert "v + rows[n]" in after(application, reuse_loads)
+    assert "v + rows[n_1]" in after(application, reuse_loads)
 
 
 def test_an_effect_ends_the_use():

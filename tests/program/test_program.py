@@ -188,7 +188,7 @@ SHARED = name("n")
         (Store(tile=y_tile(), value=name("lost")), "reads 'lost' before"),
         (Store(tile=TileRef(parameter="z", indices=[]), value=name("n")), "names no tensor"),
         (Store(tile=TileRef(parameter="x", indices=[]), value=name("n")), "needs 1 indices"),
-        (ast.Assign(targets=[name("y")], value=name("n")), "assigns to a tensor's name"),
+        (ast.Assign(targets=[name("y")], value=name("n")), "assigns to a parameter's name"),
         (ast.Assign(targets=[name("a"), name("b")], value=name("n")), "several targets"),
         (ast.parse("n[0] = n").body[0], "no name to assign to"),
         (ast.Expr(value=Offsets(tile=y_tile(), dim=2)), "no dimension 2"),
