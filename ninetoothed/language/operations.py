@@ -91,6 +91,7 @@ class Operation:
         zero: which zero operands make an element-wise result zero.
         results: how many values it gives.
         places: where its arguments stand.
+        operands: what the values among its first arguments are called, of an operation on several.
         gives_positions: whether a reduction gives places instead of values.
         is_transcendental: whether a special unit of the hardware computes it.
         member_of: ``"tile"`` or ``"pointer"`` where it is a member of such values too.
@@ -113,6 +114,7 @@ class Operation:
     zero: Zero = "none"
     results: int = 1
     places: Mapping[str, int] = field(default_factory=dict)
+    operands: tuple[str, ...] = ()
     gives_positions: bool = False
     is_transcendental: bool = False
     member_of: str = ""
@@ -165,6 +167,7 @@ def _scan(identity: str, **properties: Any) -> Operation:
     )
 
 
+_BOTH, _INPUTS = ("x", "y"), ("input", "other")
 _SUM = {"axis": 1, "keep_dims": 2}
 _EXTREMUM = {"axis": 1, "return_indices": 2, "keep_dims": 4}
 _POSITION = {"axis": 1, "keep_dims": 3}
@@ -181,21 +184,22 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("cos exp exp2 log log2 rsqrt", _elementwise("math", **_SPECIAL)),
     ("sqrt_rn", _elementwise("math", zero="all", is_transcendental=True, member_of="tile")),
     ("sigmoid", _elementwise("standard", is_transcendental=True, member_of="tile")),
-    ("fma", _elementwise("math", **_IN_GLUON)),
-    ("umulhi", _elementwise("math")),
-    ("div_rn fdiv", _elementwise("math", zero="first")),
-    ("add", _elementwise(zero="all", identity="zero")),
-    ("sub", _elementwise(zero="all")),
-    ("mul", _elementwise(zero="product", identity="one")),
-    ("maximum", _elementwise(zero="all", identity="lowest", **_IN_GLUON)),
-    ("minimum", _elementwise(zero="all", identity="highest", **_IN_GLUON)),
-    ("where", _elementwise(zero="choice", **_IN_GLUON)),
-    ("clamp", _elementwise()),
-    ("cdiv", _elementwise("standard", member_of="tile")),
+    ("fma", _elementwise("math", operands=("x", "y", "z"), **_IN_GLUON)),
+    ("umulhi", _elementwise("math", operands=_BOTH)),
+    ("div_rn fdiv", _elementwise("math", zero="first", operands=_BOTH)),
+    ("add", _elementwise(zero="all", identity="zero", operands=_BOTH)),
+    ("sub", _elementwise(zero="all", operands=_BOTH)),
+    ("mul", _elementwise(zero="product", identity="one", operands=_BOTH)),
+    ("maximum", _elementwise(zero="all", identity="lowest", operands=_BOTH, **_IN_GLUON)),
+    ("minimum", _elementwise(zero="all", identity="highest", operands=_BOTH, **_IN_GLUON)),
+    ("where", _elementwise(zero="choice", operands=("condition", "x", "y"), **_IN_GLUON)),
+    ("clamp", _elementwise(operands=("x", "min", "max"))),
+    ("cdiv", _elementwise("standard", member_of="tile", operands=("x", "div"))),
     ("logical_and logical_or", _elementwise("", member_of="tile")),
     ("cast", Operation("element-wise", shape="first", zero="all", is_in_gluon=True)),
     ("to", Operation("element-wise", home="", shape="first", zero="all", member_of="tile")),
-    ("rand randint randn uint_to_uniform_float", _elementwise("random")),
+    ("rand randint randn", _elementwise("random", operands=("seed", "offset"))),
+    ("uint_to_uniform_float", _elementwise("random")),
     ("philox philox_impl rand4x randint4x randn4x", _elementwise("random", results=4)),
     ("pair_uniform_to_normal", _elementwise("random", results=2)),
     ("swizzle2d", _elementwise("standard", results=2)),
@@ -237,7 +241,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("topk", Operation("sort", home="standard", shape="sorted", identity="lowest")),
     ("bitonic_merge", Operation("sort", home="standard")),
     ("histogram", Operation("other", shape="counted", places={"mask": 2}, member_of="tile")),
-    ("dot", Operation("product", shape="product", identity="zero")),
+    ("dot", Operation("product", shape="product", identity="zero", operands=_INPUTS)),
     ("dot_scaled", Operation("product")),
     # Shapes.
     ("permute trans", Operation("rearrangement", shape="transposed", member_of="tile")),
@@ -263,14 +267,26 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ),
     ("ravel", Operation("rearrangement", home="standard", shape="raveled", member_of="tile")),
     ("item", Operation("rearrangement", home="", shape="unknown", member_of="tile")),
-    ("broadcast", Operation("movement", shape="broadcast both", results=2)),
-    ("cat", Operation("movement", shape="concatenated")),
-    ("join", Operation("movement", shape="joined")),
-    ("interleave", Operation("movement", home="standard", shape="interleaved")),
+    ("broadcast", Operation("movement", shape="broadcast both", results=2, operands=_INPUTS)),
+    ("cat", Operation("movement", shape="concatenated", operands=_INPUTS)),
+    ("join", Operation("movement", shape="joined", operands=("a", "b"))),
+    (
+        "interleave",
+        Operation("movement", home="standard", shape="interleaved", operands=("a", "b")),
+    ),
     ("flip", Operation("movement", home="standard", shape="flipped", member_of="tile")),
     ("split", Operation("movement", shape="halved", member_of="tile")),
     # As a method of a descriptor it reads memory.
-    ("gather", Operation("movement", effect="reads", shape="gathered", member_of="tile")),
+    (
+        "gather",
+        Operation(
+            "movement",
+            effect="reads",
+            shape="gathered",
+            operands=("src", "index"),
+            member_of="tile",
+        ),
+    ),
     # From nothing.
     ("full", Operation("creation", shape="created", places={"shape": 0})),
     ("zeros", Operation("creation", home="standard", shape="created", places={"shape": 0})),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
@@ -185,6 +186,7 @@ class LanguageCallFrame(OperatorFrame):
     def runtime_call(
         self, function: ast.expr, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
     ) -> Runtime:
+        arguments, keywords = _in_place(function, arguments, keywords)
         # Stars, and what we add ourselves, make more arguments than were written.
         origins = [*node.args, *(node for _ in arguments)]
         positional = [
@@ -228,6 +230,21 @@ def function_of(found: source.FunctionSource) -> Function:
 
     defaults = {name: value_of(item) for name, item in found.defaults.items()}
     return Function(found.tree, found.file, resolve, defaults, found.function)
+
+
+def _in_place(
+    function: ast.expr, arguments: list[Value], keywords: dict[str, Value]
+) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments of a call, with the operands among them that are given by name where they stand."""
+    is_method, operation = isinstance(function, ast.Attribute), None
+    if isinstance(function, ast.Attribute):
+        operation = operations.find(function.attr)
+    elif isinstance(function, nodes.LanguageRef):
+        operation = operations.find(function.name)
+    names = operation.operands[len(arguments) + is_method :] if operation is not None else ()
+    given = list(itertools.takewhile(keywords.__contains__, names))
+    rest = {key: value for key, value in keywords.items() if key not in given}
+    return [*arguments, *(keywords[key] for key in given)], rest
 
 
 def _is_zero(value: Value) -> bool:

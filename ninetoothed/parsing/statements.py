@@ -10,8 +10,8 @@ from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.source import of_one_function, returns_of
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
-from ninetoothed.program.effects import reads_memory
-from ninetoothed.program.nodes import LanguageRef
+from ninetoothed.program.effects import operation_of, reads_memory
+from ninetoothed.program.nodes import LanguageRef, walk
 
 _ADVICE = {
     ast.Break: "`break` is not supported: put the rest of the body under an `if`, or use `while`",
@@ -255,9 +255,9 @@ class StatementFrame(AssignmentFrame):
         saved: list[str] = []
 
         def leave() -> None:
-            """Where the test takes statements or loads, it is made again after each round."""
+            """Where the test takes statements, in a pass too, or loads, it is made again after each round."""
             test = first[0]
-            if before or (isinstance(test, Runtime) and reads_memory(test.node)):
+            if before or (isinstance(test, Runtime) and _takes_statements(test.node)):
                 if not saved:
                     saved.append(self.state.fresh("condition"))
                 again = self.expression(self._loaded(node.test), node.test)
@@ -359,6 +359,15 @@ class StatementFrame(AssignmentFrame):
         """This function's variables that statements assign by themselves."""
         names = assigned_names(nodes)
         return {self.cells[name] for name in names if name in self.cells}
+
+
+def _takes_statements(test: ast.expr) -> bool:
+    """Whether there is more in a condition than what each element is by itself, and what is reduced."""
+    kinds = ("movement", "rearrangement", "sort")
+    found = (operation_of(node) for node in walk(test) if isinstance(node, ast.Call))
+    return reads_memory(test) or any(
+        each.kind in kinds or each.takes_function for each in found if each is not None
+    )
 
 
 def _restore(names: set[str], earlier: set[str]) -> None:

@@ -22,6 +22,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores
 from ninetoothed.passes.padding.branches import Branches
 from ninetoothed.passes.padding.rounds import (
@@ -223,7 +224,7 @@ class _Analysis(Branches):
     ) -> dict[str, Known]:
         """What is known of a loop's variables before each round and after the last."""
         known = {name: self.known[name] for name in assigned if name in self.known}
-        for _ in range(_MOST_REHEARSALS):
+        for _ in range(_MOST_REHEARSALS + 4 * len(known)):
             rehearsal = _Rehearsal(self, rewrites=False)
             rehearsal.learn(assigned, known)
             if isinstance(statement, ast.For):
@@ -239,7 +240,11 @@ class _Analysis(Branches):
                 self.constants |= rehearsal.constants
                 return known
             known = met
-        return {}
+        raise ApplicationError(
+            "Which elements the variables of this loop have could not be found out. Have fewer of them take "
+            "what another one had in the round before.",
+            nodes.location(statement),
+        )
 
     def loop(self, statement: ast.For | ast.While) -> None:
         assigned = names_assigned(statement.body)
@@ -293,7 +298,7 @@ class _Rehearsal(_Analysis):
         self.draft = analysis.draft.scratch()
         self.known = dict(analysis.known)
         self.constants = set(analysis.constants)
-        self.helpers = dict(analysis.helpers)
+        self.helpers, self.accompanied = dict(analysis.helpers), dict(analysis.accompanied)
         self.wanted = set()
         self.carried = dict(analysis.carried)
         self.untouched = dict(analysis.untouched)
@@ -302,7 +307,7 @@ class _Rehearsal(_Analysis):
         return nodes.at(mask.node(), origin)
 
 
-#: What is known of a loop's variables settles long before; after so many tries nothing is known.
+#: What is known of a loop's variables settles long before; so many tries there are, and some for each.
 _MOST_REHEARSALS = 8
 
 

@@ -258,8 +258,16 @@ def _common_dtype(left: ValueType, right: ValueType, division: bool) -> DType | 
 def cast(value: ValueType, dtype: Any) -> ValueType:
     """A value whose elements are made ones of another type."""
     made = of_dtype(dtype, value.shape)
-    natural = made.is_natural or (value.is_natural and made.kind != "")
-    return replace(made, is_natural=natural)
+    return replace(made, is_natural=made.is_natural or (value.is_natural and _holds(made, value)))
+
+
+def _holds(made: ValueType, value: ValueType) -> bool:
+    """Whether no number that is not negative becomes one in another type; a size has 32 bits that matter."""
+    if made.dtype is None or made.kind == "float":
+        return made.kind != ""
+    bits = 32 if value.dtype is None else value.dtype.bits
+    is_unsigned = value.dtype is not None and value.dtype.kind == "uint"
+    return made.dtype.bits >= bits + is_unsigned
 
 
 # Dimensions.

@@ -124,3 +124,11 @@ def test_truth_of_tiles_is_never_asked_with_pythons_words():
     source = source_of(application)
     assert "either(both(" in source
     assert "not " not in source.partition("def ")[2]
+
+
+@pytest.mark.parametrize(("bits", "rounds_down"), [("int8", True), ("int16", False)])
+def test_what_a_cast_may_make_negative_is_rounded_down(bits, rounds_down):
+    def application(x, y, n):
+        y[0] = x[0].to(getattr(ntl, bits)) // 3
+
+    assert ("floor_quotient" in source_of(application, dtype=ninetoothed.uint8)) is rounds_down

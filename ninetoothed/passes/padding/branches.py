@@ -10,7 +10,7 @@ from typing import Any
 from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding.moves import held_mask
 from ninetoothed.passes.padding.rounds import Carried, Knowns, lost_masks, of_either, on_demand
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_rank
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
@@ -27,6 +27,7 @@ class Branches(Carried):
 
     Attributes:
         splits: how often statements were copied into branches, rehearsals included.
+        indices: the variables that select tiles or elements of them.
     """
 
     is_rehearsal = False
@@ -34,6 +35,49 @@ class Branches(Carried):
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
         self.splits = [0]
+        self.indices = {
+            name
+            for node in draft.program.nodes()
+            for index in getattr(node, "indices", ())
+            for name in names_read(index)
+        }
+
+    def get(self, target: ast.expr, value: Known) -> None:
+        super().get(target, value)
+        if isinstance(target, ast.Name):
+            self.forget_indices({target.id})
+
+    def forget_indices(self, names: set[str]) -> None:
+        """What these variables select from here on are other tiles than those that were loaded before."""
+        if not (names := names & self.indices):
+            return
+        when = place_of(self.statement)
+
+        def key_of(mask: TileMask) -> Any:
+            return (when, mask.key) if mask.origin.names & names else mask.key
+
+        for name, value in self.known.items():
+            self.known[name] = with_keys(value, key_of)
+
+    def loaded_before(
+        self, statement: ast.If, assigned: set[str], before: Knowns, *ways: Knowns
+    ) -> None:
+        """What was loaded before an ``if`` is the same after both ways, whichever assigns an index."""
+        if not assigned & self.indices:
+            return
+        keys = {
+            mask.origin: (place_of(statement), mask.key)
+            for value in before.values()
+            for mask in value.validity
+        }
+
+        def key_of(mask: TileMask) -> Any:
+            is_loaded = bool(mask.origin.names & assigned) and mask.origin in keys
+            return keys[mask.origin] if is_loaded else mask.key
+
+        for way in ways:
+            for name, value in way.items():
+                way[name] = with_keys(value, key_of)
 
     def block(self, body: list[ast.stmt]) -> None:
         raise NotImplementedError
@@ -63,6 +107,7 @@ class Branches(Carried):
         self.known, self.untouched = dict(before), untouched
         self.block(statement.orelse)
         other = self.known
+        self.loaded_before(statement, assigned, before, one, other)
         self.keep_ways(statement, assigned, before, one, other)
         met, self.known = self.of_ways(assigned, one, other), other
         used = assigned & {name for item in rest for name in names_read(item)}
@@ -251,6 +296,7 @@ class Branches(Carried):
         for name in names:
             self.known.pop(name, None)
         self.known.update(known)
+        self.forget_indices(names)
 
 
 def _loses(met: Known, *outcomes: Known) -> bool:

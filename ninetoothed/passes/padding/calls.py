@@ -16,7 +16,6 @@ from ninetoothed.passes.padding.validity import (
     Known,
     accumulated,
     joined,
-    keep_zero,
     rearranged,
     reduced,
     reshaped,
@@ -49,7 +48,9 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
 
 def _elementwise(arguments: Arguments, operation: Operation) -> Known:
     operands = [arguments.known(index) for index in arguments.values]
-    if operation.zero == "choice":
+    if any(value.validity for value in arguments.named.values()):
+        result = joined([*operands, *arguments.named.values()])
+    elif operation.zero == "choice":
         result = _chosen(operands) if len(operands) == 3 else joined(operands)
     else:
         result = joined(operands, operation.zero)
@@ -88,8 +89,13 @@ def _mapped(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _of_first(arguments: Arguments, operation: Operation) -> Known:
+    """A value in another type, of which minus infinity is not the least where it has none."""
     value = arguments.known(0)
-    return value.changed() if arguments.has("bitcast") else value
+    if arguments.has("bitcast"):
+        return value.changed()
+    is_float = arguments.type.kind == "float"
+    validity = tuple(replace(m, is_lowest=m.is_lowest and is_float) for m in value.validity)
+    return Known(validity=validity, is_zero=value.is_zero, false_at=value.false_at)
 
 
 def _reduced(arguments: Arguments, operation: Operation) -> Known:
@@ -140,23 +146,37 @@ def _histogram(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _sorted(arguments: Arguments, operation: Operation) -> Known:
-    """Padding comes last. What is reduced after that is no longer told from the padding."""
+    """Padding comes last, as it does before where elements come first."""
     value = with_rank(arguments.known(0))
-    if "descending" in operation.places:
-        # Elements come first in a tile, and do so after it was sorted.
+    is_whole = "descending" in operation.places
+    if all(
+        mask.layout and (mask.layout[-1] is None or (is_whole and moves.is_first(arguments, mask)))
+        for mask in value.validity
+    ):
         return value.changed()
-    if all(mask.layout and mask.layout[-1] is None for mask in value.validity):
-        return value.changed()
-    return captured(arguments, [0]).changed()
+    return captured(arguments, [0], of_existing=_descending if is_whole else None).changed()
+
+
+def _descending(call: ast.Call) -> ast.expr:
+    """What is sorted, the greatest first."""
+    keywords = [item for item in call.keywords if item.arg != "descending"]
+    descending = nodes.at(ast.Constant(value=True), call)
+    call.keywords = [*keywords, nodes.at(ast.keyword(arg="descending", value=descending), call)]
+    del call.args[2 - isinstance(call.func, ast.Attribute) :]
+    return call
 
 
 def _outer(operand: Known, places: list[int | None], contracted: int) -> list[TileMask]:
     """The masks of a product's rows or columns: 0 was put where they depend on what is contracted."""
-    masked = {m.key for m in operand.validity if m.layout[contracted] is not None or m.is_zero}
-    validity = rearranged(operand, places).validity
+    pairs = zip(operand.validity, rearranged(operand, places).validity)
     return [
-        replace(mask, is_zero=mask.key in masked, is_lowest=False, is_kept=False)
-        for mask in validity
+        replace(
+            mask,
+            is_zero=old.layout[contracted] is not None or old.is_zero,
+            is_lowest=False,
+            is_kept=False,
+        )
+        for old, mask in pairs
         if any_dim(mask.layout)
     ]
 
@@ -176,7 +196,7 @@ def _trans(arguments: Arguments, operation: Operation) -> Known:
         dims = [*range(rank - 2), rank - 1, rank - 2]
     if sorted(dims) != list(range(rank)):
         return UNKNOWN
-    return keep_zero(value, rearranged(value, dims))
+    return rearranged(value, dims)
 
 
 def _expand_dims(arguments: Arguments, operation: Operation) -> Known:
@@ -188,14 +208,14 @@ def _expand_dims(arguments: Arguments, operation: Operation) -> Known:
     added = {axis % rank for axis in axes}
     old = iter(range(len(value.shape)))
     places = [None if dim in added else next(old) for dim in range(rank)]
-    return keep_zero(value, rearranged(value, places))
+    return rearranged(value, places)
 
 
 def _broadcast_to(arguments: Arguments, operation: Operation) -> Known:
     value, shape = arguments.known(0), arguments.type.shape
     if shape is None:
         return UNKNOWN
-    result = keep_zero(value, with_rank(value, len(shape)))
+    result = Known(validity=with_rank(value, len(shape)).validity)
     if value.shape is None:
         return result
     old = value.shape if value.shape else (1,) * len(shape)
@@ -211,7 +231,7 @@ def _dim_of(mask: TileMask) -> int:
 
 def _reshape(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
-    result = keep_zero(value, reshaped(value, arguments.type.shape))
+    result = reshaped(value, arguments.type.shape)
     if len(result.validity) == len(value.validity):
         return result
     return captured(arguments, [0])

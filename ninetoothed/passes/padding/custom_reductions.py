@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
@@ -36,9 +37,11 @@ def call(
     """The call with padding masked, and what is known of its result."""
     value = arguments.known(0)
     values = (value,) if value.items is None else value.items
-    made = results(arguments, operation, values)
-    result = made[0] if value.items is None else Known(items=made)
     validity = list({mask.place: mask for item in values for mask in item.validity}.values())
+    # An element of one exists where those of all do that it is combined with.
+    together = tuple(replace(item, validity=tuple(validity)) for item in values)
+    made = results(arguments, operation, together)
+    result = made[0] if value.items is None else Known(items=made)
     if not validity:
         return node, result
     function = arguments.node_of("combine_fn", 2)
@@ -119,13 +122,9 @@ def _accompanied(
         made = node
     if not is_tuple:
         return _item(made, 0, node)
-    results: list[ast.expr] = [made, *(nodes.clone(made) for _ in elements[1:])]
-    if not isinstance(analysis.statement, ast.While):
-        # A condition of a loop is evaluated in each round, where it stands.
-        name = analysis.draft.fresh("results")
-        analysis.draft.insert_before(analysis.statement, assign(name, made, node))
-        results = [read(name, node) for _ in elements]
-    items = [_item(result, index, node) for index, result in enumerate(results)]
+    name = analysis.draft.fresh("results")
+    analysis.draft.insert_before(analysis.statement, assign(name, made, node))
+    items = [_item(read(name, node), index, node) for index in range(len(elements))]
     return nodes.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
@@ -148,10 +147,9 @@ def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
 
 def _real_helper(analysis: Knowledge, function: nodes.ExternRef, count: int) -> str:
     """The name of a function that combines what is real of two sides."""
-    name = f"{function.name}_real"
-    if name in analysis.helpers:
-        return name
-    name = analysis.draft.fresh(name)
+    if function.name in analysis.accompanied:
+        return analysis.accompanied[function.name]
+    name = analysis.accompanied[function.name] = analysis.draft.fresh(f"{function.name}_real")
     left = [f"left_{index}" for index in range(count)]
     right = [f"right_{index}" for index in range(count)]
     parameters = [*left, "left_is_real", *right, "right_is_real"]

@@ -31,6 +31,7 @@ class Knowledge:
         rounds: the variables of loops themselves.
         ends: what those of them stay below that count up from 0.
         ways: what is known of both values of the choice that was visited last.
+        accompanied: by function of the user's, the one that only combines elements that are there.
     """
 
     def __init__(self, draft: Draft, needed: frozenset[Any] = frozenset()) -> None:
@@ -42,6 +43,7 @@ class Knowledge:
         self.ends: dict[str, Symbol] = {}
         self.ways = UNKNOWN, UNKNOWN
         self.helpers = dict(draft.helpers)
+        self.accompanied: dict[str, str] = {}
         self.known: dict[str, Known] = {}
         self.statement: ast.stmt = ast.Pass()
         self.tensors: dict[str, Any] = {}

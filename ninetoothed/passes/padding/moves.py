@@ -12,11 +12,24 @@ from dataclasses import replace
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.knowledge import Knowledge
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, keep_zero, with_rank
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, with_rank
 from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
-from ninetoothed.program.nodes import AllHold, Exists, Flipped, Held, at, clone
+from ninetoothed.program.nodes import (
+    AllHold,
+    ElementRef,
+    Exists,
+    Flipped,
+    Held,
+    TileRef,
+    Within,
+    at,
+    clone,
+)
 from ninetoothed.program.tile_masks import NOWHERE, Origin, TileMask
 from ninetoothed.program.types import Shape, ValueType
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.simplify import difference
 
 
 def _flipped(arguments: Arguments, operation: Operation) -> Known:
@@ -64,7 +77,7 @@ def _is_above_one(size: object) -> bool:
 def _broadcast_both(arguments: Arguments, operation: Operation) -> Known:
     both = arguments.known(0), arguments.known(1)
     rank = max(value.rank for value in both)
-    return Known(items=tuple(keep_zero(value, with_rank(value, rank)) for value in both))
+    return Known(items=tuple(Known(validity=with_rank(value, rank).validity) for value in both))
 
 
 def _joined(arguments: Arguments, operation: Operation) -> Known:
@@ -142,20 +155,44 @@ def _as_vector(node: ast.expr, like: Shape | None, origin: ast.AST) -> ast.expr:
     return language("reshape", [node, at(ast.Tuple(elts=[total], ctx=ast.Load()), origin)], origin)
 
 
+def is_first(arguments: Arguments, mask: TileMask) -> bool:
+    """Whether what exists comes first along the last dimension, which the mask follows."""
+    tile, lane = mask.origin.tile, mask.layout[-1]
+    if not isinstance(tile, TileRef) or isinstance(tile, ElementRef):
+        return isinstance(tile, Within)
+    access = arguments.analysis.tensors[tile.parameter].access
+    here = access.coordinates[lane]
+    return all(is_rising(condition, here) for condition in access.conditions)
+
+
+def is_rising(condition: Symbol, position: Symbol) -> bool:
+    """Whether a condition holds at no position after one at which it does not."""
+    if position not in condition.leaves():
+        return True
+    if condition.op != "<":
+        return False
+    slack = condition.operands[0] - condition.operands[1]
+    return interval(difference(slack.substitute({position: position + 1}), slack))[0] >= 0
+
+
 def captured(
-    arguments: Arguments, moved: list[int], in_order: Callable[[ast.Call], ast.expr] | None = None
+    arguments: Arguments,
+    moved: list[int],
+    in_order: Callable[[ast.Call], ast.expr] | None = None,
+    of_existing: Callable[[ast.Call], ast.expr] | None = None,
 ) -> Known:
     """What is known of elements that moved: what says whether they exist is moved alike, on demand.
 
     Args:
         moved: the arguments whose elements are moved.
         in_order: the call as one that leaves elements in their order, where it may reorder them.
+        of_existing: the call that moves what says whether they exist, where it is another one.
     """
     if not any(arguments.known(index).validity for index in moved):
         return UNKNOWN
     analysis, node, items = arguments.analysis, arguments.node, arguments.type.items
     wish = ("moved", place_of(node))
-    if wish not in analysis.needed or isinstance(analysis.statement, ast.While):
+    if wish not in analysis.needed:
         rank = (arguments.type if items is None else items[0]).rank
         mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
         known = Known(validity=(mask,))
@@ -177,7 +214,7 @@ def captured(
         operand = arguments.get(index)
         assert operand is not None
         twin.put(index, at(Exists(value=clone(operand), masks=masks[index]), node))
-    also: ast.expr = alike
+    also: ast.expr = alike if of_existing is None else of_existing(alike)
     if in_order is not None:
         also = in_order(alike)
         arguments.become(in_order(node))

@@ -112,7 +112,7 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
         {
             place
             for place, mask in aligned[0].items()
-            if mask.is_lowest and _stays_lowest(operands[1:], zero_of)
+            if mask.is_lowest and _stays_lowest(mask, operands[1:], zero_of)
         }
         if aligned
         else set()
@@ -130,15 +130,25 @@ def _by_place(value: Known, rank: int) -> dict[Any, TileMask]:
     return {mask.place: mask for mask in with_rank(value, rank).validity}
 
 
-def _stays_lowest(others: Sequence[Known], zero_of: str) -> bool:
+def _stays_lowest(mask: TileMask, others: Sequence[Known], zero_of: str) -> bool:
     """Whether minus infinity stays what it is with these operands.
 
-    From it anything may be taken: where that is minus infinity too, what exists is no number either.
+    From it anything may be taken that is the same where elements exist: where that is minus infinity
+    too, what exists is no number either.
     """
     if zero_of == "product":
         # A softmax scales by a number, which is greater than 0 if it is to be one.
-        return all(other.is_positive or other.shape == () for other in others)
-    return zero_of == "less"
+        numbers = (other.shape == () and not other.is_finite for other in others)
+        return all(each or other.is_positive for each, other in zip(numbers, others))
+    return zero_of == "less" and not any(_differs_along(mask, other) for other in others)
+
+
+def _differs_along(mask: TileMask, value: Known) -> bool:
+    """Whether a value may have another element where a mask holds than where it does not."""
+    if value.shape is None:
+        return True
+    sizes = (1,) * (len(mask.layout) - len(value.shape)) + value.shape
+    return any(dim is not None and not is_one(size) for dim, size in zip(mask.layout, sizes))
 
 
 def accumulated(old: Known, value: Known) -> Known:
@@ -221,16 +231,7 @@ def rearranged(value: Known, places: Sequence[int | None]) -> Known:
         )
         for mask in with_rank(value).validity
     )
-    rank = value.rank
-
-    def moved(place: Any) -> Any:
-        key, layout = place
-        layout = (None,) * (rank - len(layout)) + layout
-        return trailing((key, tuple(None if dim is None else layout[dim] for dim in places)))
-
-    false_at = frozenset(map(moved, value.false_at))
-    below = frozenset((moved(place), size) for place, size in value.below)
-    return Known(validity=validity, false_at=false_at, below=below)
+    return Known(validity=validity)
 
 
 def trailing(place: Any) -> Any:
@@ -238,6 +239,13 @@ def trailing(place: Any) -> Any:
     key, layout = place
     first = next((dim for dim, own in enumerate(layout) if own is not None), len(layout))
     return key, layout[first:]
+
+
+def with_keys(value: Known, key_of: Callable[[TileMask], Any]) -> Known:
+    """A value whose masks have other keys; of places it is not known any more what holds there."""
+    validity = tuple(replace(mask, key=key_of(mask)) for mask in value.validity)
+    items = value.items and tuple(with_keys(item, key_of) for item in value.items)
+    return replace(value, validity=validity, items=items, false_at=frozenset(), below=frozenset())
 
 
 def with_rank(value: Known, rank: int | None = None) -> Known:
@@ -259,13 +267,6 @@ def reduced(value: Known, axis: int | None, keep_dims: bool) -> Known:
     # What no dimension is left of says nothing about one element and another.
     validity = (m for m in result.validity if any(dim is not None for dim in m.layout))
     return replace(result, validity=tuple(validity))
-
-
-def keep_zero(old: Known, new: Known) -> Known:
-    """Elements that only moved are zero where they were."""
-    zeros = {mask.key for mask in old.validity if mask.is_zero}
-    validity = tuple(replace(mask, is_zero=mask.key in zeros) for mask in new.validity)
-    return Known(validity=validity)
 
 
 def reshaped(value: Known, shape: Shape | None) -> Known:

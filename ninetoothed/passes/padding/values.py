@@ -15,7 +15,6 @@ from ninetoothed.passes.padding.validity import (
     UNKNOWN,
     Known,
     joined,
-    keep_zero,
     number,
     rearranged,
     typed,
@@ -217,9 +216,10 @@ class Values(Knowledge):
 
     def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Known]:
         node.operand, value = self.visit(node.operand)
-        if isinstance(node.op, ast.USub | ast.UAdd):
-            return node, value
-        return node, value.changed()
+        if isinstance(node.op, ast.USub):
+            negated = joined([value], "all")
+            return node, replace(negated, is_zero=value.is_zero, is_finite=value.is_finite)
+        return node, value if isinstance(node.op, ast.UAdd) else value.changed()
 
     def visit_compare(self, node: ast.Compare) -> tuple[ast.expr, Known]:
         node.left, left = self.visit(node.left)
@@ -280,13 +280,13 @@ class Values(Knowledge):
             is_slice = isinstance(part, ast.Slice)
             places.append(sum(place is not None for place in places) if is_slice else None)
         places += range(kept, rank)
-        return node, keep_zero(value, rearranged(value, places))
+        return node, rearranged(value, places)
 
     def visit_attribute(self, node: ast.Attribute) -> tuple[ast.expr, Known]:
         node.value, value = self.visit(node.value)
         if node.attr == "T" and value.shape is not None and len(value.shape) >= 2:
             places = [*range(len(value.shape) - 2), len(value.shape) - 1, len(value.shape) - 2]
-            return node, keep_zero(value, rearranged(value, places))
+            return node, rearranged(value, places)
         return node, UNKNOWN
 
     def visit_call(self, node: ast.Call) -> tuple[ast.expr, Known]:

@@ -57,8 +57,11 @@ def _check_last(name: str, tile: Tile, dim: Any) -> None:
 
 
 def _validity_after_sorting(tile: Tile) -> Validity:
-    """Padding comes last."""
-    return tuple(np.flip(np.sort(mask, axis=-1), -1) for mask in _along_last(tile))
+    """Padding comes last; a plain array says so where elements are no longer where they were loaded."""
+    pairs = [(mask, np.flip(np.sort(mask, axis=-1), -1)) for mask in _along_last(tile)]
+    return tuple(
+        after if np.array_equal(mask, after) else np.asarray(after) for mask, after in pairs
+    )
 
 
 def _along_last(tile: Tile) -> Validity:
@@ -98,7 +101,6 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, identity_of("topk"), True)[..., :count]
-    # Plain arrays: where elements are is no longer where they were loaded.
     validity = tuple(np.asarray(mask)[..., :count] for mask in _validity_after_sorting(tile))
     return Tile(data, tile.dtype, validity)
 
