@@ -297,3 +297,50 @@ def test_a_row_is_added_to_each_row_of_a_tile(application, least, rows):
     x, y = torch.ones(rows, 5), torch.arange(5.0)
     ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))(x, y)
     assert torch.equal(x, (1 + y * (y >= least)).expand(rows, 5))
+
+
+def a_row_at_chosen_columns(x, y, n):
+    places = ntl.arange(0, 4)
+    ntl.atomic_add(y[:, places + n], x[places])
+
+
+def a_number_at_chosen_columns(x, y, n):
+    ntl.atomic_add(y[::-1, ntl.arange(0, 4) + n], 10)
+
+
+def chosen_columns_of_themselves(x, y, n):
+    places = ntl.arange(0, 4) + n
+    ntl.atomic_add(y[::-1, places], y[:, places])
+
+
+def a_row_at_chosen_places(x, y, n):
+    places = ntl.arange(0, 4)
+    ntl.atomic_add(y[places[:, None], places + n], x[places], mask=x[places] > 1)
+
+
+def a_row_at_places_of_the_source(x, y, n):
+    places = ntl.arange(0, 4)
+    ntl.atomic_add(y.source[places[:, None], places + n], x[places], mask=x[places] > 1)
+
+
+@pytest.mark.parametrize(
+    ("application", "row"),
+    [
+        (a_row_at_chosen_columns, [0, 0, 1, 2]),
+        (a_number_at_chosen_columns, [0, 10, 10, 10]),
+        (chosen_columns_of_themselves, [0, 1, 1, 1]),
+        (a_row_at_chosen_places, [0, 0, 0, 2]),
+        (a_row_at_places_of_the_source, [0, 0, 0, 2]),
+    ],
+)
+def test_what_is_along_some_dimensions_of_the_elements_is_so_in_each_of_the_others(
+    application, row
+):
+    y = torch.ones(3, 4, dtype=torch.int32)
+    kernel = ninetoothed.make(
+        lambda x, y, n: (x.tile((4,)), y.tile((3, 4)).squeeze(0), n),
+        application,
+        (Tensor(1), Tensor(2), Tensor(0)),
+    )
+    kernel(torch.arange(4, dtype=torch.int32), y, 1)
+    assert y.tolist() == [[1 + added for added in row]] * 3

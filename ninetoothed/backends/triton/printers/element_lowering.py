@@ -61,7 +61,8 @@ class ElementLowering(ast.NodeTransformer):
         conditions += [each for each in (mask, given.pop("mask", None)) if each is not None]
         if conditions:
             given["mask"] = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
-        if isinstance(place, nodes.ElementPlace) and len(place.view.shape) > 1:
+        shape = type_of(place).shape
+        if shape is None or len(shape) > 1:
             # Triton's own asks for them in the shape of the pointers.
             pointer = self._emission.named(f"{place.parameter}_pointers", pointer)
             for key in sorted(tiles & given.keys()):
