@@ -28,10 +28,7 @@ _DIVISIONS = (ast.FloorDiv, ast.Mod)
 _SHIFTS = (ast.LShift, ast.RShift)
 
 #: The types that are the same beside a number and beside an integer of 32 bits or a float32.
-_WIDE = (
-    *(dtypes.float32, dtypes.bool),
-    *(dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64),
-)
+_WIDE = (dtypes.float32, dtypes.bool, dtypes.int32, dtypes.int64)
 
 #: The operators under which truth values count as integers; a quotient of two is a float anyway.
 _COUNTING = (ast.Add, ast.Sub, ast.Mult, *_SHIFTS, *_DIVISIONS)

@@ -306,15 +306,26 @@ def with_a_stride_added(x, y):
     y = x + x.source.stride(0) * 100  # noqa: F841
 
 
+def with_a_negative_number_made_of_a_stride(x, y):
+    y = x + (x.source.stride(0) - 101) + 200  # noqa: F841
+
+
 @pytest.mark.parametrize("arrangement", [whole, in_blocks])
 @pytest.mark.parametrize(
     "application",
-    [with_a_size_added, with_a_size_in_a_variable, where_a_size_is_chosen, with_a_stride_added],
+    [
+        *(with_a_size_added, with_a_size_in_a_variable, where_a_size_is_chosen),
+        *(with_a_stride_added, with_a_negative_number_made_of_a_stride),
+    ],
 )
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16])
-def test_a_size_beside_elements_is_an_integer_of_32_bits(application, arrangement, dtype):
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.uint32])
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_a_size_beside_elements_is_an_integer_of_32_bits(
+    application, arrangement, dtype, is_declared
+):
     """a size or a stride is int32, as an integer argument"""
-    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    source = Tensor(1, dtype=dtype if is_declared else None)
+    kernel = ninetoothed.make(arrangement, application, (source, Tensor(1)))
     x, y = torch.full((100,), 100, dtype=dtype), empty(100, dtype=torch.int32)
     kernel(x, y)
     assert y.tolist() == [200] * 100
