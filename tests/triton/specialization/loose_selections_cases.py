@@ -116,8 +116,29 @@ def case_a_place_whose_elements_no_32_bits_reach():
         return blocks, places.tile((1,)), outer
 
     kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(1)))
+    _take_far_places(kernel)
+
+
+def case_the_same_beside_a_jagged_tensor():
+    """What is used of which is where the first sequence begins: offsets need no 64 bits for it."""
+
+    def application(input, places, output, jagged):
+        output = input[ntl.maximum(ntl.sum(places), 0)] * jagged.source[0, 0]
+
+    def arrangement(input, places, output, jagged):
+        outer = output.tile((4,))
+        blocks = input.tile((4,)).tile((-1,)).expand(outer.shape)
+        return blocks, places.tile((1,)), outer, jagged
+
+    tensors = (Tensor(1), Tensor(1), Tensor(1), Tensor(2, jagged_dim=1))
+    offsets = torch.tensor([0, 3, 4], device=DEVICE)
+    jagged = torch.nested.nested_tensor_from_jagged(within(4)[0], offsets)
+    _take_far_places(ninetoothed.make(arrangement, application, tensors), jagged)
+
+
+def _take_far_places(kernel, *others):
     wanted = torch.tensor([0, 2, 5, 2**29, 2**30 + 1, -3], dtype=torch.int32, device=DEVICE)
     output = torch.full((24,), torch.nan, device=DEVICE)
-    kernel(within(16)[0], wanted, output)
+    kernel(within(16)[0], wanted, output, *others)
     expected = torch.tensor([1.0, 1.0, 0.0, 0.0, 0.0, 1.0], device=DEVICE)
     assert torch.equal(output, expected.repeat_interleave(4)), output

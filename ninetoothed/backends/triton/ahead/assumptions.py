@@ -141,19 +141,21 @@ class Assumptions:
         for place, leaf in enumerate(access.selections):
             low, high = self._bounds((parameter.name, place))
             is_held = access.bounds(place, middle[place])
-            # Of what has no end, but that of a sequence, the position in the tensor need not fit 32 bits.
-            has_end = high is not None or (is_held and self._is_jagged)
+            # Of what has no end the position in the tensor need not fit.
+            ends_with_sequence = high is not None and reads_sequences(high)
+            has_end = high is not None and (is_held or not ends_with_sequence)
             if low is None or interval(low)[0] < 0 or not has_end:
                 beyond.add((parameter.name, place))
                 continue
-            if high is not None:
-                ranges[leaf] = (low, high)
-                room = self._expression(as_symbol(middle[place]) - 1 - high)
-                if not is_held and interval(room)[0] < 0:
-                    conditions.append(Within(room, 0, None))
-            else:
+            assert high is not None
+            if ends_with_sequence:
                 # Whatever it is, the conditions on the indices see to it: none of them is left out.
                 del ranges[leaf]
+                continue
+            ranges[leaf] = (low, high)
+            room = self._expression(as_symbol(middle[place]) - 1 - high)
+            if not is_held and interval(room)[0] < 0:
+                conditions.append(Within(room, 0, None))
         self._ranges[parameter.name] = ranges
         return beyond, conditions
 
@@ -205,7 +207,8 @@ class Assumptions:
         seen: set[Within] = set()
         for parameter in self._kernel.tensor_parameters:
             access = self._kernel.arrangement.accesses[parameter.name]
-            ranges = self._positions(parameter, access)
+            # Beyond a level too: what leaves out a tile that is selected there is computed like any.
+            ranges = {**self._positions(parameter, access), **self._ranges[parameter.name]}
             for number in (*parameter.source.shape, *parameter.source.strides):
                 seen.add(self._fits(self._expression(number), {}))
             for expression in (*access.indices, access.offset):

@@ -22,6 +22,7 @@ from ninetoothed.backends.triton.specialization.selections import (
     Selection,
     counts,
     in_numbers,
+    lengths_of,
     positions,
     taken,
     unguarded,
@@ -98,13 +99,18 @@ def facts_of(
     bounds: set[tuple[Symbol, int]] = set()
     divisors: set[tuple[Symbol, int]] = set()
     tile_sizes: dict[Expression, int] = {}
-    beyond: set[Selection] = set()
+    beyond: dict[Selection, float] = {}
     kind = Kind(kernel, environment, varying, equal) if varying else None
-    if kind is not None:
-        selected = kind.selected()
-    else:
-        found = taken(kernel, environment, grid)
-        selected = {key: in_numbers(bounds) for key, bounds in found.items()}
+    found = taken(kernel, environment, grid) if kind is None else {}
+
+    def selections(ranges: Mapping[Symbol, Interval]) -> dict[Selection, Interval]:
+        if kind is not None:
+            return kind.selected(ranges)
+        return {key: in_numbers(bounds, ranges) for key, bounds in found.items()}
+
+    selected = selections({})
+    lengths = dict.fromkeys(lengths_of(kernel).values(), (0, _longest(kernel, environment)))
+    farthest = selections(lengths) if lengths else selected
     largest = 0.0
     for parameter in kernel.tensor_parameters:
         strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]
@@ -118,7 +124,7 @@ def facts_of(
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
         reached = {**ranges, **dict(_selected(access, ranges, own, varying))}
-        beyond |= set(unguarded(kernel, parameter, own, environment, ranges, kind))
+        beyond |= dict(unguarded(kernel, parameter, own, farthest, environment, ranges, kind))
         over = _places_over(varying, counts(parameter, access, kernel.grid), access)
         # Of what the program selects beyond its level, nothing is known by where a size ends.
         loose = {
@@ -135,6 +141,8 @@ def facts_of(
             largest = max(largest, abs(low), abs(high))
     for size in kernel.grid:
         largest = max(largest, evaluated(size, environment))
+    wide = largest > LARGEST_INT32
+    limit = _LARGEST_INT64 if wide else LARGEST_INT32
     return CallFacts(
         frozenset(holding),
         frozenset(units),
@@ -146,11 +154,11 @@ def facts_of(
             if is_power_of_two(n) and not is_power_of_two(size)
         ),
         frozenset(as_symbol(size) for size, n in tile_sizes.items() if n == 0),
-        wide=largest > LARGEST_INT32,
+        wide=wide,
         is_long=_longest(kernel, environment) > LARGEST_INT32,
         size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
-        beyond=frozenset(beyond),
+        beyond=frozenset(each for each, distance in beyond.items() if distance > limit),
         outsized=frozenset(_outsized(kernel, environment)),
     )
 

@@ -18,6 +18,7 @@ from ninetoothed.program.nodes import (
     ElementPlace,
     ElementStore,
     Offsets,
+    SequenceLength,
     SymbolValue,
     TileRef,
     walk,
@@ -35,7 +36,7 @@ from ninetoothed.symbols.expr import (
     padded,
 )
 from ninetoothed.symbols.simplify import simplify
-from ninetoothed.tensors.access import Access
+from ninetoothed.tensors.access import Access, reads_sequences, sequence_length
 from ninetoothed.tensors.arrange import Parameter
 
 #: The least and the greatest value of an integer, as expressions; None where it is not known.
@@ -45,7 +46,7 @@ _UNKNOWN: Bounds = (None, None)
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 
-_CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max"}
+_CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max", "cdiv": "cdiv"}
 
 #: The largest index or offset that 32 bits hold.
 LARGEST_INT32 = 2**31 - 1
@@ -77,20 +78,30 @@ def taken(
         )
 
     found: dict[Selection, Bounds] = {}
-    program = kernel.optimized
+    program, lengths = kernel.optimized, lengths_of(kernel)
     for body in (program.body, *(helper.body for helper in program.helpers.values())):
-        for parameter, place, bounds in _Walk(environment, located).statements(body):
+        for parameter, place, bounds in _Walk(environment, located, lengths).statements(body):
             known = found.get((parameter, place))
             found[parameter, place] = bounds if known is None else _either(known, bounds)
     return found
 
 
-def in_numbers(bounds: Bounds) -> Interval:
+def lengths_of(kernel: Definition) -> dict[str, Symbol]:
+    """What bounds have for the length of a sequence, by the jagged tensor."""
+    sources = {p.name: p.source for p in kernel.tensor_parameters}
+    return {
+        name: sequence_length(source, constant(0))
+        for name, source in sources.items()
+        if source.jagged_dim is not None
+    }
+
+
+def in_numbers(bounds: Bounds, ranges: Mapping[Symbol, Interval] | None = None) -> Interval:
     """Bounds of known values: infinite where there is none."""
     low, high = bounds
     return (
-        -float("inf") if low is None else int(low.evaluate({})),
-        float("inf") if high is None else int(high.evaluate({})),
+        -float("inf") if low is None else interval(low, ranges)[0],
+        float("inf") if high is None else interval(high, ranges)[1],
     )
 
 
@@ -119,44 +130,47 @@ def unguarded(
     kernel: Definition,
     parameter: Parameter,
     numbers: Mapping[int, Interval],
+    farthest: Mapping[Selection, Interval],
     environment: Mapping[Symbol, int],
     ranges: Mapping[Symbol, Interval],
     kind: Kind | None = None,
-) -> Iterator[Selection]:
-    """The selections that leave their level where nothing else says that no element is there.
+) -> Iterator[tuple[Selection, float]]:
+    """The selections that leave their level, and how far from 0 positions are computed of them: conditions
+    say that no element is there if a source's integers hold that, and else, infinitely far, nothing does.
 
     Args:
         numbers: what a call selects, by the place among the middle levels.
+        farthest: the same, no sequence being longer than the call says that the longest is.
         environment: its sizes.
         ranges: the values of all positions that stay in their levels.
         kind: the calls that it stands for.
     """
     access = kernel.arrangement.accesses[parameter.name]
-    # A loop over a sequence ends where that does, which fits, though no number of a call says so.
-    is_jagged = any(p.source.jagged_dim is not None for p in kernel.tensor_parameters)
     for place, (low, high) in numbers.items():
         size = parameter.middle_sizes[place]
         if kind is None:
             stays = high < evaluated(size, environment)
         else:
             stays = kind.stays(parameter, place)
-        if not stays and access.bounds(place, size):
-            # The conditions see to it, as far as they are computed rightly.
-            reached = {**ranges, access.selections[place]: (max(low, 0), high)}
-            stays = is_jagged or not _is_far(access, environment, reached)
-        if low < 0 or not stays:
-            yield parameter.name, place
+        if low < 0 or not (stays or access.bounds(place, size)):
+            yield (parameter.name, place), float("inf")
+        elif not stays:
+            end = farthest[parameter.name, place][1]
+            reached = {**ranges, access.selections[place]: (low, end)}
+            yield (parameter.name, place), _distance(access, environment, reached)
 
 
-def _is_far(
+def _distance(
     access: Access, environment: Mapping[Symbol, int], ranges: Mapping[Symbol, Interval]
-) -> bool:
-    """Whether 32 bits may not hold where a tile's elements would be."""
+) -> float:
+    """How far from 0 a tile's elements may be, along a dimension or from the source's first."""
     reached = (
         interval(simplify(index.substitute(environment)), ranges)
         for index in (access.offset, *access.indices)
+        # In the packed values all is computed in 64 bits.
+        if not reads_sequences(index)
     )
-    return any(max(-low, high) > LARGEST_INT32 for low, high in reached)
+    return max((max(-low, high) for low, high in reached), default=0)
 
 
 class Kind:
@@ -186,10 +200,10 @@ class Kind:
             self._same |= {one: other, **known} if one is not other else {}
         self._ranges: dict[Symbol, Interval] = {leaf: (1, environment[leaf]) for leaf in varying}
 
-    def selected(self) -> dict[Selection, Interval]:
+    def selected(self, ranges: Mapping[Symbol, Interval]) -> dict[Selection, Interval]:
         """The least and the greatest index that any of them selects."""
         return {
-            key: (self._interval(low)[0], self._interval(high)[1])
+            key: (self._interval(low, ranges)[0], self._interval(high, ranges)[1])
             for key, (low, high) in self._taken.items()
         }
 
@@ -206,10 +220,12 @@ class Kind:
             return all(each) if number.op == "max" else any(each)
         return self._interval(size - 1 - number)[0] >= 0
 
-    def _interval(self, number: Symbol | None) -> Interval:
+    def _interval(
+        self, number: Symbol | None, ranges: Mapping[Symbol, Interval] | None = None
+    ) -> Interval:
         if number is None:
             return -float("inf"), float("inf")
-        return interval(simplify(number.substitute(self._same)), self._ranges)
+        return interval(simplify(number.substitute(self._same)), {**self._ranges, **(ranges or {})})
 
 
 @analysis
@@ -240,8 +256,9 @@ class _Walk:
         self,
         environment: Mapping[Symbol, int] | None,
         located: Callable[[Offsets, Sequence[Bounds]], Bounds],
+        lengths: Mapping[str, Symbol],
     ) -> None:
-        self._environment, self._located = environment, located
+        self._environment, self._located, self._lengths = environment, located, lengths
         self._known: dict[str, Bounds] = {}
 
     def statements(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, int, Bounds]]:
@@ -313,6 +330,8 @@ class _Walk:
             symbol = as_symbol(node.symbol)
             known = self._environment
             return (symbol if known is None else as_symbol(int(symbol.evaluate(known))),) * 2
+        if isinstance(node, SequenceLength):
+            return constant(0), self._lengths[node.parameter]
         if isinstance(node, ast.Name):
             return self._known.get(node.id, _UNKNOWN)
         if isinstance(node, Offsets):
@@ -343,6 +362,10 @@ def _operated(operator: str, bounds: list[Bounds]) -> Bounds:
         return _of_both(minimum, *lows), _of_some(minimum, highs)
     if operator == "max":
         return _of_some(maximum, lows), _of_both(maximum, *highs)
+    if operator == "cdiv":
+        (low, high), by = bounds[0], lows[1]
+        less = None if by is None else by - 1
+        return _operated("//", [(_sum(low, less), _sum(high, less)), bounds[1]])
     if operator == "*" and lows[0] is highs[0]:
         bounds, lows, highs = bounds[::-1], lows[::-1], highs[::-1]
     (low, high), by = bounds[0], lows[1]
