@@ -11,6 +11,8 @@ import torch
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+import ninetoothed
+from ninetoothed import Tensor, plugins
 from ninetoothed.aot import compiling
 from ninetoothed.aot.unit import Unit
 from ninetoothed.backends.triton.ahead.default_config import large_call
@@ -25,6 +27,7 @@ from tests.aot.reference import View as Numbers
 from tests.aot.reference import chosen as chosen_by
 from tests.aot.reference import environment
 from tests.aot.values import CASES, HOW, TOLERANCE, View, view
+from tests.triton.variants import Ahead
 
 # Nothing runs before.
 tl.extra.cuda.gdc_wait = lambda: None
@@ -180,6 +183,32 @@ def check_declared() -> None:
 
 
 case_convolution = check_declared
+
+
+def case_one_element_of_a_tile_beyond_its_level() -> None:
+    """The tile's condition keeps the others in the tensor: the variant that relies on it takes no such call."""
+
+    def arrangement(input, output):
+        return input.tile((2,)).tile((-1,)), output.tile((4,))
+
+    def application(input, output):
+        for k in range(input.shape[0]):
+            output += input[k + 2][0]
+
+    tensors = tuple(Tensor(1, dtype=ninetoothed.float32) for _ in range(2))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    for place in range(5):
+        chosen = Ahead(place)
+        plugins.backend_for = lambda kind, chosen=chosen: chosen
+        kernel.forget_launches()
+        whole, output = torch.full((64,), torch.nan), torch.zeros(4)
+        whole[16:29] = 1
+        kernel(whole[16:29], output)
+        assert bool((output == 5).all()), (chosen.name_of_variant, output)
+        if chosen.is_last:
+            return
+    raise AssertionError("there is no last variant")
+
 
 for _name in SIZES:
     if _name in DECLARED or _name == "divided":

@@ -142,3 +142,38 @@ def _take_far_places(kernel, *others):
     kernel(within(16)[0], wanted, output, *others)
     expected = torch.tensor([1.0, 1.0, 0.0, 0.0, 0.0, 1.0], device=DEVICE)
     assert torch.equal(output, expected.repeat_interleave(4)), output
+
+
+def case_one_element_of_a_tile_beyond_its_level():
+    """A tile's own condition keeps all of its elements in the tensor, that of its first says nothing."""
+
+    def arrangement(input, output):
+        return input.tile((2,)).tile((-1,)), output.tile((4,))
+
+    def first_of_each(input, output):
+        total = ntl.zeros((4,), dtype=ntl.float32)
+        for k in range(input.shape[0]):
+            total += input[k + 2][0]
+        output = total  # noqa: F841
+
+    def set_first_of_each(input, output):
+        for k in range(input.shape[0]):
+            input[k + 2][0] = 2.0
+        output = ntl.full((4,), 1.0, ntl.float32)  # noqa: F841
+
+    def add_to_first_of_each(input, output):
+        for k in range(input.shape[0]):
+            ntl.atomic_add(input[k + 2][0], 1.0)
+        output = ntl.full((4,), 1.0, ntl.float32)  # noqa: F841
+
+    for size, expected in ((13, 5), (12, 4), (1, 0)):
+        for application in (first_of_each, set_first_of_each, add_to_first_of_each):
+            kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+            input, whole = within(size)
+            output = torch.full((4,), torch.nan, device=DEVICE)
+            kernel(input, output)
+            is_read = application is first_of_each
+            wanted = expected if is_read else 1
+            assert bool((output == wanted).all()), (size, application.__name__, output)
+            assert int(whole.isnan().sum()) == whole.numel() - size, application.__name__
+            assert int(input.sum()) == size + (0 if is_read else expected), input

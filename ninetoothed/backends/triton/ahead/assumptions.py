@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.specialization.selections import (
     Bounds,
     Selection,
     counts,
+    is_held,
     taken,
 )
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
@@ -140,10 +141,10 @@ class Assumptions:
         conditions: list[Condition] = []
         for place, leaf in enumerate(access.selections):
             low, high = self._bounds((parameter.name, place))
-            is_held = access.bounds(place, middle[place])
+            has_mask = is_held(self._kernel, parameter, place)
             # Of what has no end the position in the tensor need not fit.
             ends_with_sequence = high is not None and reads_sequences(high)
-            has_end = high is not None and (is_held or not ends_with_sequence)
+            has_end = high is not None and (has_mask or not ends_with_sequence)
             if low is None or interval(low)[0] < 0 or not has_end:
                 beyond.add((parameter.name, place))
                 continue
@@ -154,7 +155,7 @@ class Assumptions:
                 continue
             ranges[leaf] = (low, high)
             room = self._expression(as_symbol(middle[place]) - 1 - high)
-            if not is_held and interval(room)[0] < 0:
+            if not has_mask and interval(room)[0] < 0:
                 conditions.append(Within(room, 0, None))
         self._ranges[parameter.name] = ranges
         return beyond, conditions

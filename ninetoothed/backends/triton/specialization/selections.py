@@ -38,6 +38,7 @@ from ninetoothed.symbols.expr import (
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, reads_sequences, sequence_length
 from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.views import viewed
 
 #: The least and the greatest value of an integer, as expressions; None where it is not known.
 Bounds = tuple[Symbol | None, Symbol | None]
@@ -152,12 +153,30 @@ def unguarded(
             stays = high < evaluated(size, environment)
         else:
             stays = kind.stays(parameter, place)
-        if low < 0 or not (stays or access.bounds(place, size)):
+        if low < 0 or not (stays or is_held(kernel, parameter, place)):
             yield (parameter.name, place), float("inf")
         elif not stays:
             end = farthest[parameter.name, place][1]
             reached = {**ranges, access.selections[place]: (low, end)}
             yield (parameter.name, place), _distance(access, environment, reached)
+
+
+def is_held(kernel: Definition, parameter: Parameter, place: int) -> bool:
+    """Whether conditions leave out what is selected beyond a level, of a tile and of each part of one."""
+    size = parameter.middle_sizes[place]
+    return all(access.bounds(place, size) for access in _accesses(kernel)[parameter.name])
+
+
+@analysis
+def _accesses(kernel: Definition) -> dict[str, list[Access]]:
+    """The accesses of each parameter's tiles, and of the parts of them that the program names."""
+    kinds = ElementLoad | ElementStore | ElementPlace
+    parts = (node for node in kernel.optimized.nodes() if isinstance(node, kinds))
+    found = {name: [access] for name, access in kernel.arrangement.accesses.items()}
+    for name, view in dict.fromkeys((part.parameter, part.view) for part in parts):
+        of = kernel.program.parameter(name)
+        found[name].append(viewed(found[name][0], of.tile_shape, view, of.source))
+    return found
 
 
 def _distance(
