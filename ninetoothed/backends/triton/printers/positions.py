@@ -22,9 +22,11 @@ from ninetoothed.backends.triton.ir.trees import (
 from ninetoothed.backends.triton.printers.elements import Placement
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.specialization import offsets
+from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, sequence_length, sequence_of
 from ninetoothed.tensors.arrange import Parameter
@@ -212,12 +214,27 @@ class Positions:
             ]
             return self._tree(rest, tile, layout)
         trees = [self._tree(operand, tile, layout) for operand in operands]
+        if op == "*" and self._emission.facts.wide and not self._fits(expression, tile):
+            trees[0] = language("cast", trees[0], element(dtypes.int64))
         if op == "<":
             return self._emission.below(trees[0], operands[1], trees[1])
         if op in ("//", "%") and operands[0] in self._bits:
             function = "quotient" if op == "//" else "remainder"
             return self._emission.call(function, *trees, ast.Constant(self._bits[operands[0]]))
         return self._emission.over(expression, trees)
+
+    def _fits(self, product: Symbol, tile: TileRef) -> bool:
+        """Whether a product of 32 bits is one still, or has a position that has 64."""
+        chosen = {leaf: tile.indices[place] for leaf, place in self._selections.items()}
+        known: dict[Symbol, Expression] = {
+            leaf: index.value
+            for leaf, index in chosen.items()
+            if isinstance(index, ast.Constant) and isinstance(index.value, int)
+        }
+        if any(n in self._programs or n in chosen.keys() - known for n in product.leaves()):
+            return True
+        low, high = interval(product.substitute(known))
+        return max(-low, high) <= LARGEST_INT32
 
     def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
         if leaf in self._programs:
