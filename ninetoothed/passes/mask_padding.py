@@ -47,7 +47,7 @@ from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import has_effect, names_assigned
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
-from ninetoothed.program.types import are_unlike, held
+from ninetoothed.program.types import are_unlike, held, may_be_of_two_types
 
 
 def run(program: Program) -> Program:
@@ -122,6 +122,15 @@ class _Analysis(Branches):
             and are_unlike(one.type, other.type)
         )
 
+    def retypes_target(self, statement: ast.stmt) -> bool:
+        """Whether a variable gets a value that is chosen, and had one of another type."""
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        old = self.known.get(target.id) if isinstance(target, ast.Name) else None
+        if not isinstance(statement, ast.Assign) or old is None:
+            return False
+        value = _Rehearsal(self).visit(nodes.clone(statement.value))[1]
+        return may_be_of_two_types(old.type, value.type)
+
     def stores_less(self, statement: nodes.Store) -> bool:
         """Whether a tile is stored to which may have elements where nothing of the value exists."""
         if not self.may_have_less:
@@ -134,6 +143,8 @@ class _Analysis(Branches):
         if isinstance(statement, ast.If | ast.For | ast.While):
             return None
         whole = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if isinstance(whole, ast.IfExp) and self.retypes_target(statement):
+            whole = None
         for owner, _ in own_expressions(statement):
             for node in nodes.walk(owner):
                 for name in node._fields:

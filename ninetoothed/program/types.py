@@ -207,6 +207,12 @@ def are_unlike(one: ValueType, other: ValueType) -> bool:
     return one.is_scalar is not other.is_scalar
 
 
+def may_be_of_two_types(one: ValueType, other: ValueType) -> bool:
+    """Whether two values may be of other element types or shapes, as no variable is after branches."""
+    is_known = one.dtype is not None and one.dtype is other.dtype
+    return not is_known or one.is_scalar is not other.is_scalar or differ(one.shape, other.shape)
+
+
 def unified(one: Shape | None, other: Shape | None) -> Shape | None:
     """The shape of a value that has one and the other, and so the same; None where they differ."""
     if one is None or other is None or differ(one, other):

@@ -16,7 +16,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.tile_masks import TileMask
-from ninetoothed.program.types import type_of
+from ninetoothed.program.types import may_be_of_two_types, type_of
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
 _MOST_SPLITS = 4096
@@ -28,9 +28,11 @@ class Branches(Carried):
     Attributes:
         splits: how often statements were copied into branches, rehearsals included.
         indices: the variables that select tiles or elements of them.
+        may_split: whether they may be where a condition is not constant.
     """
 
     is_rehearsal = False
+    may_split = True
 
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
@@ -94,7 +96,8 @@ class Branches(Carried):
         """An ``if``; whether the statements after it went into its branches.
 
         Where the branches leave different masks and it matters, each goes on with its own copy of the
-        rest; else the masks that both leave are left.
+        rest, unless that gives a variable another type, which a device's branch cannot; else the masks
+        that both leave are left, and which elements there are is said on demand.
         """
         constant = is_constant(statement.test, self.constants)
         statement.test = self.number(statement.test)
@@ -115,7 +118,12 @@ class Branches(Carried):
             name for name in used & met.keys() if _loses(met[name], one[name], other[name])
         }
         is_split = bool(differing) and (
-            constant or self.is_rehearsal or self.matters(differing, rest, one, other, met)
+            constant
+            or (
+                self.may_split
+                and not self.retypes(assigned, rest, before, met)
+                and (self.is_rehearsal or self.matters(differing, rest, one, other, met))
+            )
         )
         if not is_split:
             self.is_certain = was_certain
@@ -253,6 +261,22 @@ class Branches(Carried):
             # What is done on demand shows in what is demanded.
             found.add((key_of(copied), places, frozenset(rehearsal.wanted)))
         return len(found) > 1
+
+    def retypes(
+        self, assigned: set[str], rest: list[ast.stmt], before: Knowns, met: Knowns
+    ) -> bool:
+        """Whether the rest leaves a variable that there was before an ``if`` another type."""
+        names = before.keys() & names_assigned(rest)
+        if not names:
+            return False
+        rehearsal = self.rehearsal()
+        rehearsal.may_split = False
+        rehearsal.learn(assigned, met)
+        rehearsal.block([nodes.clone(item) for item in rest])
+        return any(
+            may_be_of_two_types(before[name].type, rehearsal.known[name].type)
+            for name in names & rehearsal.known.keys()
+        )
 
     def continued(self, branch: list[ast.stmt], rest: list[ast.stmt]) -> None:
         self.block(rest)

@@ -1,0 +1,17 @@
+"""Branches through Triton's compiler, where no variable may get another type; no device is needed."""
+
+import pytest
+import torch
+
+from tests.contract.application.retyped import CASES, kernel_of
+
+pytest.importorskip("triton", reason="needs Triton")
+
+
+@pytest.mark.parametrize("application", [application for application, _ in CASES])
+def test_no_branch_gives_a_variable_another_type(application):
+    compiled = kernel_of(application).compile(
+        torch.zeros(12), torch.zeros(12), 2, -1.5, target=("cuda", 90)
+    )
+
+    assert compiled.asm["cubin"]
