@@ -23,7 +23,9 @@ from ninetoothed.parsing.values import (
 )
 from ninetoothed.program.effects import called_name, has_effect, names_assigned
 from ninetoothed.program.nodes import clone, walk
+from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_COMPARE, PYTHON_UNARY
+from ninetoothed.symbols.simplify import is_nonnegative
 
 #: The largest exponent of a value of the running kernel.
 MOST_FACTORS = 64
@@ -52,7 +54,7 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(left, Known) and isinstance(right, Known):
             one, other = literal(left.object), literal(right.object)
             return self.computed(PYTHON_BINARY[type(op)], node, one, other)
-        if isinstance(op, _SYMBOLIC) and is_symbolic(left) and is_symbolic(right):
+        if isinstance(op, _SYMBOLIC) and _is_arithmetic_on_sizes(left, op, right):
             one, other = symbol_of(left), symbol_of(right)
             return self.computed(lambda: PYTHON_BINARY[type(op)](one, other), node)
         count = (
@@ -307,6 +309,18 @@ class OperatorFrame(ExpressionFrame):
 def _is_value(node: ast.expr) -> bool:
     """Whether a node is a literal of which there may be several equal objects."""
     return isinstance(node, ast.Constant) and not isinstance(node.value, bool | None)
+
+
+def _is_arithmetic_on_sizes(left: Value, op: ast.operator, right: Value) -> bool:
+    """Whether this is a symbolic integer's matter: it divides by nothing that may be negative."""
+    if not is_symbolic(left) or not is_symbolic(right):
+        return False
+    if not isinstance(op, ast.FloorDiv | ast.Mod):
+        return True
+    dividend, divisor = (as_symbol(symbol_of(value)) for value in (left, right))
+    given = frozenset(leaf for leaf in divisor.leaves() if leaf.constexpr)
+    is_given = all(leaf.constexpr for each in (dividend, divisor) for leaf in each.leaves())
+    return is_given or is_nonnegative(divisor, given)
 
 
 def is_symbolic(value: Value) -> bool:

@@ -205,6 +205,11 @@ def parts(choose: random.Random) -> list[Parameter]:
     """Another family's tensors, of which a part is taken: of the source, of the tiles, of each tile."""
     while True:
         parameters = choose.choice((blocks, blocks, whole, rows, loops, loops, groups))(choose)
+        # What is written of another tensor's shape is a number, which a part of that may not have.
+        parameters = [
+            replace(p, steps=tuple(replace(step, written=None) for step in p.steps))
+            for p in parameters
+        ]
         steps = parameters[0].steps
         place = choose.choice((0, *[len(steps)] * 2))
         found = gathered(replace(parameters[0], steps=steps[:place]))
@@ -221,9 +226,13 @@ def parts(choose: random.Random) -> list[Parameter]:
             # `tile` has an entry for each dimension.
             continue
         try:
-            ranks = {gathered(parameter).ranks for parameter in parameters}
+            every = [gathered(parameter) for parameter in parameters]
         except (ValueError, IndexError):
             continue
+        programs = [[size for size in each.shape(0) if size != 1] for each in every]
+        if any(each != programs[0] for each in programs):
+            continue
+        ranks = {each.ranks for each in every}
         if all(len(r) in (2, 3) and r[-1] <= 3 and (len(r) == 2 or 0 < r[1] <= 2) for r in ranks):
             return parameters
 

@@ -50,8 +50,8 @@ _VALIDITY = {
     ),
     "a transposed value's padding stays": (
         "padding/calls",
-        "return keep_zero(value, rearranged(value, dims))",
-        "return keep_zero(value, value)",
+        "return rearranged(value, dims)",
+        "return value",
     ),
     "a flip reverses the padding too": (
         "padding/moves",
@@ -85,8 +85,8 @@ _VALIDITY = {
     ),
     "what negates is as before": (
         "padding/values",
-        "            return node, value\n        return node, value.changed()",
-        "            return node, UNKNOWN\n        return node, UNKNOWN",
+        "return node, replace(negated, is_zero=value.is_zero, is_finite=value.is_finite)",
+        "return node, UNKNOWN",
     ),
     "a comparison has no padding": (
         "padding/values",
@@ -285,7 +285,7 @@ _OTHERS = {
         "tl.where(place < count, count - place",
     ),
     "a remainder of 0 gets the divisor": Mutant(
-        "plain", _LIBRARY, "tl.where((remainder != 0) & (", "tl.where(("
+        "plain", _LIBRARY, "is_off = (remainder != 0) & (", "is_off = ("
     ),
     "and of tiles is or": Mutant(
         "plain", _LIBRARY, "return (left != 0) & (right != 0)", "return (left != 0) | (right != 0)"

@@ -160,7 +160,9 @@ def _true_division(one: Value, other: Value) -> Value:
     dtype = promoted(one.dtype, other.dtype, is_division=True)
     if not is_float(dtype):
         dtype = "float32"
-    if (other.data == 0)[np.broadcast_to(other.exists, other.data.shape)].any():
+    # What is not 0 here may be rounded to it.
+    is_zero = np.abs(other.data) < _LEAST_NORMAL
+    if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
         raise Ambiguous("division by zero")
     operands = _fitting((one, other), dtype)
     return elementwise(lambda a, b: a / np.where(b == 0, 1, b), operands, dtype, 3)
@@ -331,8 +333,14 @@ def _clamp(value: Value) -> Value:
     return elementwise(lambda a: np.clip(a, -1.5, 2.0), [value], value.dtype)
 
 
+#: Of float32.
+_LEAST_NORMAL = 2.0**-126
+
+
 def _divided(one: Value, other: Value) -> Value:
-    if (other.data == 0)[np.broadcast_to(other.exists, other.data.shape)].any():
+    # What is not 0 here may be rounded to it.
+    is_zero = np.abs(other.data) < _LEAST_NORMAL
+    if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
         raise Ambiguous("division by zero")
     return _of_reals(lambda a, b: a / np.where(b == 0, 1, b), 3)(one, other)
 

@@ -156,7 +156,8 @@ def given_size(value: tl.constexpr):
 def floor_remainder(dividend, divisor):
     """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
     remainder = dividend % divisor
-    return remainder + tl.where((remainder != 0) & ((remainder < 0) != (divisor < 0)), divisor, 0)
+    is_off = (remainder != 0) & ((remainder < 0) != (divisor < 0))
+    return tl.where(is_off, remainder + divisor, remainder)
 
 
 @triton.jit

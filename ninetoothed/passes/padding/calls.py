@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ninetoothed.language.operations import Operation
-from ninetoothed.passes.padding import custom_reductions, moves
+from ninetoothed.passes.padding import custom_reductions, moves, places_of_extrema
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.knowledge import Knowledge
 from ninetoothed.passes.padding.moves import captured
@@ -39,8 +39,9 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
         return node, _float(node) if _is_float(node) else UNKNOWN
     if operation.takes_function:
         return custom_reductions.call(analysis, node, arguments, operation)
-    for index, identity, axis in arguments.left_out(operation):
-        arguments.mask(index, identity, axis)
+    if not places_of_extrema.find(arguments, operation):
+        for index, identity, axis in arguments.left_out(operation):
+            arguments.mask(index, identity, axis)
     rule = RULES.get(operation.shape)
     known = UNKNOWN if rule is None else rule(arguments, operation)
     return arguments.result, known

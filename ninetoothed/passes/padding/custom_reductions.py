@@ -121,10 +121,10 @@ def _accompanied(
         arguments.put(0, whole)
         made = node
     if not is_tuple:
-        return _item(made, 0, node)
+        return item_of(made, 0, node)
     name = analysis.draft.fresh("results")
     analysis.draft.insert_before(analysis.statement, assign(name, made, node))
-    items = [_item(read(name, node), index, node) for index in range(len(elements))]
+    items = [item_of(read(name, node), index, node) for index in range(len(elements))]
     return nodes.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
 
 
@@ -140,7 +140,7 @@ def is_real(
     return nodes.at(nodes.Masked(value=ones, masks=masks, identity="zero"), origin)
 
 
-def _item(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
+def item_of(value: ast.expr, index: int, origin: ast.AST) -> ast.expr:
     place = nodes.at(ast.Constant(value=index), origin)
     return nodes.at(ast.Subscript(value=value, slice=place, ctx=ast.Load()), origin)
 
@@ -180,7 +180,7 @@ def _real_helper(analysis: Knowledge, function: nodes.ExternRef, count: int) -> 
     for index in range(count):
         value: ast.expr = local("combined")
         if count > 1:
-            value = _item(value, index, function)
+            value = item_of(value, index, function)
         one = language(
             "where", [holds("left_is_real"), local(left[index]), local(right[index])], function
         )

@@ -144,11 +144,21 @@ def _stays_lowest(mask: TileMask, others: Sequence[Known], zero_of: str) -> bool
 
 
 def _differs_along(mask: TileMask, value: Known) -> bool:
-    """Whether a value may have another element where a mask holds than where it does not."""
+    """Whether a value may have another element where a mask holds than where it does not.
+
+    Where its shape is not known, its masks say along which dimensions it may.
+    """
+    rank = len(mask.layout)
     if value.shape is None:
-        return True
-    sizes = (1,) * (len(mask.layout) - len(value.shape)) + value.shape
+        masks = with_rank(value, rank).validity
+        return any(not follows.isdisjoint(_followed(mask)) for follows in map(_followed, masks))
+    sizes = (1,) * (rank - len(value.shape)) + value.shape
     return any(dim is not None and not is_one(size) for dim, size in zip(mask.layout, sizes))
+
+
+def _followed(mask: TileMask) -> set[int]:
+    """The dimensions that a mask depends on, counted from the last."""
+    return {place - len(mask.layout) for place, dim in enumerate(mask.layout) if dim is not None}
 
 
 def accumulated(old: Known, value: Known) -> Known:

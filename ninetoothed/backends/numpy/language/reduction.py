@@ -11,7 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.language.identities import validity_after_reduction, without_padding
+from ninetoothed.backends.numpy.language.identities import (
+    all_of,
+    validity_after_reduction,
+    without_padding,
+)
 from ninetoothed.backends.numpy.language.math import exp, fdiv, promoted
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
 from ninetoothed.backends.numpy.values.casting import cast_array
@@ -72,6 +76,16 @@ def in_at_least_32_bits(tile: Tile) -> Tile:
     return tile.to(dtypes.float32 if tile.dtype.kind == "float" else dtypes.int32)
 
 
+def _place_of(index_of: Callable[..., Any], tile: Tile, data: Any, axis: int) -> Any:
+    """Where a greatest or a least element is; the first that exists, of those that are as the identity too."""
+    found = index_of(data, axis=axis)
+    if not tile.validity:
+        return found
+    best = np.take_along_axis(data, np.expand_dims(found, axis), axis)
+    is_best = (data == best) & all_of(tile.validity)
+    return np.where(is_best.any(axis=axis), is_best.argmax(axis=axis), found)
+
+
 def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Callable[..., Any]:
     def extremum(
         input: Any,
@@ -87,7 +101,7 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
             raise refuse(f"ntl.{name} needs an axis to return indices.")
         place = wrapped_axis(axis, tile.ndim)
         data = without_padding(tile, identity_of(name))
-        indices = np.expand_dims(index_of(data, axis=place), place)
+        indices = np.expand_dims(_place_of(index_of, tile, data, place), place)
         values = np.take_along_axis(data, indices, place)
         if not keep_dims:
             indices, values = indices.squeeze(place), values.squeeze(place)
