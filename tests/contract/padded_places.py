@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ninetoothed.language as ntl
+from tests.contract.padded_loops import CASES as CASES
 from tests.contract.padded_loops import FIVE, MATRIX, blocks_of, case, whole
 
 SIX = 1 + np.arange(6, dtype=np.float32)

@@ -16,7 +16,8 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from tests.contract.padded_loops import CASES, FIVE, MATRIX, case, whole
+from tests.contract.padded_loops import FIVE, MATRIX, case, whole
+from tests.contract.padded_places import CASES
 
 # What is made.
 
