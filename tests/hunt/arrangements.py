@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from tests.hunt import probes
 from tests.hunt.description import Parameter, Step, gathered
-from tests.hunt.memory import LAYOUTS
+from tests.hunt.memory import LAYOUTS, OVERLAID
 from tests.tensors import gather
 
 #: Sizes around powers of two, 1, and now and then 0.
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17)
+#: Sizes at the ends of what such a row, or such a tensor, is compiled for.
+LONG = (255, 257, 320, 321, 383, 385, 448, 511, 513, 575, 577, 1000)
 TILES = (1, 2, 3, 4, 4, 5, 7, 8, 8, 16)
 
 INPUT_TYPES = (
@@ -143,6 +145,23 @@ def groups(choose: random.Random) -> list[Parameter]:
     return _alike(choose, (_size(choose),), steps)
 
 
+def long(choose: random.Random) -> list[Parameter]:
+    """Rows and blocks of some hundreds of elements: what is multiplied by 256 there, or ends in a quarter."""
+    size = choose.choice((*LONG, *range(256, 1024, 256), choose.randint(200, 1100)))
+    block = choose.choice((64, 100, 128, 256))
+    kind = choose.random()
+    if kind < 0.4:
+        return _alike(choose, (size,), (tiled(block),))
+    shape = (choose.choice((1, 2, 3)), size)
+    if kind < 0.8:
+        return _alike(choose, shape, (tiled(1, -1), squeezed(1), squeezed(0, 1)))
+    steps = (tiled(1, block), tiled(1, -1), squeezed(1), squeezed(0, 1), squeezed(0, 2))
+    parameters = _alike(choose, shape, steps)
+    one = (tiled(1, 1), squeezed(1), squeezed(0, 1))
+    parameters[-1] = replace(parameters[-1], shape=(shape[0], 1), steps=one)
+    return parameters
+
+
 def products(choose: random.Random) -> list[Parameter]:
     """Tiles as a matrix product takes them."""
     m, n, k = (choose.choice((1, 5, 8, 16, 17, 20)) for _ in range(3))
@@ -248,6 +267,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "rows": (rows, 4),
     "loops": (loops, 6),
     "groups": (groups, 1),
+    "long": (long, 1),
     "products": (products, 1),
     "windows": (windows, 1),
     "chains": (chains, 3),
@@ -272,7 +292,7 @@ def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[
         types = OUTPUT_TYPES if is_output else (common, common, *INPUT_TYPES)
         if family == "probes" and is_output:
             types = NUMBER_TYPES
-        layouts = [name for name in LAYOUTS if name != "repeated" or not is_output]
+        layouts = [name for name in LAYOUTS if name not in OVERLAID or not is_output]
         layout = "contiguous" if choose.random() < 0.5 else choose.choice(layouts)
         other = parameter.other
         if not is_output and other is None and choose.random() < 0.08:

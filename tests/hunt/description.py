@@ -17,7 +17,7 @@ Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.tensors import gather
@@ -81,6 +81,7 @@ class Program:
         flags: compile-time constants, by name.
         left_out: how many of these arguments, from the last on, have defaults and are not given.
         symbols: tile sizes that are symbols, by their number.
+        declares_scalars: whether the types of the numbers are declared too.
     """
 
     seed: int
@@ -91,6 +92,7 @@ class Program:
     flags: tuple[tuple[str, Any], ...] = ()
     symbols: frozenset[int] = field(default_factory=frozenset)
     left_out: int = 0
+    declares_scalars: bool = False
 
     @property
     def numbers(self) -> tuple[tuple[str, Any], ...]:
@@ -109,6 +111,11 @@ class Program:
 
     def parameter(self, name: str) -> Parameter:
         return next(parameter for parameter in self.parameters if parameter.name == name)
+
+    def scalar_type(self, name: str) -> str:
+        """The type of a scalar argument."""
+        real = "float64" if self.is_wide else "float32"
+        return {float: real, int: "int32", bool: "bool"}[type(dict(self.scalars)[name])]
 
     @property
     def is_wide(self) -> bool:
@@ -147,3 +154,36 @@ def gathered(parameter: Parameter) -> gather.Gathered:
             gather.Step(step.depth, step.name, step.arguments, dict(step.keywords))
         )
     return current
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """A tensor, of which what a step is written with asks the sizes."""
+
+    levels: gather.Gathered
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.levels.shape(0)
+
+    def tile(self, sizes: tuple[int, ...]) -> _Sizes:
+        return _Sizes(self.levels.tile(0, sizes))
+
+
+def with_shapes(program: Program, shapes: dict[str, tuple[int, ...]]) -> Program:
+    """The program called with tensors of other shapes; where steps ask for sizes, they have these."""
+    parameters = [replace(p, shape=shapes[p.name]) for p in program.parameters]
+    asking = {step for p in parameters for step in p.steps if "shape" in (step.written or "")}
+    known = {p.name: _Sizes(gather.Gathered.source(p.shape)) for p in parameters}
+    known |= {
+        f"{p.name}_arranged": _Sizes(gathered(p)) for p in parameters if asking.isdisjoint(p.steps)
+    }
+
+    def fitting(step: Step) -> Step:
+        if step not in asking:
+            return step
+        assert step.written is not None
+        return replace(step, arguments=(eval(step.written, {}, dict(known)),))
+
+    parameters = [replace(p, steps=tuple(map(fitting, p.steps))) for p in parameters]
+    return replace(program, parameters=tuple(parameters))

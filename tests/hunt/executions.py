@@ -177,7 +177,7 @@ def _run(program: Program, backend: str) -> dict[str, dict[str, np.ndarray]]:
     if backend == "ahead":
         # What is compiled ahead has its element types declared.
         parameters = (replace(p, declared="ninetoothed.{}") for p in program.parameters)
-        program = replace(program, parameters=tuple(parameters))
+        program = replace(program, parameters=tuple(parameters), declares_scalars=True)
     with _loaded(program, backend in INTERPRETERS) as loaded:
         if backend != "ahead":
             ran = _called(program, backend, loaded.kernel)
@@ -232,10 +232,10 @@ def _fenced(program: Program, backend: str, buffers: dict[str, torch.Tensor]) ->
     ]
 
     def checked(method: Any, mask_at: int) -> Any:
-        def access(builder: Any, pointers: Any, *rest: Any) -> Any:
+        def access(builder: Any, pointers: Any, *rest: Any, **named: Any) -> Any:
             reached = pointers.data[np.broadcast_to(rest[mask_at].data, pointers.data.shape)]
             assert not np.isin(reached, beside).any(), "an access beside the tensor"
-            return method(builder, pointers, *rest)
+            return method(builder, pointers, *rest, **named)
 
         return access
 

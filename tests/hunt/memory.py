@@ -23,7 +23,13 @@ ROOM = int(os.environ.get("HUNT_ROOM", "64"))
 #: No program is taken that has more elements in a value.
 MOST_ELEMENTS = 1 << 16
 
-LAYOUTS = ("contiguous", "transposed", "spread", "apart", "shifted", "repeated")
+LAYOUTS = ("contiguous", "transposed", "spread", "apart", "shifted", "far", "repeated", "sliding")
+
+#: Those in which elements lie over each other.
+OVERLAID = ("repeated", "sliding")
+
+#: How far from what is nowhere the next one along a dimension of one element would be.
+FAR = (1 << 33) + 1
 
 
 def poison_of(dtype: str) -> Any:
@@ -48,8 +54,10 @@ def places(parameter: Parameter) -> tuple[np.ndarray, int, tuple[int, ...], int]
         size *= max(shape[dim], 1)
         if layout == "apart" and count == 0:
             size += 3
-    if layout == "repeated" and shape:
-        strides[0] = 0
+    if layout == "far":
+        strides = [FAR if count == 1 else stride for count, stride in zip(shape, strides)]
+    if layout in OVERLAID and shape:
+        strides[0] = 0 if layout == "repeated" else strides[-1]
     first = ROOM + (1 if layout == "shifted" else 0)
     grids = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), int)
     index = first + sum((g * s for g, s in zip(grids, strides)), np.zeros(grids.shape[1], int))

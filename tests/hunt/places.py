@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.hunt.description import Expression, Parameter, Statement
-from tests.hunt.memory import padded
+from tests.hunt.memory import OVERLAID, padded
 from tests.hunt.reference import (
     EXPRESSIONS,
     STATEMENTS,
@@ -177,7 +177,7 @@ def _met(
     else:
         index = parted(state, parameter, indices, keys)[0]
         there = exists = index >= 0
-    if described.layout == "repeated":
+    if described.layout in OVERLAID:
         raise Ambiguous("an output whose elements lie over each other")
     if value.dtype != described.dtype or value.shape != index.shape[1:]:
         raise Ambiguous("a value of another shape or type than its places")

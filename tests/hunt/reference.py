@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
-from tests.hunt.memory import MOST_ELEMENTS, Arranged, Memory, arranged, padded
+from tests.hunt.memory import MOST_ELEMENTS, OVERLAID, Arranged, Memory, arranged, padded
 from tests.hunt.values import (
     MOVED,
     RESHAPED,
@@ -73,10 +73,8 @@ def begun(program: Program) -> State:
         raise Ambiguous("grids that differ")
     count = len(next(iter(tensors.values())).index)
     state = State(program, tensors, Memory.of(program), np.ones(count, bool))
-    real = "float64" if program.is_wide else "float32"
     for name, value in program.scalars:
-        dtype = {float: real, int: "int32", bool: "bool"}[type(value)]
-        state.known[name] = constant(value, (count,), dtype)
+        state.known[name] = constant(value, (count,), program.scalar_type(name))
     for name, value in program.flags:
         if not isinstance(value, bool):
             state.known[name] = number(value)
@@ -315,7 +313,7 @@ def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: E
 
 def stored(state: State, parameter: str, index: np.ndarray, value: Value) -> None:
     """Put a value where a tile's elements are."""
-    if state.program.parameter(parameter).layout == "repeated":
+    if state.program.parameter(parameter).layout in OVERLAID:
         raise Ambiguous("an output whose elements lie over each other")
     if len(value.shape) > index.ndim - 1:
         raise Ambiguous("a value of more dimensions than the tile")

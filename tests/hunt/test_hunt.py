@@ -15,9 +15,9 @@ pytest.importorskip("triton", reason="needs Triton")
 pytest.importorskip("torch", reason="needs PyTorch")
 
 from ninetoothed.language import operations  # noqa: E402
-from tests.hunt import generate, reference  # noqa: E402
+from tests.hunt import generate, reference, worker  # noqa: E402
 from tests.hunt.broken_rules import MUTANTS  # noqa: E402
-from tests.hunt.description import Parameter, Program, Step, gathered  # noqa: E402
+from tests.hunt.description import Parameter, Program, Step, gathered, with_shapes  # noqa: E402
 from tests.hunt.forms import FORMS  # noqa: E402
 from tests.hunt.memory import ATOMICS  # noqa: E402
 from tests.hunt.values import rounded  # noqa: E402
@@ -62,6 +62,7 @@ LEFT_OUT = {name: reason for reason, names in _REASONS.items() for name in names
         ("class,ahead", 16, 4 * 10**8, ""),
         ("numpy,interpreter,plain", 20, 30000023, "biased-chains"),
         ("options", 60, 5 * 10**6, "offered"),
+        ("numpy,class,options", 12, 620000000, "long"),
     ],
 )
 def test_nothing_is_found(
@@ -113,6 +114,17 @@ def test_the_reference_executes_what_is_drawn() -> None:
 def test_the_reference_rounds_the_least_numbers() -> None:
     held = rounded(np.array([2.0**-36, 1.4 * 2**-24, 3 * 2.0**-25, 5.0]), "float16")
     assert held.tolist() == [0, 2.0**-24, 2.0**-23, 5]
+
+
+def test_a_class_is_tried_with_other_sizes_than_the_programs_own() -> None:
+    step = Step(0, "expand", ((-1, 2),), written="(-1, y.tile((4,)).shape[0])")
+    x = Parameter("x", (3, 1), "float32", (step,))
+    y = Parameter("y", (7,), "float32", (Step(0, "tile", ((4,),)),))
+    found = with_shapes(Program(0, "", (x, y), ()), {"x": (3, 1), "y": (9,)})
+    assert gathered(found.parameter("x")).shape(0) == (3, 3)
+    drawn = generate.program(10, ("long",))
+    shapes = [[p.shape for p in each.parameters] for each in worker.siblings(drawn)]
+    assert shapes and [p.shape for p in drawn.parameters] not in shapes
 
 
 @pytest.mark.parametrize("step", [Step(0, "squeeze", (0,)), Step(0, "expand", ((3,),))])

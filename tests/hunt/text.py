@@ -132,7 +132,8 @@ def names_of(program: Program) -> list[str]:
 
 def _tensor(program: Program, name: str) -> str:
     if name in dict(program.scalars):
-        return "Tensor(0)"
+        declared = f", dtype=ninetoothed.{program.scalar_type(name)}"
+        return f"Tensor(0{declared * program.declares_scalars})"
     if name in dict(program.flags):
         value = f", value={dict(program.flags)[name]!r}" if name in program.defaults else ""
         return f"Tensor(0, constexpr=True{value})"

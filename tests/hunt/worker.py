@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tests.hunt import executions, generate, reference, shrink
-from tests.hunt.description import Parameter, Program
+from tests.hunt.description import Program, with_shapes
 from tests.hunt.text import HEADER, module
 from tests.hunt.values import Ambiguous
 
@@ -124,40 +124,42 @@ def _tried(program: Program, backend: str) -> Iterator[Program]:
 def siblings(program: Program) -> Iterator[Program]:
     """The same program called with other sizes of the same classes, whose source is theirs too."""
     choose = random.Random(program.seed)
-    found: set[tuple[tuple[int, ...], ...]] = set()
+    found = [{p.name: p.shape for p in program.parameters}]
     for _ in range(TRIES):
-        if len(found) == COUNT:
+        if len(found) > COUNT:
             return
-        changed = _resized(program, choose)
-        shapes = tuple(p.shape for p in changed.parameters)
+        shapes = _other_shapes(program, choose)
         if shapes in found:
             continue
         try:
+            changed = with_shapes(program, shapes)
             reference.executed(changed)
         except (Ambiguous, ValueError, IndexError, TypeError, KeyError, StopIteration):
             continue
-        found.add(shapes)
+        found.append(shapes)
         yield changed
 
 
-def _resized(program: Program, choose: random.Random) -> Program:
-    """Other sizes: what was equal may stay so, or not."""
+def _other_shapes(program: Program, choose: random.Random) -> dict[str, tuple[int, ...]]:
+    """Other sizes: what was equal mostly stays so; those at the ends of a class are drawn often."""
     by_size: dict[int, int] = {}
-    is_alike, share = choose.random() < 0.3, choose.choice((0.2, 0.5, 1.0))
+    is_alike, share = choose.random() < 0.7, choose.choice((0.2, 0.5, 1.0))
 
     def other(size: int) -> int:
         if choose.random() > share and not is_alike:
             return size
         least = 1 << max(size.bit_length() - 1, 0)
-        drawn = size if size in (0, least) else choose.randrange(least + 1, 2 * least)
+        most = 2 * least - 1
+        # A power of two is a class of its own.
+        ends = (least + 1, most, choose.randint(least + 1, most)) if least < size else (size,)
+        drawn = choose.choice(ends)
         return by_size.setdefault(size, drawn) if is_alike else drawn
 
-    resized: dict[str, Parameter] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for parameter in program.parameters:
-        owner = resized.get(parameter.same_as or "")
-        shape = owner.shape if owner else tuple(map(other, parameter.shape))
-        resized[parameter.name] = replace(parameter, shape=shape)
-    return replace(program, parameters=tuple(resized.values()))
+        owner = shapes.get(parameter.same_as or "")
+        shapes[parameter.name] = tuple(map(other, parameter.shape)) if owner is None else owner
+    return shapes
 
 
 def _described(seed: int, backend: str, program: Any, found: Any, is_first: bool) -> Finding:
