@@ -108,8 +108,7 @@ class _Analysis(Branches):
         one, other = (
             rehearsal.visit(nodes.clone(node))[1] for node in (choice.body, choice.orelse)
         )
-        is_same = {mask.place for mask in one.validity} == {mask.place for mask in other.validity}
-        return None if is_same else (one, other)
+        return (one, other) if self.says_where(choice, one, other) else None
 
     def is_chosen_at_once(self, statement: ast.Assign, one: Known, other: Known) -> bool:
         """Whether both values of a choice must be brought to one type and shape, which branches do not."""

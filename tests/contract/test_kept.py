@@ -273,8 +273,8 @@ def given_in_a_round_by_a_branch_within(x, n, y):
 @pytest.mark.parametrize(
     ("application", "expected"),
     [
-        # Of the second block there are two elements, 5 and 6.
-        (multiplied_by_a_tile_or_a_number, [16, 16, 5 + 12 + 3 + 4]),
+        # Of the second block there are two elements, 5 and 6; a number is there where they are.
+        (multiplied_by_a_tile_or_a_number, [4 + 4 + 2 + 2, 12, 5 + 12 + 3 + 4]),
         (given_in_a_round_by_a_branch_within, [5, 1, 25]),
     ],
 )

@@ -22,6 +22,8 @@ from ninetoothed.passes.padding.validity import (
 )
 from ninetoothed.passes.rewriting import key_of, language, size_node
 from ninetoothed.program import nodes
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import has_effect
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import are_same, held_shape, type_of
@@ -244,12 +246,18 @@ class Values(Knowledge):
         node.body, one = self.visit(node.body)
         node.orelse, other = self.visit(node.orelse)
         self.ways = one, other
-        same = {mask.place for mask in one.validity} == {mask.place for mask in other.validity}
-        if same:
+        if not self.says_where(node, one, other):
             return node, joined([one, other], "all")
         # Where one is chosen, lanes may exist that the other leaves out.
         validity = (m for value in (one, other) for m in with_rank(value).validity if m.stands_for)
         return node, Known(validity=tuple(replace(m, key=(m.wanted, False)) for m in validity))
+
+    def says_where(self, node: ast.IfExp, one: Known, other: Known) -> bool:
+        """Whether it depends on what is chosen which elements there are: a number has those of a tile."""
+        is_of_number = one.type.is_scalar is not other.type.is_scalar
+        if is_of_number and not is_constant(node.test, self.constants):
+            return has_effect(node.body) or has_effect(node.orelse)
+        return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
 
     def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Known]:
         known = []

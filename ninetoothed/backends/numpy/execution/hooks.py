@@ -19,7 +19,7 @@ from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.operators import truncating_divide, truncating_remainder
-from ninetoothed.backends.numpy.values.size import left_operand
+from ninetoothed.backends.numpy.values.size import Size, left_operand
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -133,6 +133,11 @@ def _stops(value: Any, on: bool) -> bool:
     return bool(value) is not on
 
 
+def _settles(value: Any, on: bool) -> bool:
+    """`_stops` for what is known before a kernel runs; what is not, another operand may be a tile beside."""
+    return not isinstance(value, (Tile, Size)) and bool(value) is not on
+
+
 def _decides(value: Any, on: bool) -> bool:
     """`_stops` where what comes after may do more than give a value: one number is needed."""
     return bool(value) is not on
@@ -147,6 +152,19 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
         return right if bool(left) is on else left
 
     return join
+
+
+def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """One of two values; a number that is chosen while a kernel runs exists where the other, a tile, does."""
+    chosen, rest = (one, other) if test else (other, one)
+    value = chosen()
+    is_number = isinstance(value, (Tile, int, float)) and not getattr(value, "ndim", 0)
+    if not is_number or not isinstance(test, (Tile, Size)):
+        return value
+    beside = rest()
+    if not isinstance(beside, Tile) or not beside.ndim:
+        return value
+    return _function("where")(Tile.of(True, dtypes.bool), value, beside)
 
 
 def _not(value: Any) -> Any:
@@ -244,9 +262,11 @@ _HOOKS: dict[str, Any] = {
     "__locals__": locals,
     "__value__": dict.get,
     "__stops__": _stops,
+    "__settles__": _settles,
     "__decides__": _decides,
     "__and__": _logical("logical_and", True),
     "__or__": _logical("logical_or", False),
+    "__choose__": _choose,
     "__not__": _not,
     "__holds__": _holds,
     "__is__": _is,

@@ -17,7 +17,7 @@ from ninetoothed.backends.numpy.execution.rewrite_expressions import (
     is_one_of,
 )
 from ninetoothed.backends.numpy.values.tile import Tile
-from ninetoothed.language import LanguageFunction
+from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.elements import is_whole
 from ninetoothed.parsing.objects import is_triton_function
@@ -174,6 +174,25 @@ class CallRewriter(ExpressionRewriter):
         """Whether an expression calls a function of the user's that has statements of its own."""
         calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
         return any(map(self._has_statements, calls))
+
+    def is_harmless(self, node: ast.AST) -> bool:
+        """Whether an expression may be evaluated where Python would not ask for it."""
+        parts = list(ast.walk(node))
+        if self.does_more(node) or any(isinstance(part, ast.NamedExpr) for part in parts):
+            return False
+        return not any(self._reaches_memory(p.func) for p in parts if isinstance(p, ast.Call))
+
+    def _reaches_memory(self, node: ast.expr) -> bool:
+        """Whether what is called has an effect, or loads through a pointer, itself or in a function."""
+        function = self.resolved(node)
+        plain = function.fn if is_triton_function(function) else function
+        if isinstance(plain, types.FunctionType) and not is_direct(plain):
+            source = sources.read(plain)
+            return not type(self)(source, {}, self.seen).is_harmless(source.tree)
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(function, "name", "")
+        operation = operations.find(name)
+        is_effect = operation is not None and operation.effect != "none"
+        return is_effect or name == "load"
 
     def _has_statements(self, node: ast.expr) -> bool:
         """Whether what is called does more than return an expression; yes where it is unknown."""

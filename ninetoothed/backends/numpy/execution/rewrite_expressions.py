@@ -177,13 +177,32 @@ class ExpressionRewriter(ast.NodeTransformer):
         if self.nested:
             return self.generic_visit(node)
         # As on a device, an operand that does more than give a value is evaluated only where Python
-        # would evaluate it.
-        does_more = [self.does_more(value) for value in node.values]
+        # would evaluate it; another one may be a tile, whose elements count whatever a number is.
+        hooks = [
+            "__decides__"
+            if self.does_more(value)
+            else ("__settles__" if self.is_harmless(value) else "__stops__")
+            for value in node.values
+        ]
         values = [self.visit(value) for value in node.values]
-        return trees.placed_at(self._joined(values, isinstance(node.op, ast.And), does_more), node)
+        return trees.placed_at(self._joined(values, isinstance(node.op, ast.And), hooks), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """A choice; of a tile or a number it has the tile's shape, whichever is chosen."""
+        is_value = all(map(self.is_harmless, (node.body, node.orelse)))
+        self.generic_visit(node)
+        if self.nested or not is_value:
+            return node
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        ways = [ast.Lambda(nothing, way) for way in (node.body, node.orelse)]
+        return trees.placed_at(trees.hook_call("__choose__", node.test, *ways), node)
 
     def does_more(self, node: ast.AST) -> bool:
         """Whether an expression does more than give a value."""
+        raise NotImplementedError
+
+    def is_harmless(self, node: ast.AST) -> bool:
+        """Whether an expression may be evaluated where Python would not ask for it."""
         raise NotImplementedError
 
     def visit_Compare(self, node: ast.Compare) -> Any:
@@ -210,18 +229,20 @@ class ExpressionRewriter(ast.NodeTransformer):
             whole = trees.hook_call("__and__", whole, comparison)
         return trees.placed_at(whole, node)
 
-    def _joined(self, values: list[ast.expr], on: bool, does_more: list[bool]) -> ast.expr:
-        """``and`` (``on``) or ``or`` of values, element by element where they are tiles."""
+    def _joined(self, values: list[ast.expr], on: bool, hooks: list[str]) -> ast.expr:
+        """``and`` (``on``) or ``or`` of values, element by element where they are tiles.
+
+        Args:
+            hooks: for each value, what says whether those before it leave it out.
+        """
         result = values[0]
-        for value, is_decided_first in zip(values[1:], does_more[1:], strict=True):
+        for value, hook in zip(values[1:], hooks[1:], strict=True):
             left = self.temporary("left")
             stops = trees.hook_call(
-                "__decides__" if is_decided_first else "__stops__",
-                ast.NamedExpr(trees.name_of(left, ast.Store()), result),
-                ast.Constant(on),
+                hook, ast.NamedExpr(trees.name_of(left, ast.Store()), result), ast.Constant(on)
             )
             joined = value
-            if not is_decided_first:
+            if hook != "__decides__":
                 joined = trees.hook_call("__and__" if on else "__or__", trees.name_of(left), value)
             result = ast.IfExp(stops, trees.name_of(left), joined)
         return result

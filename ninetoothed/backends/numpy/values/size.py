@@ -77,7 +77,9 @@ def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
     def operate(size: Size, other: Any) -> Any:
         if not isinstance(other, (int, float)):
             return NotImplemented
-        is_whole = isinstance(other, int) and name != "truediv"
+        # What divides by a size of 0 may be behind an `and` or in a choice, where nobody asks for it.
+        is_by_zero = name in ("floordiv", "mod") and not (size if is_reflected else other)
+        is_whole = isinstance(other, int) and name != "truediv" and not is_by_zero
         own: Any = int(size) if is_whole else size.tile()
         other = int(other) if is_whole else typed(other)
         result = function(other, own) if is_reflected else function(own, other)

@@ -1,0 +1,157 @@
+"""A choice of a tile or a number is what `ntl.where` makes of it, and `and`, `or` beside a tile are element-wise.
+
+A case is an application of five elements, which are held in eight lanes, and a number, and what comes out
+for each number. Run in Triton's interpreter too, by `tests.contract.on_interpreter`.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+
+CASES = {}
+
+X = torch.arange(1.0, 6)
+
+
+def case(expected):
+    def register(application):
+        CASES[application.__name__] = application, expected
+        return application
+
+    return register
+
+
+@case({2: 15, -1: 10})
+def sum_of_a_choice(x, n, y):
+    y = ntl.sum(x if n > 0 else 2)
+
+
+@case({2: 12.5, -1: 15})
+def sum_of_the_number_first(x, n, y):
+    value = 2.5 if n > 0 else x
+    y = ntl.sum(value, axis=0)
+
+
+@case({2: 45, -1: 30})
+def sum_of_what_is_made_of_a_choice(x, n, y):
+    y = ntl.sum((x if n > 0 else 2) * 3)
+
+
+@case({2: 15, -3: -15})
+def sum_of_a_choice_of_the_scalar(x, n, y):
+    y = ntl.sum(x if n > 0 else n)
+
+
+@case({2: 15, -1: 75})
+def sum_of_a_tile_or_its_sum(x, n, y):
+    y = ntl.sum(x if n > 0 else ntl.sum(x))
+
+
+@case({2: 1, -1: 10})
+def least_of_a_choice(x, n, y):
+    y = ntl.min(x if n > 0 else 10)
+
+
+@case({2: [5.0, 4.0, 3.0, 2.0, 1.0], -1: [2.0] * 5})
+def a_flipped_choice(x, n, y):
+    y = ntl.flip(x if n > 0 else 2)
+
+
+@case({2: [1.0, 3.0, 6.0, 10.0, 15.0], -1: [2.0, 4.0, 6.0, 8.0, 10.0]})
+def a_scanned_choice(x, n, y):
+    y = ntl.cumsum(x if n > 0 else 2, 0)
+
+
+@case({4: 15, 2: 30, 0: 35})
+def a_choice_in_a_choice(x, n, y):
+    y = ntl.sum(x if n > 3 else (x * 2 if n > 1 else 7))
+
+
+@case({4: 5, 2: 15, 0: 15})
+def a_choice_of_two_numbers_in_a_choice(x, n, y):
+    y = ntl.sum((1 if n > 3 else 3) if n > 1 else x)
+
+
+@case({2: 10 + 15, 0: 0})
+def a_choice_in_each_round(x, n, y):
+    total = 0.0
+    for k in range(n):
+        total += ntl.sum(x if k > 0 else 2)
+    y = total
+
+
+@case({2: 4 * (1 + 4 + 9 + 16 + 25), -1: 8 * 15})
+def a_tile_is_multiplied_by_a_choice_in_each_round(x, n, y):
+    value = x
+    for k in range(3):
+        value = value * (x if k == n else 2)
+    y = ntl.sum(value)
+
+
+@case({2: 10})
+def a_choice_by_a_size(x, n, y):
+    y = ntl.sum(x if x.source.shape[0] > 300 else 2)
+
+
+@case({2: [3.0, 4.0, 5.0, 6.0, 7.0], 5: [6.0, 7.0, 8.0, 9.0, 10.0]})
+def a_choice_of_two_numbers(x, n, y):
+    y = x + (5 if n > 3 else n)
+
+
+def half(value):
+    return value / 2
+
+
+@case({2: 7.5, -1: 5})
+def a_choice_of_what_a_helper_returns(x, n, y):
+    y = ntl.sum(half(x) if n > 0 else 1)
+
+
+@case({2: 1, 0: 0})
+def what_divides_by_a_size_of_0(x, n, y):
+    rest = x.source.shape[0] - 5
+    y = (10 // rest if rest > 0 else 1) if n > 0 else (rest > 0 and 10 // rest > 2)
+
+
+@case({2: 5, 0: 5, -1: 5})
+def a_number_or_a_tile(x, n, y):
+    y = ntl.sum(n or x)
+
+
+@case({2: [1.0] * 5, 0: [0.0] * 5})
+def a_number_and_a_tile(x, n, y):
+    y = n and x
+
+
+@case({2: [1.0] * 5, 0: [0.0, 0.0, 0.0, 1.0, 1.0]})
+def a_true_number_or_a_comparison(x, n, y):
+    y = n > 1 or x > 3
+
+
+@case({2: 2, 0: 0, -1: 0})
+def numbers_and_a_comparison(x, n, y):
+    y = ntl.sum(n > 1 and n and x > 3)
+
+
+@case({2: 2, 0: 3, -1: -1})
+def a_number_or_a_number(x, n, y):
+    y = n or 3
+
+
+def whole(*tensors):
+    return tuple(tensor.tile((-1,)) if tensor.ndim else tensor for tensor in tensors)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_whichever_is_chosen_what_exists_is_what_the_tile_has(name):
+    application, expected = CASES[name]
+    kernel = ninetoothed.make(whole, application, (Tensor(1), Tensor(0), Tensor(1)))
+    for number, wanted in expected.items():
+        y = torch.full((5,), float("nan"))
+        kernel(X, number, y)
+        torch.testing.assert_close(y, torch.as_tensor(wanted, dtype=y.dtype).expand(5))
