@@ -51,6 +51,10 @@ class Access:
     coordinates: Indices
     placed: Indices = ()
 
+    def of(self, dim: int | None) -> Symbol:
+        """An element's index along a source dimension; None: its offset."""
+        return self.offset if dim is None else self.indices[dim]
+
     def first(self, values: Mapping[Symbol, int]) -> dict[Symbol, int]:
         """These values, and every position 0.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -197,17 +198,57 @@ def case_one_element_of_a_tile_beyond_its_level() -> None:
 
     tensors = tuple(Tensor(1, dtype=ninetoothed.float32) for _ in range(2))
     kernel = ninetoothed.make(arrangement, application, tensors)
-    for place in range(5):
+    whole = torch.full((64,), torch.nan)
+    whole[16:29] = 1
+    for name, (output,) in by_variant(kernel, (whole[16:29],), torch.zeros(4)):
+        assert bool((output == 5).all()), (name, output)
+
+
+def case_sizes_strides_and_offsets_that_are_values_are_integers_of_32_bits() -> None:
+    """Of which type they are does not depend on the variant that a launch chooses."""
+
+    def arrangement(x, limits, less, unsigned, more, placed, counted):
+        tensors = x, limits, less, unsigned, more, placed, counted
+        return tuple(each.tile((4,)) for each in tensors)
+
+    def application(x, limits, less, unsigned, more, placed, counted):
+        less = x - x.source.shape[0]  # noqa: F841
+        unsigned = limits - x.source.shape[0]  # noqa: F841
+        more = x - x.source.stride(0) * 2  # noqa: F841
+        placed = x - x.offsets()  # noqa: F841
+        for k in range(x.source.shape[0]):
+            counted = k - 2147483647 - x.source.shape[0] * 2  # noqa: F841
+
+    dtypes = ninetoothed.int32, ninetoothed.uint32, *[ninetoothed.int64] * 5
+    tensors = tuple(Tensor(1, dtype=dtype) for dtype in dtypes)
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    least, most = -(2**31), 2**31
+    given = torch.full((4,), least, dtype=torch.int32), torch.full((4,), 1, dtype=torch.uint32)
+    expected = [
+        *([most - 4] * 4, [2**32 - 3] * 4, [most - 2] * 4),
+        *([least, *(most - n for n in (1, 2, 3))], [most - 4] * 4),
+    ]
+    outputs = [torch.zeros(4, dtype=torch.int64) for _ in expected]
+    names = []
+    for name, found in by_variant(kernel, given, *outputs):
+        names.append(name)
+        assert [each.tolist() for each in found] == expected, (name, found)
+    assert names[0] == "valued", names
+
+
+def by_variant(kernel: Any, given: tuple[torch.Tensor, ...], *outputs: torch.Tensor) -> Any:
+    """What each variant that a call may take gives, after its name."""
+    for place in itertools.count():
         chosen = Ahead(place)
         plugins.backend_for = lambda kind, chosen=chosen: chosen
         kernel.forget_launches()
-        whole, output = torch.full((64,), torch.nan), torch.zeros(4)
-        whole[16:29] = 1
-        kernel(whole[16:29], output)
-        assert bool((output == 5).all()), (chosen.name_of_variant, output)
+        for output in outputs:
+            output.zero_()
+        kernel(*given, *outputs)
+        if chosen.has_run:
+            yield chosen.name_of_variant, outputs
         if chosen.is_last:
             return
-    raise AssertionError("there is no last variant")
 
 
 for _name in SIZES:

@@ -215,8 +215,9 @@ def check(
     assert {"add", "mm", "addmm", "bmm"} <= {call.kernel for call in calls if call.is_refused}
     variants = {(name, v.name) for name, edition in editions.items() for v in edition.variants}
     # But for what no call fulfils: without padding the rows of a convolution's input and of its output
-    # are not both multiples of 8.
-    assert seen == variants - {("conv2d", "full"), ("conv2d", "aligned")}
+    # are not both multiples of 8; and none has a size or an index that 32 bits do not hold.
+    wider = {(name, "plain") for name, variant in variants if variant == "valued"}
+    assert seen == variants - wider - {("conv2d", "full"), ("conv2d", "aligned")}
 
 
 @needs_cc

@@ -70,7 +70,11 @@ class Ahead(Backend):
         self.is_last = last - self.place <= strongest
         variant = edition.variants[last - self.place]
         self.name_of_variant = variant.name
-        self.has_run = "gluon" not in variant.source
+        # Values that fit 32 bits have another type in the variant for those that do not.
+        takes_wider = variant.name == "plain" and any(
+            other.name == "valued" for other in edition.variants[strongest:]
+        )
+        self.has_run = "gluon" not in variant.source and not takes_wider
         if not self.has_run:
             return
         path = write_source(unit.name, variant.source)

@@ -7,10 +7,10 @@ launch: each fact has a condition that implies it. The levels are a chain, the s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic, has_values
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.selections import (
     LARGEST_INT32,
@@ -23,6 +23,7 @@ from ninetoothed.backends.triton.specialization.selections import (
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
+from ninetoothed.program.nodes import Offsets, SequenceLength, SourceStride, SymbolValue
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import simplify
@@ -84,15 +85,28 @@ class Assumptions:
         plain = CallFacts(
             holding=always, float8=float8, wide=True, is_long=True, beyond=frozenset(self._taken)
         )
+        valued = replace(plain, narrow_values=True, is_long=False)
+        values = (
+            [Assumption("valued", valued, added=self._values())] if has_values(self._kernel) else []
+        )
         # How much is packed before a sequence, nobody but its offsets knows.
-        narrow = replace(plain, wide=self._is_jagged, is_long=False, beyond=self._beyond)
+        narrow = replace(
+            plain,
+            wide=self._is_jagged,
+            narrow_values=bool(values),
+            is_long=False,
+            beyond=self._beyond,
+        )
+        known = {condition for level in values for condition in level.added}
+        fitting = (c for c in (*self._narrow(), *self._within) if c not in known)
         units = self._unit_strides()
         contiguous = replace(narrow, unit_strides=frozenset(units))
         divisors = self._divisors(units)
         full = replace(contiguous, holding=always | possible.keys())
         return [
             Assumption("plain", plain),
-            Assumption("narrow", narrow, added=(*self._narrow(), *self._within)),
+            *values,
+            Assumption("narrow", narrow, added=tuple(fitting)),
             Assumption("contiguous", contiguous, added=tuple(Within(unit, 1, 1) for unit in units)),
             Assumption(
                 "aligned",
@@ -203,13 +217,39 @@ class Assumptions:
             for place, condition in enumerate(access.conditions):
                 yield parameter.name, place, self._expression(condition)
 
-    def _narrow(self) -> Iterator[Condition]:
+    def _values(self) -> tuple[Condition, ...]:
+        """What must hold for every size, stride and offset that is a value to fit 32 bits."""
+        seen: set[Within] = set()
+        for node in self._kernel.optimized.nodes():
+            if isinstance(node, SymbolValue):
+                symbol = as_symbol(node.symbol)
+                seen |= {self._fits(self._expression(n), {}) for n in (symbol, *symbol.leaves())}
+            elif isinstance(node, SourceStride | SequenceLength):
+                source = self._kernel.program.parameter(node.parameter).source
+                numbers = source.strides if isinstance(node, SourceStride) else source.shape
+                seen.add(self._fits(self._expression(numbers[node.dim]), {}))
+            elif isinstance(node, Offsets):
+                parameter = self._kernel.program.parameter(node.tile.parameter)
+                access = self._kernel.arrangement.accesses[parameter.name]
+                asked = access.of(node.dim)
+                if not reads_sequences(asked):
+                    ranges = self._everywhere(parameter, access)
+                    seen.add(self._fits(self._expression(asked), ranges))
+        return _in_order(seen)
+
+    def _everywhere(
+        self, parameter: Parameter, access: Access
+    ) -> dict[Symbol, tuple[Symbol, Symbol]]:
+        """The positions, beyond a level too: what leaves out a tile that is selected there is computed
+        like any."""
+        return {**self._positions(parameter, access), **self._ranges[parameter.name]}
+
+    def _narrow(self) -> tuple[Condition, ...]:
         """What must hold for every number to fit 32 bits."""
         seen: set[Within] = set()
         for parameter in self._kernel.tensor_parameters:
             access = self._kernel.arrangement.accesses[parameter.name]
-            # Beyond a level too: what leaves out a tile that is selected there is computed like any.
-            ranges = {**self._positions(parameter, access), **self._ranges[parameter.name]}
+            ranges = self._everywhere(parameter, access)
             for number in (*parameter.source.shape, *parameter.source.strides):
                 seen.add(self._fits(self._expression(number), {}))
             for expression in (*access.indices, access.offset):
@@ -219,10 +259,7 @@ class Assumptions:
                 seen.add(self._fits(self._expression(expression), ranges))
         numbers = {*self._kernel.grid, *(p for s in arithmetic(self._kernel) for p in s.walk())}
         seen |= {self._fits(self._expression(number), {}) for number in numbers}
-        yield from sorted(
-            (asked for asked in seen if asked.expression.op != "const"),
-            key=lambda asked: (len(asked.positions), asked.expression.sort_key),
-        )
+        return _in_order(seen)
 
     def _fits(self, expression: Symbol, ranges: Mapping[Symbol, tuple[Symbol, Symbol]]) -> Within:
         return self._within_of(expression, -LARGEST_INT32, LARGEST_INT32, ranges)
@@ -276,3 +313,9 @@ class Assumptions:
                 break
             step *= known.operands[0]
         return found
+
+
+def _in_order(asked: Iterable[Within]) -> tuple[Condition, ...]:
+    """The conditions that a call may break."""
+    found = (each for each in asked if each.expression.op != "const")
+    return tuple(sorted(found, key=lambda each: (len(each.positions), each.expression.sort_key)))

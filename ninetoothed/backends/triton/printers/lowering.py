@@ -41,6 +41,7 @@ from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.tensors.access import reads_sequences
 
 
 class Lowering(ValidityLowering):
@@ -215,12 +216,23 @@ class Lowering(ValidityLowering):
         return self._addresses.store(self._tile(node.tile), value)
 
     def visit_Offsets(self, node: nodes.Offsets) -> ast.expr:
-        return self._addresses.offset(self._tile(node.tile), node.dim)
+        offset = self._addresses.offset(self._tile(node.tile), node.dim)
+        asked = self._emission.kernel.arrangement.accesses[node.tile.parameter].of(node.dim)
+        # Where a sequence begins has 64 bits in any call.
+        return offset if reads_sequences(asked) else self._narrow(offset)
+
+    def _narrow(self, value: ast.expr) -> ast.expr:
+        """A value of the type that one of 32 bits has as an argument, where all fit."""
+        facts = self._emission.facts
+        if not (facts.wide and facts.narrow_values) or isinstance(value, ast.Constant):
+            return value
+        return language("cast", value, element(dtypes.int32))
 
     def visit_SymbolValue(self, node: nodes.SymbolValue) -> ast.expr:
         if as_symbol(node.symbol) in self._emission.facts.outsized:
             return self._emission.computed(as_symbol(node.symbol))
-        return self._emission.tree(node.symbol)
+        value = self._emission.tree(node.symbol)
+        return value if self._emission.is_known(as_symbol(node.symbol)) else self._narrow(value)
 
     def visit_GivenSize(self, node: nodes.GivenSize) -> ast.expr:
         value = self.visit_SymbolValue(node)
@@ -238,7 +250,7 @@ class Lowering(ValidityLowering):
 
     def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
         parameter = self._emission.kernel.program.parameter(node.parameter)
-        return self._emission.tree(parameter.source.strides[node.dim])
+        return self._narrow(self._emission.tree(parameter.source.strides[node.dim]))
 
     def visit_GivenStride(self, node: nodes.GivenStride) -> ast.expr:
         value = self.visit_SourceStride(node)

@@ -6,6 +6,7 @@ selections and lanes. Calls that agree in it share their source.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -30,7 +31,14 @@ from ninetoothed.backends.triton.specialization.selections import (
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.nodes import (
+    Offsets,
+    SequenceLength,
+    SourceStride,
+    SymbolValue,
+    TileRef,
+    walk,
+)
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.simplify import simplify
@@ -54,6 +62,8 @@ class CallFacts:
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
         wide: whether some offset or index needs 64 bits.
+        narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
+            computed in 64.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
         comparisons: slacks (`comparisons`) of the program's comparisons that hold everywhere.
@@ -72,6 +82,7 @@ class CallFacts:
     float8: frozenset[str] = frozenset()
     booleans: frozenset[str] = frozenset()
     wide: bool = False
+    narrow_values: bool = False
     is_long: bool = False
     size_ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
@@ -201,6 +212,27 @@ def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
         if symbol.op not in ("leaf", "const")
         and not is_constant_symbol(symbol)
         and all(leaf.leaf.role != "index" for leaf in symbol.leaves())
+    )
+
+
+@analysis
+def has_values(kernel: Definition) -> bool:
+    """Whether the program has a size, a stride or an offset but to bound loops that number tiles."""
+    program = kernel.optimized
+    bounds: set[ast.AST] = set()
+    for loop in (node for node in program.nodes() if isinstance(node, ast.For)):
+        assert isinstance(loop.target, ast.Name)
+        read = [n for s in loop.body for n in walk(s) if isinstance(n, ast.Name)]
+        tiles = (n for s in loop.body for n in walk(s) if isinstance(n, TileRef))
+        numbers = {each for tile in tiles for index in tile.indices for each in walk(index)}
+        if all(each in numbers for each in read if each.id == loop.target.id):
+            bounds |= {*walk(loop.iter)}
+    values = SymbolValue, SourceStride, SequenceLength, Offsets
+    return any(
+        isinstance(node, values)
+        and not (isinstance(node, SymbolValue) and is_constant_symbol(as_symbol(node.symbol)))
+        for node in program.nodes()
+        if node not in bounds
     )
 
 
