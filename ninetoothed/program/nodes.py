@@ -256,12 +256,16 @@ class Kept(Expression):
 
 
 class Flipped(Expression):
-    """``value`` with the elements that exist in reverse order along ``dim``."""
+    """``value`` with the elements that exist in reverse order along ``dim``, where those are.
 
-    _fields = ("value", "dim", "masks")
+    ``is_first`` says whether they are known to come first there.
+    """
+
+    _fields = ("value", "dim", "masks", "is_first")
     value: ast.expr
     dim: int
     masks: list[Any]
+    is_first: bool
 
 
 class AllHold(Expression):

@@ -168,10 +168,34 @@ def sorted_after_what_is_padded(x, y):
     y = ntl.sort(x)
 
 
+@case(whole, -FIVE, SOME, expected=[1, 77, 4, 77, 3])
+def reversed_where_they_are(x, places, y):
+    y = ntl.flip(x[places])
+
+
+@case(whole, -FIVE, SOME, expected=[1 + 5 + 8 + 3])
+def sum_of_sums_of_the_reversed(x, places, y):
+    y = ntl.sum(ntl.cumsum(ntl.flip(x[places])) + 1)
+
+
+@case(whole, MATRIX, np.array([3, 2, 7, 0]), expected=[[77] * 5, MATRIX[0], [77] * 5, MATRIX[2]])
+def rows_reversed_where_they_are(x, rows, y):
+    y = ntl.flip(x[rows, :], 0)
+
+
 def in_blocks(x, y):
     x, y = x.tile((3, 3)), y.tile((3, 3))
     x.dtype, y.dtype = x.dtype.flatten(), y.dtype.flatten()
     return x, y
+
+
+@case(
+    in_blocks,
+    MATRIX[:2],
+    expected=[[*MATRIX[1, 2::-1], *MATRIX[1, :2:-1]], [*MATRIX[0, 2::-1], *MATRIX[0, :2:-1]]],
+)
+def reversed_blocks(x, y):
+    y = ntl.flip(x)
 
 
 @case(

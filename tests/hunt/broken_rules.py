@@ -204,8 +204,8 @@ _OTHERS = {
     "numpy: a flip is off by one": Mutant(
         "numpy",
         _NUMPY + "language/shape.py",
-        "(count - 1 - place) % size",
-        "(count - place) % size",
+        "keepdims=True) - np.cumsum(there, axis=axis)",
+        "keepdims=True) - np.cumsum(there, axis=axis) - 1",
     ),
     "numpy: a round without an element counts": Mutant(
         "numpy", _TILE, "data = np.where(exists, value.data, before.data)", "data = value.data"

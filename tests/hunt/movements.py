@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tests.hunt.dimensions import _an_axis, flattened
-from tests.hunt.forms import form
+from tests.hunt.forms import FORMS, form
 from tests.hunt.values import (
     Ambiguous,
     Value,
     aligned,
     cast,
     checked,
-    counted,
     elementwise,
     exact,
     filled,
@@ -92,13 +92,12 @@ def _item(value: Value) -> Value:
 
 
 def _flipped(value: Value, axis: int) -> Value:
-    place = 1 + axis % len(value.shape)
-    count = counted(value, place)
-    lanes = np.arange(value.data.shape[place]).reshape(
-        [-1 if d == place else 1 for d in range(value.data.ndim)]
-    )
-    source = np.broadcast_to(np.where(lanes < count, count - 1 - lanes, lanes), value.data.shape)
-    return value.like(lambda a: np.take_along_axis(a, source, place))
+    """What exists in reverse order, where it is."""
+    place, exists = 1 + axis % len(value.shape), value.exists
+    places = np.argsort(~exists, axis=place, kind="stable")
+    after = exists.sum(axis=place, keepdims=True) - exists.cumsum(axis=place)
+    source = np.take_along_axis(places, after, place)
+    return value.like(lambda a: np.where(exists, np.take_along_axis(a, source, place), a))
 
 
 form("flip", "ntl.flip({0}, {axis})", "number tile", _flipped, _an_axis)
@@ -230,3 +229,17 @@ form(
     _broadcast_row,
     lambda choose, values: {"size": choose.choice((2, 4))} if len(values[0].shape) == 1 else None,
 )
+
+
+# Operands that are given by name.
+
+for _name, _text in (
+    ("maximum", "ntl.maximum({0}, y={1})"),
+    ("minimum", "ntl.minimum(x={0}, y={1})"),
+    ("where", "ntl.where({0}, y={2}, x={1})"),
+    ("fma", "ntl.fma({0}, y={1}, z={2})"),
+    ("join", "ntl.join(a={0}, b={1})"),
+    ("interleave", "ntl.interleave({0}, b={1})"),
+    ("dot", "ntl.dot({0}, other={1})"),
+):
+    FORMS[f"{_name} by name"] = replace(FORMS[_name], name=f"{_name} by name", text=_text)

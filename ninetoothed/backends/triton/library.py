@@ -223,6 +223,25 @@ def flip_existing(value, mask, dim: tl.constexpr):
     return tl.gather(value, last, dim)
 
 
+@triton.constexpr_function
+def _bit_length(size: int) -> int:
+    return size.bit_length()
+
+
+@triton.jit
+def flip_scattered(value, mask, dim: tl.constexpr):
+    """``value`` with the elements for which ``mask`` holds reversed along ``dim``, where those are."""
+    ones = tl.full(value.shape, 1, tl.int32)
+    so_far = tl.cumsum(tl.where(mask, ones, 0), axis=dim)
+    # As many as this one has after it stand before the one that is looked for.
+    others = tl.max(so_far, axis=dim, keep_dims=True) - so_far
+    found = ones - 1
+    for halvings in tl.static_range(1, _bit_length(value.shape[dim])):
+        step = value.shape[dim] >> halvings
+        found = tl.where(tl.gather(so_far, found + step - 1, dim) <= others, found + step, found)
+    return tl.gather(value, tl.where(mask, found, tl.cumsum(ones, axis=dim) - 1), dim)
+
+
 @triton.jit
 def flip_whole(value, dim: tl.constexpr):
     """``value`` reversed along ``dim``; Triton has no ``flip`` for a vector of one element, or a number."""

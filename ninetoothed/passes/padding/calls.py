@@ -151,7 +151,8 @@ def _sorted(arguments: Arguments, operation: Operation) -> Known:
     value = with_rank(arguments.known(0))
     is_whole = "descending" in operation.places
     if all(
-        mask.layout and (mask.layout[-1] is None or (is_whole and moves.is_first(arguments, mask)))
+        mask.layout
+        and (mask.layout[-1] is None or (is_whole and moves.is_first(arguments, mask, -1)))
         for mask in value.validity
     ):
         return value.changed()

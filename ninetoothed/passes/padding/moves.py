@@ -53,7 +53,9 @@ def _flipped(arguments: Arguments, operation: Operation) -> Known:
     # One element is as it is, for which Triton has no `flip` of a vector.
     may_be_one = len(value.shape) == 1 and not _is_above_one(value.shape[dim])
     if operand is not None and (masks or may_be_one):
-        arguments.become(Flipped(value=operand, dim=dim, masks=masks))
+        along = (mask for mask in value.validity if mask.layout[dim] is not None)
+        first = all(is_first(arguments, mask, dim) for mask in along)
+        arguments.become(Flipped(value=operand, dim=dim, masks=masks, is_first=first))
     return value
 
 
@@ -62,7 +64,7 @@ def _flipped_whole(arguments: Arguments, dim: int) -> Known:
 
     def flipped(call: ast.Call) -> ast.expr:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
-        return at(Flipped(value=own, dim=dim, masks=[]), call)
+        return at(Flipped(value=own, dim=dim, masks=[], is_first=True), call)
 
     known = captured(arguments, [0], flipped)
     if not isinstance(arguments.result, Flipped) and arguments.get(0) is not None:

@@ -200,16 +200,16 @@ def interleave(a: Any, b: Any) -> Tile:
 
 
 def flip(x: Tile, dim: Any = None) -> Tile:
-    """``x`` with dimension ``dim``, by default the last, reversed: of the elements that exist."""
+    """``x`` with its elements along ``dim``, by default the last, in reverse order where those are."""
     axis = wrapped_axis(-1 if dim is None else dim, x.ndim)
     validity = [mask for mask in x.validity if mask.shape[axis] != 1]
     if not validity:
         return Tile(np.flip(x.data, axis), x.dtype, x.validity)
-    size = x.shape[axis]
-    count = np.sum(exists(Tile(x.data, x.dtype, tuple(validity))), axis=axis, keepdims=True)
-    place = np.arange(size).reshape([-1 if dim == axis else 1 for dim in range(x.ndim)])
-    data = np.take_along_axis(x.data, (count - 1 - place) % size, axis)
-    return Tile(data, x.dtype, x.validity)
+    there = exists(Tile(x.data, x.dtype, tuple(validity)))
+    places = np.argsort(~there, axis=axis, kind="stable")
+    after = np.sum(there, axis=axis, keepdims=True) - np.cumsum(there, axis=axis)
+    data = np.take_along_axis(x.data, np.take_along_axis(places, after, axis), axis)
+    return Tile(np.where(there, data, x.data), x.dtype, x.validity)
 
 
 def gather(src: Tile, index: Tile, axis: Any) -> Tile:

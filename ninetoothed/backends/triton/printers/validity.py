@@ -45,7 +45,8 @@ class ValidityLowering(ElementLowering):
         mask, value = self._conjunction(node.masks), self.visit(node.value)
         if mask is None:
             return self._emission.call("flip_whole", value, ast.Constant(node.dim))
-        return self._emission.call("flip_existing", value, mask, ast.Constant(node.dim))
+        function = "flip_existing" if node.is_first else "flip_scattered"
+        return self._emission.call(function, value, mask, ast.Constant(node.dim))
 
     def visit_Exists(self, node: nodes.Exists) -> ast.expr:
         mask = self._conjunction(node.masks)
