@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
+from ninetoothed.backends.triton.printers.carried_copies import mark_copies
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.program.nodes import clone
@@ -51,6 +52,7 @@ def function_body_of(lowered: Lowered) -> FunctionBody:
         label = emission.fresh("has_all")
         branches = ast.If(name(label), inside, beyond)
         body = [*_asked(emission, lowered.full_tiles.tests, label), branches]
+    mark_copies(body)
     helpers = [lowering.function(clone(helper)) for helper in program.helpers.values()]
     return FunctionBody(emission, addresses.prologue(), body, helpers)
 
