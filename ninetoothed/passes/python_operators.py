@@ -174,10 +174,13 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         operation = operation_of(node)
         is_counting = operation is not None and operation.name in _COUNTING_FUNCTIONS
-        is_of_truth = all(type_of(each).kind == "bool" for each in _two(node))
+        are_truth = [type_of(each).kind == "bool" for each in _two(node)]
         self.generic_visit(node)
-        if is_counting and is_of_truth:
-            return language(called_name(node), list(map(_counted, _two(node))), node)
+        # A quotient counts what it divides by, whatever it divides.
+        is_divided = called_name(node) == "cdiv" and are_truth[-1:] == [True]
+        if is_counting and (all(are_truth) or is_divided):
+            counted = [_counted(x) if is_truth else x for x, is_truth in zip(_two(node), are_truth)]
+            return language(called_name(node), counted, node)
         return _chosen(node) if called_name(node) == "where" else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:

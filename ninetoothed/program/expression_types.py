@@ -292,7 +292,13 @@ class Expressions:
         operation = operation_of(node)
         if operation is None:
             return UNKNOWN
-        return type_of_call(Call(node, self.dtype_of, self.is_checked), operation)
+        call = Call(node, self.dtype_of, self.is_checked)
+        if operation.takes_function:
+            self.combined(call, operation.name)
+        return type_of_call(call, operation)
+
+    def combined(self, call: Call, name: str) -> None:
+        """Asks whether a function of the user's may combine what it is given."""
 
     def _value(self, node: nodes.Masked | nodes.Kept | nodes.Flipped | nodes.Exists) -> ValueType:
         self.parts(node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.language import dtypes
@@ -16,8 +17,8 @@ from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.expression_types import Expressions, leave
 from ninetoothed.program.frozen import rule_for
-from ninetoothed.program.nodes import LanguageRef, Load, SourceStore, Store
-from ninetoothed.program.typed_calls import shown
+from ninetoothed.program.nodes import ExternRef, LanguageRef, Load, SourceStore, Store, walk
+from ninetoothed.program.typed_calls import Call, shown
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
@@ -33,7 +34,22 @@ from ninetoothed.program.types import (
 
 
 class Inference(Expressions):
-    """Walks statements in order, knowing what variables are."""
+    """Walks statements in order, knowing what variables are.
+
+    Args:
+        parameters, given, is_checked: as of `Expressions`.
+        helpers: functions that the language calls back.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        given: Mapping[str, DType] | None = None,
+        is_checked: bool = False,
+        helpers: Mapping[str, ast.FunctionDef] | None = None,
+    ) -> None:
+        super().__init__(parameters, given, is_checked)
+        self.given, self.helpers = given or {}, helpers or {}
 
     def block(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -55,6 +71,29 @@ class Inference(Expressions):
                 self.assign(element, UNKNOWN if items is None else items[index])
         elif isinstance(target, ast.Name):
             self.known[target.id] = leave(target, value)
+
+    def combined(self, call: Call, name: str) -> None:
+        """Refuses to combine truth values to numbers: what is combined is one bit wide on a device."""
+        function = call.node_of("combine_fn", 2)
+        helper = self.helpers.get(function.name) if isinstance(function, ExternRef) else None
+        value = call.type(0)
+        items = value.items or (value,)
+        if not self.is_checked or helper is None or all(item.kind != "bool" for item in items):
+            return
+        inner = Inference(self.parameters, self.given)
+        for parameter, item in zip(helper.args.args, items * 2):
+            inner.known[parameter.arg] = replace(item, shape=None, number=None)
+        inner.block(helper.body)
+        for returned in walk(helper):
+            if not isinstance(returned, ast.Return) or returned.value is None:
+                continue
+            made = type_of(returned.value)
+            for item, result in zip(items, made.items or (made,)):
+                if item.kind == "bool" and result.kind in ("int", "float"):
+                    call.refuse(
+                        f"`ntl.{name}` is given truth values, and its function makes numbers of them, which "
+                        "it cannot combine again: cast the tile first, as in `.to(ntl.int32)`."
+                    )
 
     def _assign(self, node: ast.Assign) -> None:
         self.assign(node.targets[0], held(self.of(node.value)))
@@ -209,6 +248,6 @@ def infer(
     """
     given = {**(given or {}), **dict.fromkeys(booleans, dtypes.bool)}
     parameters = {parameter.name: parameter for parameter in program.parameters}
-    Inference(parameters, given, is_checked).block(program.body)
+    Inference(parameters, given, is_checked, program.helpers).block(program.body)
     for helper in program.helpers.values():
         Inference(parameters, given).block(helper.body)

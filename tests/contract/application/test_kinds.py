@@ -134,3 +134,74 @@ def test_a_quotient_by_infinity_is_rounded_down_and_one_by_zero_is_no_number():
 
     assert found[:3].tolist() == [0, -1, 0]
     assert found[3:].isnan().all()
+
+
+def divided_and_rounded_up(x, z, y):
+    y = ntl.cdiv(x, z) + ntl.cdiv(5, z)
+
+
+def test_truth_values_are_divided_and_rounded_up_as_integers():
+    x = torch.tensor([True, False, True])
+    found = called(divided_and_rounded_up, x, torch.ones_like(x), output=torch.int32)
+    assert found.tolist() == [6, 5, 6]
+
+
+def added(one, other):
+    return one + other
+
+
+def either(one, other):
+    return one | other
+
+
+def added_beside_others(one, is_one, other, is_other):
+    return one + other, is_one + is_other
+
+
+def reduced(x, y):
+    y = x + ntl.reduce(x, 0, added)
+
+
+def scanned(x, y):
+    y = ntl.associative_scan(x, 0, added)
+
+
+def reduced_beside_others(x, y):
+    y = ntl.reduce((x.to(ntl.float32), x), 0, added_beside_others)[1]
+
+
+@pytest.mark.parametrize("application", [reduced, scanned, reduced_beside_others])
+def test_truth_values_that_a_function_makes_numbers_of_are_to_be_cast_first(application):
+    with pytest.raises(ApplicationError, match=r"given truth values.*`.to\(ntl.int32\)`") as caught:
+        called(application, torch.tensor([True, True]), output=torch.int32)
+    assert caught.value.location.line == application.__code__.co_firstlineno + 1
+
+
+def compared_and_reduced(x, y):
+    y = ntl.reduce(x > 1, 0, added)
+
+
+def test_they_are_refused_before_any_call_where_they_are_made():
+    with pytest.raises(ApplicationError, match=r"given truth values"):
+        ninetoothed.make(
+            lambda *t: tuple(x.tile((4,)) for x in t), compared_and_reduced, (Tensor(1),) * 2
+        )
+
+
+def counted_and_combined(x, y):
+    count = ntl.reduce(x.to(ntl.int32), 0, added)
+    y = count + ntl.where(ntl.reduce(x, 0, either), 10, 0)
+
+
+def test_truth_values_are_counted_once_cast_and_combined_as_they_are():
+    x = torch.tensor([True, False, True])
+    assert called(counted_and_combined, x, output=torch.int32).tolist() == [12, 12, 12]
+
+
+def among(x, z, y):
+    y = (x in (1, z, 4)) + (x not in (2,)) * 2
+
+
+def test_a_tile_is_looked_for_in_a_tuple_element_by_element():
+    x, z = torch.arange(5), torch.tensor([7, 1, 2, 3, 4])
+    assert called(among, x, z, output=torch.int32).tolist() == [2, 3, 1, 3, 3]

@@ -182,6 +182,17 @@ def _is(left: Any, right: Any) -> bool:
     return left is right or (are_types and left == right)
 
 
+def _in(value: Any, items: Any) -> Any:
+    """``value in items``; where one of both holds tiles it is asked element by element."""
+    if not isinstance(items, tuple | list) or not _has_tile((value, *items)):
+        return value in items
+    return functools.reduce(_HOOKS["__or__"], [value == item for item in items], False)
+
+
+def _has_tile(values: tuple[Any, ...]) -> bool:
+    return any(isinstance(value, Tile) for value in values)
+
+
 _CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
 
 
@@ -270,6 +281,7 @@ _HOOKS: dict[str, Any] = {
     "__not__": _not,
     "__holds__": _holds,
     "__is__": _is,
+    "__in__": _in,
     "__builtin__": _builtin,
     "__quotient__": truncating_divide,
     "__left__": left_operand,

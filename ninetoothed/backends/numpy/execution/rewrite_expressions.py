@@ -36,6 +36,14 @@ FIXED = (
 
 UNKNOWN: Any = object()
 
+#: What makes a comparison that a tile does not make itself: a framework's element type is ours, too.
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Is: "__is__",
+    ast.IsNot: "__is__",
+    ast.In: "__in__",
+    ast.NotIn: "__in__",
+}
+
 
 class ExpressionRewriter(ast.NodeTransformer):
     """Rewrites expressions: `visit` gives one as a value, `reference` as it is.
@@ -208,11 +216,11 @@ class ExpressionRewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         node.left = self.visit(node.left)
         node.comparators = [self.visit(item) for item in node.comparators]
-        if len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
-            # A framework's element type is ours.
-            same: ast.expr = trees.hook_call("__is__", node.left, node.comparators[0])
-            is_not = isinstance(node.ops[0], ast.IsNot)
-            return trees.placed_at(ast.UnaryOp(ast.Not(), same) if is_not else same, node)
+        if len(node.ops) == 1 and (hook := _COMPARISONS.get(type(node.ops[0]))):
+            found = trees.hook_call(hook, node.left, node.comparators[0])
+            if isinstance(node.ops[0], ast.IsNot | ast.NotIn):
+                found = trees.hook_call("__not__", found)
+            return trees.placed_at(found, node)
         if len(node.ops) == 1 or self.nested:
             return node
         # a < b < c is a < b and b < c, for tiles too, and b is made once.

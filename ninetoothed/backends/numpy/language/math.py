@@ -276,6 +276,8 @@ def cdiv(x: Any, div: Any) -> Any:
     if not isinstance(x, Tile) and not isinstance(div, Tile):
         numerator, denominator = number(x), number(div)
         return (numerator + denominator - 1) // denominator
+    if isinstance(div, Tile) and div.dtype is dtypes.bool:
+        div = div.to(dtypes.int32)
     return truncating_divide(add(x, subtract(div, 1) if isinstance(div, Tile) else div - 1), div)
 
 
