@@ -95,10 +95,12 @@ def test_branches_that_give_a_variable_other_padding_are_refused_where_they_are_
         for k in range(16)
     )
     text = f"def application(x, y, o, n):\n    a = x\n{branches}    o = ntl.sum(a) + x\n"
-    tensors = (Tensor(1), Tensor(1), Tensor(1), Tensor(0))
+    tensors = (*(Tensor(1, dtype="float32") for _ in range(3)), Tensor(0))
 
     with pytest.raises(ApplicationError, match=r"(?s)too many branches in a row.*if n > \d+"):
         make(_tiled, application(text), tensors).definition.optimized
+    # Where the types are not known yet, a variable says which elements there are: no branch is copied.
+    assert make(_tiled, application(text), (Tensor(1),) * 3 + (Tensor(0),)).definition.optimized
 
 
 def test_a_slice_of_slices_is_as_long_as_they_are_many():
