@@ -163,6 +163,9 @@ def is_first(arguments: Arguments, mask: TileMask, axis: int = -1) -> bool:
     if not isinstance(tile, TileRef) or isinstance(tile, ElementRef):
         return isinstance(tile, Within)
     access = arguments.analysis.tensors[tile.parameter].access
+    if lane is None or not 0 <= lane < len(access.coordinates):
+        # Two tiles stand side by side there.
+        return False
     here = access.coordinates[lane]
     return all(is_rising(condition, here) for condition in access.conditions)
 

@@ -116,3 +116,18 @@ def test_in_a_loops_condition():
     y = torch.full((1,), float("nan"))
     kernel(torch.zeros(2, dtype=torch.uint8), y)
     assert y.tolist() == [2]
+
+
+def test_what_was_joined_is_sorted_between_both():
+    def application(x, z, y):
+        beside = ntl.join(x, z)
+        beside -= ntl.sort(beside, descending=False)
+        y = ntl.sum(ntl.abs(beside), axis=1)  # noqa: F841
+
+    def arrangement(x, z, y):
+        return x.tile((5,)), z.tile((5,)), y.tile((5,))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(1)))
+    y = torch.full((3,), float("nan"))
+    kernel(torch.tensor([1.0, 5, 2]), torch.tensor([4.0, 3, 2]), y)
+    assert y.tolist() == [0, 4, 0]
