@@ -115,8 +115,8 @@ def check_scalars(program: Program) -> None:
         for target in targets_of(statement):
             if target.id in scalars - live and target.id in loaded:
                 raise ApplicationError(
-                    f"`{program.rebound[target.id]}` is a number (`Tensor(0)`), which a kernel is given by value: what is "
-                    "assigned to it is stored nowhere. For a result take a tensor of one dimension, "
+                    f"`{program.rebound[target.id]}` is a number (`Tensor(0)`), which a kernel is given by "
+                    "value: what is assigned to it is stored nowhere. For a result take a tensor of one dimension, "
                     "`Tensor(1).tile((1,))`, and hand over one of one element, as `x.reshape(1)`.",
                     location(statement),
                 )

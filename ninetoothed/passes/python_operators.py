@@ -201,8 +201,7 @@ class _Rewriter(ast.NodeTransformer):
 def _two(call: ast.Call) -> list[ast.expr]:
     """The operands of a function of two."""
     given = Given(call)
-    found = given.get(0), given.node_of("y", 1) or given.node_of("div", 1)
-    return [each for each in found if each is not None]
+    return [each for each in (given.get(0), given.get(1)) if each is not None]
 
 
 def _chosen(node: ast.Call) -> ast.Call:

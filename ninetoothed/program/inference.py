@@ -49,7 +49,7 @@ class Inference(Expressions):
         helpers: Mapping[str, ast.FunctionDef] | None = None,
     ) -> None:
         super().__init__(parameters, given, is_checked)
-        self.given, self.helpers = given or {}, helpers or {}
+        self.helpers = helpers or {}
 
     def block(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -80,7 +80,7 @@ class Inference(Expressions):
         items = value.items or (value,)
         if not self.is_checked or helper is None or all(item.kind != "bool" for item in items):
             return
-        inner = Inference(self.parameters, self.given)
+        inner = Inference(self.parameters, self.dtypes)
         for parameter, item in zip(helper.args.args, items * 2):
             inner.known[parameter.arg] = replace(item, shape=None, number=None)
         inner.block(helper.body)

@@ -31,7 +31,8 @@ class Knowledge:
         rounds: the variables of loops themselves.
         ends: what those of them stay below that count up from 0.
         ways: what is known of both values of the choice that was visited last.
-        accompanied: by function of the user's, the one that only combines elements that are there.
+        accompanied: by function of the user's, or by a comparison, the one that only combines elements
+            that are there.
     """
 
     def __init__(self, draft: Draft, needed: frozenset[Any] = frozenset()) -> None:

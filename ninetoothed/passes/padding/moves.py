@@ -157,7 +157,7 @@ def _as_vector(node: ast.expr, like: Shape | None, origin: ast.AST) -> ast.expr:
     return language("reshape", [node, at(ast.Tuple(elts=[total], ctx=ast.Load()), origin)], origin)
 
 
-def is_first(arguments: Arguments, mask: TileMask, axis: int = -1) -> bool:
+def is_first(arguments: Arguments, mask: TileMask, axis: int) -> bool:
     """Whether what exists comes first along a dimension, which the mask follows."""
     tile, lane = mask.origin.tile, mask.layout[axis]
     if not isinstance(tile, TileRef) or isinstance(tile, ElementRef):

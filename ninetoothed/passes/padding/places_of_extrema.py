@@ -90,10 +90,10 @@ def _type(dtype: dtypes.DType, origin: ast.AST) -> ast.expr:
 
 def _helper(analysis: Knowledge, is_greatest: bool, origin: ast.AST) -> str:
     """The name of a function that takes one of two elements, each with its place and whether it is real."""
-    name = f"real_and_{'greater' if is_greatest else 'less'}"
-    if name in analysis.helpers:
-        return name
-    sign = ">" if is_greatest else "<"
+    sign, wish = (">", "greater_real") if is_greatest else ("<", "less_real")
+    if sign in analysis.accompanied:
+        return analysis.accompanied[sign]
+    name = analysis.accompanied[sign] = analysis.draft.fresh(wish)
     text = f"""
 def {name}(left, left_place, left_is_real, right, right_place, right_is_real):
     is_better = (left {sign} right) | ((left == right) & (left_place < right_place))

@@ -148,17 +148,12 @@ def _differs_along(mask: TileMask, value: Known) -> bool:
 
     Where its shape is not known, its masks say along which dimensions it may.
     """
-    rank = len(mask.layout)
+    own = mask.layout[::-1]
     if value.shape is None:
-        masks = with_rank(value, rank).validity
-        return any(not follows.isdisjoint(_followed(mask)) for follows in map(_followed, masks))
-    sizes = (1,) * (rank - len(value.shape)) + value.shape
-    return any(dim is not None and not is_one(size) for dim, size in zip(mask.layout, sizes))
-
-
-def _followed(mask: TileMask) -> set[int]:
-    """The dimensions that a mask depends on, counted from the last."""
-    return {place - len(mask.layout) for place, dim in enumerate(mask.layout) if dim is not None}
+        others = (each.layout[::-1] for each in value.validity)
+        pairs = (pair for other in others for pair in zip(own, other))
+        return any(None not in pair for pair in pairs)
+    return any(dim is not None and not is_one(size) for dim, size in zip(own, value.shape[::-1]))
 
 
 def accumulated(old: Known, value: Known) -> Known:

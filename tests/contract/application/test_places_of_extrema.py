@@ -118,6 +118,24 @@ def test_in_a_loops_condition():
     assert y.tolist() == [2]
 
 
+def greater_real(a, b):
+    return a * 0 + b * 0 + 7
+
+
+def test_a_function_of_the_users_is_not_taken_for_the_one_that_finds_places():
+    def application(x, y):
+        y[0] = ntl.reduce(x, 0, greater_real)
+        y[1] = ntl.argmax(x[ntl.arange(0, 8) - 3], axis=0)
+
+    def arrangement(x, y):
+        return x.tile((5,)), y.tile((2,))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    y = torch.full((2,), float("nan"))
+    kernel(torch.zeros(2, dtype=torch.uint8), y)
+    assert y.tolist() == [7, 3]
+
+
 def test_what_was_joined_is_sorted_between_both():
     def application(x, z, y):
         beside = ntl.join(x, z)

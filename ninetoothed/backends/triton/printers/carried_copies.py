@@ -22,7 +22,8 @@ def mark_copies(body: Sequence[ast.stmt]) -> None:
 def _mark(
     body: Sequence[ast.stmt], before: set[str], carried: set[str] | None, computed: set[str]
 ) -> None:
-    """
+    """Marks the copies in a block.
+
     Args:
         before: the names that were assigned before.
         carried: those that were before the loop; None where there is none.
