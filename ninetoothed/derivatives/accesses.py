@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.program.nodes import Store, SymbolValue
-from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import positions, steps
 from ninetoothed.tensors.arrange import Arrangement
 from ninetoothed.tensors.meta_operation import Indices, MetaOperation
+from ninetoothed.tensors.sharing import most, overlaps
 
 
 class SharedError(Exception):
@@ -51,7 +51,8 @@ def shared(arrangement: Arrangement, parameter: Any) -> Sharing:
     dropped: list[Symbol] = []
     result: Indices = tuple(found[0])
     for operation, taken, operands in steps(tensor, found):
-        _check(operation, taken)
+        if overlaps(operation, taken):
+            raise SharedError("its windows overlap")
         if isinstance(operation, metaops.Expand):
             each = zip(taken[0], operation.expanded)
             dropped += [position for position, expanded in each if expanded]
@@ -71,34 +72,6 @@ def shared(arrangement: Arrangement, parameter: Any) -> Sharing:
         tuple(dim for dim, p in enumerate(programs) if p in absent),
         tuple(dim for dim, p in enumerate(selections) if p in absent),
     )
-
-
-def _check(operation: MetaOperation, taken: Sequence[Indices]) -> None:
-    if not isinstance(operation, metaops.Tile):
-        return
-    outer, inner = taken
-    for dim, (tile, stride, step) in enumerate(
-        zip(operation.tile_shape, operation.strides, operation.dilation)
-    ):
-        if operation.whole[dim] or _most(outer[dim]) == 0 or _most(inner[dim]) == 0:
-            continue
-        # Tiles beside each other, or one between the elements of another.
-        if _is_at_least(stride, as_symbol(step) * (as_symbol(tile) - 1) + 1):
-            continue
-        most = _most(outer[dim])
-        if most is not None and _is_at_least(step, as_symbol(stride) * most + 1):
-            continue
-        raise SharedError("its windows overlap")
-
-
-def _is_at_least(one: Any, other: Any) -> bool:
-    return interval(difference(one, other))[0] >= 0
-
-
-def _most(position: Symbol) -> int | None:
-    """The largest value of a position; None where there is none."""
-    found = interval(simplify(position))[1]
-    return None if found == float("inf") else int(found)
 
 
 def is_covered(parameter: Any, arrangement: Arrangement) -> bool:
@@ -170,7 +143,7 @@ def _covers(operation: MetaOperation, taken: Sequence[Indices]) -> bool:
             values[dim] for values in (operation.tile_shape, operation.strides, operation.dilation)
         )
         is_beside = stride == tile and step == 1
-        is_between = stride == 1 and _most(taken[0][dim]) == (step - 1 if step != 1 else None)
+        is_between = stride == 1 and most(taken[0][dim]) == (step - 1 if step != 1 else None)
         if not whole and (operation.floor_mode or not (is_beside or is_between)):
             return False
     return True

@@ -1,26 +1,43 @@
-"""A load after a store to the same tensor waits for it, and so does a store to elements of a loaded tile.
+"""Threads wait for one another where one may load, or store to, what another one has stored or loaded.
 
 An application is serial, but the threads of a GPU's program are not: an element that one thread has
-stored may be loaded by another, or stored to, where elements are chosen (``y = 0``, ``y[i] = 1``). Where
-`forward_stores` could not help, a barrier stands between. Where positions in a tile are selected
-(``x[1:] = x[:-1]``), a thread may also store what another one is still to load. Atomic operations that give
-the same in any order wait for none of their kind. As everywhere, tensors that overlap are the user's
-business.
+stored may be loaded by another, or stored to, where elements are chosen (``y = 0``, ``y[i] = 1``), and what
+one is still to load another may have stored to (``x[1:] = x[:-1]``). Between them stands a barrier. Where
+`forward_stores` could help, nothing is loaded again. The elements of a tile are loaded and stored by the same
+threads each time, if no other tile has them. Atomic operations that give the same in any order wait for
+none of their kind. As everywhere, tensors that overlap are the user's business.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ninetoothed.passes import rewriting
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import called_name, names_assigned, statements_of
 from ninetoothed.program.program import Program
+from ninetoothed.tensors.sharing import are_apart, lanes_share, windows_overlap
 
-#: What was stored and not waited for yet: parameter and tile; for elements of the source None, or the
-#: name of the operation that changed them.
-Pending = set[tuple[str, object]]
+
+class Place(NamedTuple):
+    """What a statement loads or stores.
+
+    Attributes:
+        key: of the tile; of elements that may be any thread's None, or the name of the operation that
+            changes them in a way that any order suits.
+        selected: the numbers that select the tile, if that is what does.
+    """
+
+    parameter: str
+    key: object = None
+    selected: tuple[int, ...] = ()
+
+
+Places = set[Place]
 
 #: What atomic operations are given.
 _PLACES = nodes.SourcePlace, nodes.ElementPlace
@@ -29,86 +46,188 @@ _PLACES = nodes.SourcePlace, nodes.ElementPlace
 _UNORDERED = frozenset(f"atomic_{each}" for each in ("add", "and", "max", "min", "or", "xor"))
 
 
+@dataclass(frozen=True)
+class _Since:
+    """What was stored and loaded since the threads last waited for one another."""
+
+    stored: Places = field(default_factory=set)
+    loaded: Places = field(default_factory=set)
+
+    def and_then(self, other: _Since) -> _Since:
+        return _Since(self.stored | other.stored, self.loaded | other.loaded)
+
+
 def run(program: Program) -> Program:
-    """The program with barriers between stores and the loads that they may concern."""
-    both = rewriting.stored_and_loaded(program)
-    if not both and not any(isinstance(node, nodes.SourceStore) for node in program.nodes()):
-        return program
+    """The program with barriers between stores and what they may concern."""
+    stored = [each.tile.parameter for each in program.nodes() if isinstance(each, nodes.Store)]
+    tensors = {each.name: each.tensor for each in program.parameters if each.name in stored}
     draft = rewriting.Draft(program)
-    moved = {
-        node.parameter
-        for node in program.nodes()
-        if isinstance(node, nodes.ElementLoad | nodes.ElementStore)
-    }
-    if moved & both:
-        _load_before_storing(draft.body, moved & both, draft)
-    _block(draft.body, set(), draft)
+    _Order(draft, tensors).block(draft.body, _Since())
     return draft.finished()
 
 
-def _load_before_storing(body: list[ast.stmt], moved: set[str], draft: rewriting.Draft) -> None:
-    """Puts a barrier before the stores to these, after all loads of what they store."""
-    for statement in body:
-        for block in rewriting.blocks_of(statement):
-            _load_before_storing(block, moved, draft)
-        if not isinstance(statement, nodes.Store | nodes.SourceStore):
-            continue
-        tile = statement.tile if isinstance(statement, nodes.Store) else statement
-        if tile.parameter not in moved:
-            continue
-        if _loaded(statement) & moved:
-            # What does not exist is left out by the store itself.
-            owner = statement.value if isinstance(statement.value, nodes.Masked) else statement
-            name = draft.fresh(f"{tile.parameter}_value")
-            draft.insert_before(statement, rewriting.assign(name, owner.value, statement))
-            owner.value = rewriting.read(name, statement)
-        draft.insert_before(statement, _barrier(statement))
+class _Order:
+    """Puts barriers into a program.
+
+    Args:
+        tensors: those whose tiles are stored, by their parameter's name.
+    """
+
+    def __init__(self, draft: rewriting.Draft, tensors: dict[str, Any]) -> None:
+        self._draft = draft
+        self._tensors = tensors
+        self._share = functools.cache(lambda name: lanes_share(tensors[name]))
+        self._overlap = functools.cache(lambda name: windows_overlap(tensors[name]))
+
+    def block(self, body: list[ast.stmt], since: _Since) -> _Since:
+        for statement in body:
+            since = self._statement(statement, since)
+        return since
+
+    def _statement(self, statement: ast.stmt, since: _Since) -> _Since:
+        own = _Since(self._stored(statement), self._loaded(statement))
+        if self._waits(own, since, _asked(statement)):
+            self._draft.insert_before(statement, _barrier(statement))
+            since = _Since()
+        if self._meet(own.stored, own.loaded):
+            self._load_first(statement, {place.parameter for place in own.stored})
+            self._draft.insert_before(statement, _barrier(statement))
+            since, own = _Since(), _Since(own.stored)
+        since = since.and_then(own)
+        if isinstance(statement, ast.If):
+            either = self.block(statement.body, since)
+            return either.and_then(self.block(statement.orelse, since))
+        if isinstance(statement, ast.For | ast.While):
+            return since.and_then(self.block(statement.body, since.and_then(self._anew(statement))))
+        return since
+
+    def _load_first(self, statement: ast.stmt, parameters: set[str]) -> None:
+        """Has what a statement loads from these loaded before it."""
+        for holder, key in list(_operands(statement)):
+            value = holder[key] if isinstance(holder, list) else getattr(holder, key)
+            if parameters.isdisjoint(map(_source_of, nodes.walk(value))):
+                continue
+            if isinstance(value, nodes.Masked):
+                # What does not exist is left out by the store itself.
+                holder, key, value = value, "value", value.value
+            name = self._draft.fresh(f"{min(parameters)}_value")
+            self._draft.insert_before(statement, rewriting.assign(name, value, statement))
+            known = rewriting.read(name, statement)
+            if isinstance(holder, list):
+                holder[key] = known
+            else:
+                setattr(holder, key, known)
+
+    def _stored(self, statement: ast.stmt) -> Places:
+        """What a statement itself stores, and what the atomic operations change that it evaluates."""
+        if isinstance(statement, nodes.Store):
+            return {self._place(statement.tile)}
+        if isinstance(statement, nodes.SourceStore):
+            return {Place(statement.parameter)}
+        if unordered := _unordered(statement):
+            return {unordered}
+        return {
+            Place(node.parameter) for node in _evaluated(statement) if isinstance(node, _PLACES)
+        }
+
+    def _loaded(self, statement: ast.stmt) -> Places:
+        """What a statement itself loads."""
+        found: Places = set()
+        for node in _evaluated(statement):
+            if isinstance(node, nodes.Load):
+                found.add(self._place(node.tile))
+            elif isinstance(node, nodes.SourceLoad):
+                found.add(Place(node.parameter))
+        return found
+
+    def _place(self, tile: nodes.TileRef) -> Place:
+        if tile.parameter not in self._tensors:
+            return Place(tile.parameter, rewriting.key_of(tile))
+        if self._share(tile.parameter):
+            return Place(tile.parameter)
+        values = [getattr(index, "value", None) for index in tile.indices]
+        numbers = tuple(value for value in values if isinstance(value, int))
+        if len(numbers) == len(values):
+            return Place(tile.parameter, rewriting.key_of(tile), numbers)
+        is_known = not self._overlap(tile.parameter)
+        return Place(tile.parameter, rewriting.key_of(tile) if is_known else None)
+
+    def _anew(self, loop: ast.For | ast.While) -> _Since:
+        """What a round of a loop stores and loads, and the next one may load or store to.
+
+        Where a tensor's tiles are selected in one way, those of different rounds are apart.
+        """
+        inner = [node for node in statements_of(loop) if isinstance(node, ast.stmt)]
+        loaded = {place for node in inner for place in self._loaded(node)}
+        assigned, stored = names_assigned([loop]), Places()
+        for node in inner:
+            places = self._stored(node)
+            if isinstance(node, nodes.Store) and rewriting.index_names(node.tile) & assigned:
+                places = {place for place in places if not self._is_alone(place, loaded)}
+            stored |= places
+        return _Since(stored, loaded)
+
+    def _is_alone(self, place: Place, loaded: Places) -> bool:
+        """Whether nothing else of a tensor is loaded."""
+        return place.key is not None and all(
+            each.key == place.key for each in loaded if each.parameter == place.parameter
+        )
+
+    def _waits(self, own: _Since, since: _Since, asked: set[str]) -> bool:
+        """Whether a statement is to wait for what was stored, or loaded, before."""
+        unordered = {place for place in own.stored if place.key in _UNORDERED}
+        if asked & {place.parameter for place in since.stored - unordered}:
+            return True
+        return self._meet(own.stored, since.stored | since.loaded)
+
+    def _meet(self, stored: Places, others: Places) -> bool:
+        """Whether what is stored may concern what other threads load or store."""
+        return any(self._concerns(one, other) for one in stored for other in others)
+
+    def _concerns(self, one: Place, other: Place) -> bool:
+        if one.parameter != other.parameter or (one == other and one.key in _UNORDERED):
+            return False
+        if any(place.key is None or place.key in _UNORDERED for place in (one, other)):
+            return True
+        if one.key == other.key or not self._overlap(one.parameter):
+            return False
+        return not are_apart(self._tensors[one.parameter], one.selected, other.selected)
 
 
 def _barrier(place: ast.stmt) -> ast.stmt:
     return nodes.at(ast.Expr(value=rewriting.language("debug_barrier", [], place)), place)
 
 
-def _block(body: list[ast.stmt], pending: Pending, draft: rewriting.Draft) -> Pending:
-    for statement in body:
-        pending = _statement(statement, pending, draft)
-    return pending
+def _operands(statement: ast.stmt) -> Iterator[tuple[Any, Any]]:
+    """What a statement stores with, or changes with by atomic operations: each by where it is held."""
+    if isinstance(statement, nodes.Store | nodes.SourceStore):
+        for owner, name in rewriting.own_expressions(statement):
+            yield from _held(owner, name)
+        return
+    for call in _evaluated(statement):
+        if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], _PLACES):
+            yield from _held(call.args[0], "indices")
+            yield from ((call.args, place) for place in range(1, len(call.args)))
+            yield from ((keyword, "value") for keyword in call.keywords)
 
 
-def _statement(statement: ast.stmt, pending: Pending, draft: rewriting.Draft) -> Pending:
-    unordered = _unordered(statement)
-    waited_for = {parameter for parameter, key in pending if (parameter, key) != unordered}
-    if waited_for & _loaded(statement) or _meets(statement, pending):
-        draft.insert_before(statement, _barrier(statement))
-        pending = set()
-    if isinstance(statement, ast.If):
-        one = _block(statement.body, set(pending), draft)
-        return one | _block(statement.orelse, set(pending), draft)
-    if isinstance(statement, ast.For | ast.While):
-        return pending | _block(statement.body, pending | _stored_anew(statement), draft)
-    if isinstance(statement, nodes.Store):
-        return pending | {(statement.tile.parameter, rewriting.key_of(statement.tile))}
-    if isinstance(statement, nodes.SourceStore):
-        return pending | {(statement.parameter, None)}
-    return pending | _changed(statement)
-
-
-def _changed(statement: ast.stmt) -> Pending:
-    """What the atomic operations change that a statement evaluates itself."""
-    if unordered := _unordered(statement):
-        return {unordered}
-    return {(node.parameter, None) for node in _evaluated(statement) if isinstance(node, _PLACES)}
+def _held(owner: ast.AST, name: str) -> Iterator[tuple[Any, Any]]:
+    value = getattr(owner, name)
+    if isinstance(value, list):
+        yield from ((value, place) for place in range(len(value)))
+    else:
+        yield owner, name
 
 
 def _evaluated(statement: ast.stmt) -> Iterator[ast.AST]:
     """The nodes of the expressions that a statement evaluates itself."""
-    for owner, field in rewriting.own_expressions(statement):
-        value = getattr(owner, field)
+    for owner, name in rewriting.own_expressions(statement):
+        value = getattr(owner, name)
         for part in value if isinstance(value, list) else [value]:
             yield from nodes.walk(part)
 
 
-def _unordered(statement: ast.stmt) -> tuple[str, str] | None:
+def _unordered(statement: ast.stmt) -> Place | None:
     """The tensor that a statement changes in a way that any order suits, and the operation."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or called_name(call) not in _UNORDERED:
@@ -118,24 +237,11 @@ def _unordered(statement: ast.stmt) -> tuple[str, str] | None:
         return None
     others = (each for each in nodes.walk(call) if each is not place)
     is_asked = any(_source_of(each) == place.parameter for each in others)
-    return None if is_asked else (place.parameter, called_name(call))
+    return None if is_asked else Place(place.parameter, called_name(call))
 
 
-def _meets(statement: ast.stmt, pending: Pending) -> bool:
-    """Whether a statement stores to elements that another thread may have stored to.
-
-    The elements of one tile are stored by the same threads each time.
-    """
-    if isinstance(statement, nodes.SourceStore):
-        return any(parameter == statement.parameter for parameter, _ in pending)
-    return isinstance(statement, nodes.Store) and any(
-        parameter == statement.tile.parameter and (key is None or key in _UNORDERED)
-        for parameter, key in pending
-    )
-
-
-def _loaded(statement: ast.stmt) -> set[str]:
-    """The parameters that a statement itself loads from."""
+def _asked(statement: ast.stmt) -> set[str]:
+    """The parameters that a statement itself loads from, atomic operations included."""
     return {name for node in _evaluated(statement) if (name := _source_of(node))}
 
 
@@ -146,22 +252,3 @@ def _source_of(node: ast.AST) -> str | None:
     if isinstance(node, nodes.SourceLoad | nodes.SourcePlace | nodes.ElementPlace):
         return node.parameter
     return None
-
-
-def _stored_anew(loop: ast.For | ast.While) -> Pending:
-    """What a round of a loop stores and the next one may load.
-
-    Tiles that differ from round to round are taken to be apart.
-    """
-    assigned = names_assigned([loop])
-    pending: Pending = set()
-    for node in statements_of(loop):
-        if isinstance(node, nodes.SourceStore):
-            pending.add((node.parameter, None))
-        elif isinstance(node, nodes.Store) and rewriting.index_names(node.tile).isdisjoint(
-            assigned
-        ):
-            pending.add((node.tile.parameter, rewriting.key_of(node.tile)))
-        if isinstance(node, ast.stmt):
-            pending |= _changed(node)
-    return pending

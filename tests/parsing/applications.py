@@ -6,6 +6,8 @@ What a parameter is follows from its name:
 - ``rows``: three tiles (M, N), selected with one index; ``many``: a symbolic number of them
 - ``grid``: 2 × 3 tiles (M, N); ``deep``: a symbolic number of these; ``odd``: one tile (3, 5)
 - ``cell``: a single element a program
+- ``windows``: overlapping tiles, selected with one index; ``pairs``: every second element, from 0 and
+  from 1; ``spread``: a column that a tile has in all of its columns
 - ``n``, ``m``: scalars; upper case: constexpr
 """
 
@@ -36,7 +38,15 @@ def _arranged(name):
         return Tensor(2, name=name).tile((3, 5))
     if name == "cell":
         return Tensor(2, name=name)
+    if name == "windows":
+        return Tensor(1, name=name).tile((8,), strides=(4,)).tile((-1,))
+    if name == "pairs":
+        return Tensor(1, name=name).tile((M,), strides=(1,), dilation=(2,)).tile((-1,))
     tiles = Tensor(2, name=name).tile((M, N))
+    if name == "spread":
+        tiles = Tensor(2, name=name).tile((M, 1))
+        tiles.dtype = tiles.dtype.expand((-1, 4))
+        return tiles
     if name == "rows":
         return _squeezed(tiles.tile((1, 3)), 0)
     if name == "many":

@@ -132,6 +132,110 @@ def test_sums_do_not_wait_for_one_another_but_other_changes_do():
         assert after(application, order_memory).splitlines()[1] == "ntl.debug_barrier()"
 
 
+def test_what_a_store_loads_waits_for_earlier_stores_too():
+    def application(x):
+        x[1] = 1.0
+        x += 1
+
+    assert after(application, order_memory) == expected("""
+        store x[1, 0:0 + N * 1:1] = 1.0
+        ntl.debug_barrier()
+        store x = x + 1
+    """)
+
+
+def test_a_store_waits_until_others_have_loaded_what_it_stores_to():
+    def selected(x):
+        x[1:] = x[:-1]
+
+    def anywhere(x, n):
+        x.source[0, n] = x.source[n, 0]
+
+    def spread(x, n):
+        x.source[n, 0] = x
+
+    def summed(x, n):
+        ntl.atomic_add(x.source[n, 0], x)
+
+    for application in (selected, anywhere, spread, summed):
+        first, second, _ = after(application, order_memory).splitlines()
+        assert first.startswith("x_value = x") and second == "ntl.debug_barrier()"
+
+
+def test_a_store_to_chosen_elements_waits_for_earlier_loads():
+    def stored(x, y, n):
+        v = x
+        x.source[0, n] = 1.0
+        y = v
+
+    def changed(x, y, n):
+        v = x
+        ntl.atomic_add(x.source[0, n], 1.0)
+        y = v
+
+    def tile(x, y, n):
+        v = x.source[0, n]
+        x = 0.0
+        y = v
+
+    for application in (stored, changed, tile):
+        assert after(application, order_memory).splitlines()[1] == "ntl.debug_barrier()"
+
+
+def test_a_round_waits_for_what_the_one_before_loaded_or_stored():
+    def stores(x, y, n):
+        for k in range(n):
+            x.source[0, k] = 1.0
+            y = x
+
+    def tiles(rows, y, n):
+        for k in range(2):
+            rows[k + 1] = rows[k]
+
+    def asked(x):
+        while ntl.sum(x) < 5:
+            x.source[0, 0] = 1.0
+
+    assert after(stores, order_memory).count("debug_barrier") == 2
+    assert after(tiles, order_memory).count("debug_barrier") == 1
+    assert after(asked, order_memory).splitlines()[1:] == [
+        "while condition:",
+        "    ntl.debug_barrier()",
+        "    store x.source[0, 0] = 1.0",
+        "    ntl.debug_barrier()",
+        "    condition = ntl.sum(x) < 5",
+    ]
+
+
+def test_tiles_that_have_elements_in_common_wait():
+    def stored(windows):
+        windows[0] = 1.0
+        windows[1] = 2.0
+
+    def in_rounds(windows, n):
+        for k in range(n):
+            windows[k] = 1.0
+
+    def copied(windows):
+        windows[0] = windows[1]
+
+    def apart(pairs):
+        even = pairs[0]
+        pairs[0] = pairs[1]
+        pairs[1] = even
+
+    for application in (stored, in_rounds, copied):
+        assert after(application, order_memory).count("debug_barrier") == 1
+    assert "debug_barrier" not in after(apart, order_memory)
+
+
+def test_lanes_that_have_an_element_in_common_load_before_any_stores():
+    def application(spread):
+        spread += 1
+
+    assert after(application, order_memory).splitlines()[-2] == "ntl.debug_barrier()"
+
+
 def test_what_is_forwarded_does_not_wait():
     def application(x, y, z):
         y = x + 1
