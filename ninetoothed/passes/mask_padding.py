@@ -195,11 +195,11 @@ class _Analysis(Branches):
             return
         if isinstance(statement, nodes.ElementStore):
             self.elements(statement)
-            statement.value = self.stored(statement.value)
+            statement.value, _ = self.stored(statement.value)
             return
         if isinstance(statement, nodes.SourceStore):
             self.addressed(statement)
-            statement.value = self.stored(statement.value)
+            statement.value, _ = self.stored(statement.value)
             return
         value = self.fields(statement)
         if isinstance(statement, ast.AnnAssign):

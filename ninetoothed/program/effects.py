@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from ninetoothed.language import operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import (
+    ElementPlace,
     ExternRef,
     Held,
     LanguageRef,
     Load,
     SourceLoad,
+    SourcePlace,
     SourceStore,
     Store,
     walk,
@@ -64,6 +66,12 @@ def is_atomic(name: str) -> bool:
     """Whether a function of the language changes memory in one step, and gives what was there."""
     operation = operations.find(name)
     return operation is not None and operation.kind == "atomic"
+
+
+def place_changed(node: ast.expr) -> ElementPlace | SourcePlace | None:
+    """The elements of a tensor that an atomic operation changes; None of another node."""
+    place = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return place if isinstance(place, ElementPlace | SourcePlace) else None
 
 
 def has_effect(node: ast.AST) -> bool:

@@ -122,7 +122,7 @@ def spread(pointers, value):
 def masked_cas(
     pointer, first, cmp, val, mask, sem: tl.constexpr = None, scope: tl.constexpr = None
 ):
-    """An atomic exchange where a mask holds, and 0 elsewhere; ``first`` points to a tensor's first element.
+    """An atomic exchange where a mask holds; ``first`` points to a tensor's first element.
 
     Triton's own has no mask. What is left out exchanges the first element for itself, or nothing is
     there at all.
@@ -138,7 +138,7 @@ def masked_cas(
     old = zeros
     if is_any:
         old = tl.atomic_cas(where, expected, wanted, sem=sem, scope=scope)
-    return tl.where(mask, old, zeros)
+    return old
 
 
 @triton.constexpr_function

@@ -31,7 +31,7 @@ from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.calls import RULES
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, with_rank
 from ninetoothed.passes.rewriting import Draft
-from ninetoothed.program.effects import called_name, operation_of
+from ninetoothed.program.effects import called_name, operation_of, place_changed
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -231,7 +231,7 @@ class Values(padding_values.Values):
         return loaded_values.either(one, other, loops)
 
     def visit_function(self, node: ast.Call) -> Known:
-        if node.args and isinstance(node.args[0], ElementPlace | SourcePlace):
+        if place_changed(node):
             return self.atomic(node)
         operation, arguments = operation_of(node), Arguments(self, node)
         if operation is None or operation.shape == "counted":

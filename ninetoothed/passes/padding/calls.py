@@ -24,7 +24,7 @@ from ninetoothed.passes.padding.validity import (
 )
 from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import operation_of
+from ninetoothed.program.effects import operation_of, place_changed
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
@@ -32,7 +32,7 @@ from ninetoothed.tensors.access import is_power_of_two
 
 def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
     operation = operation_of(node)
-    if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
+    if place_changed(node):
         return node, analysis.atomic(node)
     arguments = Arguments(analysis, node)
     if operation is None:

@@ -192,21 +192,18 @@ class Values(Knowledge):
         else:
             assert isinstance(place, nodes.SourcePlace)
             known = joined(self.addressed(place))
-        node.args[1:] = [self.stored(value) for value in values]
-        for keyword in node.keywords:
-            is_value = keyword.arg in ("val", "cmp")
-            keyword.value = self.stored(keyword.value) if is_value else self.visit(keyword.value)[0]
-        return known.changed()
+        given = [self.stored(value) for value in (*values, *(each.value for each in node.keywords))]
+        for keyword, (value, _) in zip(reversed(node.keywords), reversed(given)):
+            keyword.value = value
+        node.args[1:] = [value for value, _ in given[: len(values)]]
+        return joined([known, *(each for _, each in given)])
 
-    def stored(self, value: ast.expr) -> ast.expr:
-        """A value to be stored, of which what does not exist is left out."""
+    def stored(self, value: ast.expr) -> tuple[ast.expr, Known]:
+        """A value to be stored, of which what does not exist is left out; what is known of it."""
         node, known = self.visit(value)
-        masks = self.masks(known, node)
-        return (
-            nodes.at(nodes.Masked(value=node, masks=masks, identity="nowhere"), node)
-            if masks
-            else node
-        )
+        if masks := self.masks(known, node):
+            node = nodes.at(nodes.Masked(value=node, masks=masks, identity="nowhere"), node)
+        return node, known
 
     def visit_binary(self, node: ast.BinOp) -> tuple[ast.expr, Known]:
         node.left, left = self.visit(node.left)

@@ -344,3 +344,45 @@ def test_what_is_along_some_dimensions_of_the_elements_is_so_in_each_of_the_othe
     )
     kernel(torch.arange(4, dtype=torch.int32), y, 1)
     assert y.tolist() == [[1 + added for added in row]] * 3
+
+
+def masked_by_the_user(x, y, old):
+    old = ntl.atomic_add(y, x, mask=x > 1)  # noqa: F841
+
+
+def least_where_values_exist(x, y, old):
+    old = ntl.min(ntl.atomic_add(y.source[ntl.arange(0, 8) % 5], x)) + 0 * x  # noqa: F841
+
+
+def least_of_places_outside(x, y, old):
+    old = ntl.min(ntl.atomic_add(y.source[x.offsets(0) + 2], 1)) + 0 * x  # noqa: F841
+
+
+def exchanged_where_a_place_is_outside(x, y, old):
+    old = ntl.atomic_cas(y.source[x.offsets(0) + 2], 13, 1)  # noqa: F841
+
+
+def of_positions_beyond_the_tile(x, y, old):
+    old = ntl.atomic_add(y[ntl.arange(0, 8) + 2], 1)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "without", "with_other"),
+    [
+        (masked_by_the_user, [0, 0, 13, 14, 15], [5, 5, 13, 14, 15]),
+        (least_where_values_exist, [11] * 5, [11] * 5),
+        (least_of_places_outside, [0] * 5, [5] * 5),
+        (exchanged_where_a_place_is_outside, [13, 14, 15, 0, 0], [13, 14, 15, 5, 5]),
+        (of_positions_beyond_the_tile, [13, 14, 15, -7, -7], [13, 14, 15, 5, 5]),
+    ],
+)
+@pytest.mark.parametrize("other", [None, 5])
+def test_what_takes_no_part_is_read_as_beyond_the_tensor(application, without, with_other, other):
+    x, y = torch.arange(5, dtype=torch.int32), torch.arange(11, 16, dtype=torch.int32)
+    old = torch.full((5,), -7, dtype=torch.int32)
+    ninetoothed.make(
+        lambda *tensors: tuple(tensor.tile((-1,)) for tensor in tensors),
+        application,
+        (Tensor(1), Tensor(1, other=other), Tensor(1)),
+    )(x, y, old)
+    assert old.tolist() == (without if other is None else with_other)

@@ -32,7 +32,7 @@ def changed(x, n, y):
     ntl.atomic_cas(y[n, 0], 1, 2)
     ntl.atomic_add(y[1:, :], x[:-1, :])
     ntl.atomic_max(y.source[n, x], 3)
-    ntl.atomic_xchg(y, 3, mask=x > 2, sem="relaxed")
+    x = ntl.atomic_xchg(y, 3, mask=x > 2, sem="relaxed")  # noqa: F841
 
 
 @pytest.mark.parametrize("target", TARGETS)

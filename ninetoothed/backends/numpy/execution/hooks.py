@@ -227,7 +227,10 @@ def _augmented(value: Any) -> Any:
 
 
 def _atomic(name: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
-    """An atomic operation: on an access, elements that do not exist, of the values too, take no part."""
+    """An atomic operation: on an access, elements that do not exist, of the values too, take no part.
+
+    What takes no part is read as beyond the tensor.
+    """
     function = _function(name)
     if not isinstance(target, Place):
         return function(target, *arguments, **keywords)
@@ -235,17 +238,19 @@ def _atomic(name: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
     given = inspect.signature(function).bind(target.pointer, *arguments, **keywords).arguments
     shape = target.pointer.shape
     values = [as_tile(given[key]) for key in ("val", "cmp", "mask") if key in given]
-    taking_part = [mask for value in values for mask in value.validity]
+    missing = [mask for value in values for mask in value.validity]
+    taking_part = missing.copy()
     if "mask" in given:
         taking_part.append(as_tile(given["mask"]).data)
     if target.report is not None:
         target.report(tuple(taking_part))
     masks = [*target.masks, *taking_part]
-    if masks:
-        whole = functools.reduce(np.logical_and, masks)
-        given["mask"] = Tile(np.broadcast_to(whole, shape), dtypes.bool)
-    result = function(**given)
-    return Tile(result.data, result.dtype, target.masks)
+    if not masks:
+        return function(**given)
+    whole = np.broadcast_to(functools.reduce(np.logical_and, masks), shape)
+    result = function(**given | {"mask": Tile(whole, dtypes.bool)})
+    data = np.where(whole, result.data, target.fill)
+    return Tile(data, result.dtype, (*target.validity, *missing))
 
 
 def evaluator() -> Callable[[str], Callable[..., Any]]:

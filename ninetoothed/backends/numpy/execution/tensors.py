@@ -87,13 +87,17 @@ class Place(NamedTuple):
 
     Attributes:
         pointer: where they are.
-        masks: those of the elements that exist.
+        masks: those of the elements that are there.
+        validity: those of the elements that exist when they are read.
+        fill: what an element that takes no part is read as.
         report: given the masks of the elements that take part, raises where one lies outside; None
             where nothing is checked.
     """
 
     pointer: PointerTile
     masks: tuple[Any, ...]
+    validity: Validity
+    fill: Any
     report: Callable[[Validity], Any] | None = None
 
 
@@ -175,16 +179,19 @@ class Tensor:
 
     def place(self, selection: Shape, keys: Sequence[Any]) -> Place:
         """Where ``x[keys]`` is, for an atomic operation; with no keys the whole tile."""
-        offsets, masks, shape, _ = self._positions(selection, keys)
-        return Place(PointerTile(self.memory, np.broadcast_to(offsets, shape)), masks)
+        offsets, masks, shape, given = self._positions(selection, keys)
+        pointer = PointerTile(self.memory, np.broadcast_to(offsets, shape))
+        return Place(pointer, masks, masks if self.plan.other is None else given, self.plan.fill)
 
     def place_of_elements(self, keys: Sequence[Any]) -> Place:
         """Where ``x.source[keys]`` is, for an atomic operation."""
-        indices, masks, _ = self._elements(keys)
+        indices, masks, validity = self._elements(keys)
         shape = np.broadcast_shapes(*(index.shape for index in indices))
         return Place(
             PointerTile(self.memory, np.broadcast_to(self._offsets(indices), shape)),
             masks,
+            validity,
+            self.plan.fill,
             functools.partial(self._elements, keys, "written") if self.is_checked else None,
         )
 

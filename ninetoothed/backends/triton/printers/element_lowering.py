@@ -10,8 +10,10 @@ from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.elements import rearranged
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import called_name
+from ninetoothed.program.effects import called_name, place_changed
 from ninetoothed.program.types import type_of
+
+_Place = nodes.ElementPlace | nodes.SourcePlace
 
 
 class ElementLowering(ast.NodeTransformer):
@@ -44,8 +46,22 @@ class ElementLowering(ast.NodeTransformer):
         keywords = {"mask": all_of(masks)} if masks else {}
         return ast.Expr(language("store", pointer, value, **keywords))
 
-    def _atomic(self, node: ast.Call, place: nodes.ElementPlace | nodes.SourcePlace) -> ast.expr:
-        """An atomic operation on an access: only elements that exist, of the value too, take part."""
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if isinstance(node.value, ast.Call) and (place := place_changed(node.value)):
+            node.value, _ = self._atomic(node.value, place)
+            return node
+        node.value = self.visit(node.value)
+        return node
+
+    def _old(self, node: ast.Call, place: _Place) -> ast.expr:
+        """What an atomic operation on an access gives: what takes no part is as beyond the tensor."""
+        changed, mask = self._atomic(node, place)
+        if mask is None:
+            return changed
+        return language("where", mask, changed, self._addresses.filler(place.parameter))
+
+    def _atomic(self, node: ast.Call, place: _Place) -> tuple[ast.expr, ast.expr | None]:
+        """An atomic operation on an access, and which elements take part: those that exist, of the value too."""
         function = called_name(node)
         names = ["cmp", "val"] if function == "atomic_cas" else ["val", "mask"]
         given = dict(zip((*names, "sem", "scope"), node.args[1:]))
@@ -59,8 +75,10 @@ class ElementLowering(ast.NodeTransformer):
         else:
             pointer, mask = self._element(place.parameter, place.indices)
         conditions += [each for each in (mask, given.pop("mask", None)) if each is not None]
+        taking_part = None
         if conditions:
-            given["mask"] = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
+            taking_part = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
+            given["mask"] = taking_part
         shape = type_of(place).shape
         if shape is None or len(shape) > 1:
             # Triton's own asks for them in the shape of the pointers.
@@ -70,8 +88,9 @@ class ElementLowering(ast.NodeTransformer):
         if function == "atomic_cas" and conditions:
             keywords = [ast.keyword(key, value) for key, value in given.items()]
             first = self._emission.pointer(place.parameter)
-            return ast.Call(self._emission.function("masked_cas"), [pointer, first], keywords)
-        return language(function, pointer, **given)
+            exchange = self._emission.function("masked_cas")
+            return ast.Call(exchange, [pointer, first], keywords), taking_part
+        return language(function, pointer, **given), taking_part
 
     def _real(self, node: ast.expr, conditions: list[ast.expr]) -> ast.expr:
         """A value; where it exists is one more of the conditions, if it is marked to be nowhere else."""

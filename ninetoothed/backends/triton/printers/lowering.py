@@ -37,7 +37,7 @@ from ninetoothed.backends.triton.specialization.comparisons import Comparison, c
 from ninetoothed.language import dtypes, operations
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.effects import names_assigned, names_read, place_changed
 from ninetoothed.program.types import type_of
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
@@ -329,8 +329,8 @@ class Lowering(ValidityLowering):
         return TritonRef(name=known)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        if node.args and isinstance(node.args[0], nodes.ElementPlace | nodes.SourcePlace):
-            return self._atomic(node, node.args[0])
+        if place := place_changed(node):
+            return self._old(node, place)
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
         dtype = type_of(node).dtype
         self.generic_visit(node)
