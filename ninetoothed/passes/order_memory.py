@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ninetoothed.passes import rewriting
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import called_name, names_assigned, statements_of
+from ninetoothed.program.effects import called_name, names_assigned, place_changed, statements_of
 from ninetoothed.program.program import Program
 from ninetoothed.tensors.sharing import are_apart, lanes_share, windows_overlap
 
@@ -205,8 +205,8 @@ def _operands(statement: ast.stmt) -> Iterator[tuple[Any, Any]]:
             yield from _held(owner, name)
         return
     for call in _evaluated(statement):
-        if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], _PLACES):
-            yield from _held(call.args[0], "indices")
+        if isinstance(call, ast.Call) and (changed := place_changed(call)):
+            yield from _held(changed, "indices")
             yield from ((call.args, place) for place in range(1, len(call.args)))
             yield from ((keyword, "value") for keyword in call.keywords)
 

@@ -167,6 +167,51 @@ def test_what_is_moved_within_a_tensor_is_read_after_the_store():
     assert y.tolist() == [4, 5, 6, 8, 7]
 
 
+def reversed_in_place(x, y):
+    places = ntl.arange(0, 4096)
+    x.source[places] = x.source[4095 - places]
+    y = x
+
+
+def stored_backwards(x, y):
+    x.source[4095 - ntl.arange(0, 4096)] = x
+    y = x
+
+
+def overwritten(x, y):
+    before = x.source[4095 - ntl.arange(0, 4096)]
+    x = 0
+    y = before
+
+
+def added_to(x, y):
+    before = x
+    ntl.atomic_add(x.source[4095 - ntl.arange(0, 4096)], 1.0)
+    y = ntl.flip(before)
+
+
+def one_stored_and_all_changed(x, y):
+    x[4000] = 4000
+    x += 0
+    y = ntl.flip(x)
+
+
+@pytest.mark.parametrize(
+    "application",
+    [reversed_in_place, stored_backwards, overwritten, added_to, one_stored_and_all_changed],
+    ids=lambda each: each.__name__,
+)
+def test_what_threads_are_still_to_load_no_other_stores_to(application):
+    def arrangement(x, y):
+        return x.tile((4096,)), y.tile((4096,))
+
+    kernel = ninetoothed.make(arrangement, application, vectors(2), num_warps=16)
+    for _ in range(10 if torch.empty(0).is_cuda else 1):
+        x, y = torch.arange(4096.0), torch.full((4096,), OLD)
+        kernel(x, y)
+        assert torch.equal(y.cpu(), torch.arange(4096.0, device="cpu").flip(0))
+
+
 def test_rows_and_columns_of_what_moved():
     def application(x, y):
         y = ntl.reshape(ntl.ravel(x) + 1, (4, 8))  # noqa: F841

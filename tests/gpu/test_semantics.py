@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract import test_made_sizes, test_stores, test_validity  # noqa: E402
-from tests.contract.application import test_meaning  # noqa: E402
+from tests.contract.application import test_meaning, test_scans  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -17,7 +17,9 @@ _CHOSEN = {
         "test_of_what_is_made_in_a_size_a_wider_tile_is_stored_no_more",
         "test_of_what_is_made_in_a_size_truth_values_are_stored",
     ),
+    test_scans: ("test_scans_are_what_plain_numpy_says",),
     test_stores: (
+        "test_what_threads_are_still_to_load_no_other_stores_to",
         "test_of_what_moved_that_alone_is_stored_which_exists",
         "test_truth_values_are_left_as_well",
         "test_what_is_moved_within_a_tensor_is_read_after_the_store",

@@ -11,6 +11,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ninetoothed.backends.triton.scans import (  # noqa: F401
+    cumprod,
+    cumsum,
+    flip_existing,
+    flip_scattered,
+    flip_whole,
+    is_one_long,
+    packed,
+    packed_axis,
+    unpacked,
+)
 from ninetoothed.backends.triton.specialization import magic_division
 
 
@@ -211,44 +222,6 @@ def exclude_all_ones(value, mask):
 def existing(value, mask):
     """1 where an element of ``value`` exists, else 0."""
     return tl.where(mask, tl.full(value.shape, 1, tl.int32), 0)
-
-
-@triton.jit
-def flip_existing(value, mask, dim: tl.constexpr):
-    """``value`` with the elements for which ``mask`` holds, the first ones, reversed along ``dim``."""
-    exists = tl.where(mask, tl.full(value.shape, 1, tl.int32), 0)
-    place = tl.cumsum(tl.full(value.shape, 1, tl.int32), axis=dim) - 1
-    count = tl.sum(exists, axis=dim, keep_dims=True)
-    last = tl.where(place < count, count - 1 - place, place)
-    return tl.gather(value, last, dim)
-
-
-@triton.constexpr_function
-def _bit_length(size: int) -> int:
-    return size.bit_length()
-
-
-@triton.jit
-def flip_scattered(value, mask, dim: tl.constexpr):
-    """``value`` with the elements for which ``mask`` holds reversed along ``dim``, where those are."""
-    ones = tl.full(value.shape, 1, tl.int32)
-    so_far = tl.cumsum(tl.where(mask, ones, 0), axis=dim)
-    # As many as this one has after it stand before the one that is looked for.
-    others = tl.max(so_far, axis=dim, keep_dims=True) - so_far
-    found = ones - 1
-    for halvings in tl.static_range(1, _bit_length(value.shape[dim])):
-        step = value.shape[dim] >> halvings
-        found = tl.where(tl.gather(so_far, found + step - 1, dim) <= others, found + step, found)
-    return tl.gather(value, tl.where(mask, found, tl.cumsum(ones, axis=dim) - 1), dim)
-
-
-@triton.jit
-def flip_whole(value, dim: tl.constexpr):
-    """``value`` reversed along ``dim``; Triton has no ``flip`` for a vector of one element, or a number."""
-    if len(value.shape) == 0 or value.numel == 1:
-        return value
-    else:
-        return tl.flip(value, dim)
 
 
 _multiplier = triton.constexpr_function(magic_division.multiplier)

@@ -30,6 +30,7 @@ from ninetoothed.backends.triton.ir.trees import (
     name,
     next_power_of_2,
 )
+from ninetoothed.backends.triton.printers import scans
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, Scope
 from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
@@ -38,7 +39,7 @@ from ninetoothed.language import dtypes, operations
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import names_assigned, names_read, place_changed
-from ninetoothed.program.types import type_of
+from ninetoothed.program.types import UNKNOWN, type_of
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.access import reads_sequences
@@ -332,7 +333,8 @@ class Lowering(ValidityLowering):
         if place := place_changed(node):
             return self._old(node, place)
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
-        dtype = type_of(node).dtype
+        dtype, operand = type_of(node).dtype, Given(node).get(0)
+        operand_type = UNKNOWN if operand is None else type_of(operand)
         self.generic_visit(node)
         if called == "static_print":
             # Triton's own tuples print as lists of texts.
@@ -343,7 +345,10 @@ class Lowering(ValidityLowering):
         if isinstance(node.func, ast.Attribute):
             method = operations.find(node.func.attr)
             if method is not None and method.member_of == "tile" and method.triton is not None:
+                called = node.func.attr
                 node.func = ast.Attribute(node.func.value, method.triton, ast.Load())
+        if called in scans.NAMES:
+            return scans.lowered(node, called, operand_type, self._emission)
         given = {keyword.arg for keyword in node.keywords}
         node.keywords = [keyword for keyword in node.keywords if not _asks_nothing(keyword)]
         if called == "dot" and len(node.args) < 4 and not given & {"input_precision", "allow_tf32"}:

@@ -1,0 +1,35 @@
+"""Scans of tiles that may have dimensions of size 1: of those Triton's own are not to be used."""
+
+from __future__ import annotations
+
+import ast
+
+from ninetoothed.backends.triton.ir.trees import language
+from ninetoothed.backends.triton.printers.emission import Emission
+from ninetoothed.program.arguments import Given
+from ninetoothed.program.nodes import clone
+from ninetoothed.program.types import ValueType
+
+NAMES = frozenset({"cumsum", "cumprod", "associative_scan"})
+
+
+def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission) -> ast.expr:
+    """A scan whose operands are lowered: by the library's functions where it needs them.
+
+    Args:
+        scanned: the type of what is scanned.
+    """
+    tile = scanned.items[0] if scanned.items else scanned
+    if tile.shape and all(isinstance(size, int) and size > 1 for size in tile.shape):
+        return node
+    given = Given(node)
+    operand, *rest = [*given.all_from(0)]
+    more = {key: value for key, value in given.keywords.items() if value is not operand}
+    if called != "associative_scan":
+        keywords = [ast.keyword(key, value) for key, value in more.items()]
+        return ast.Call(emission.function(called), [operand, *rest], keywords)
+    axis = more.pop("axis") if "axis" in more else rest.pop(0)
+    value = emission.named("scanned", operand)
+    along = [emission.call(name, clone(value), clone(axis)) for name in ("packed", "packed_axis")]
+    found = emission.call("unpacked", language(called, *along, *rest, **more), clone(value))
+    return ast.IfExp(emission.call("is_one_long", clone(value), clone(axis)), value, found)
