@@ -1,6 +1,6 @@
 """Operators mean what they mean in Python, where a backend's own would mean something else.
 
-``//`` and ``%`` of what may be negative become `Rounded`, ``and`` and ``or`` of what may be more than
+``//`` and ``%`` of what may be negative, or by what may be 0, become `Rounded`, ``and`` and ``or`` of what may be more than
 truth values that are single numbers `Logical`; ``not`` of what may be a tile compares it with 0. Truth
 values count where they are added or shifted, by functions too, and what is stored as one is whether it is
 not 0. What is loaded through a pointer behind ``and`` or ``or`` of numbers is read where Python would. Sizes
@@ -18,7 +18,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.passes.rewriting import Draft, language
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.constancy import is_constant, is_constant_symbol
+from ninetoothed.program.constancy import is_constant, is_constant_symbol, is_nonzero
 from ninetoothed.program.effects import called_name, has_effect, operation_of
 from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
@@ -133,13 +133,13 @@ class _Rewriter(ast.NodeTransformer):
             node.left = _counted(node.left)
             if isinstance(node.op, (*_DIVISIONS, *_SHIFTS)):
                 node.right = _counted(node.right)
-            return node
         if isinstance(node, nodes.Rounded) or not isinstance(node.op, _DIVISIONS):
             return node
         is_float = "float" in (left.kind, right.kind)
         # A tile whose kind is not known may hold floats, which a device's own operators do not divide.
         is_known = all(known.kind or known.is_scalar for known in (left, right))
-        if left.is_natural and right.is_natural and is_known and not is_float:
+        is_natural = left.is_natural and right.is_natural
+        if is_natural and is_known and not is_float and is_nonzero(node.right):
             return node
         return nodes.at(nodes.Rounded(left=node.left, op=node.op, right=node.right), node)
 

@@ -1,4 +1,4 @@
-"""Which expressions of a Program a backend's compiler knows the value of."""
+"""Which expressions of a Program a backend's compiler knows the value of, or that it is not 0."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Collection
 from typing import Any
 
 from ninetoothed.program.nodes import DTypeRef, ElementType, SymbolValue
+from ninetoothed.program.types import type_of
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol
 
 
 def is_constant(node: ast.expr, names: Collection[str]) -> bool:
@@ -45,3 +48,9 @@ _MADE_OF_PARTS = (
 def is_constant_symbol(symbol: Any) -> bool:
     """Whether all that a symbolic integer is made of is known when a kernel is compiled."""
     return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())
+
+
+def is_nonzero(node: ast.expr) -> bool:
+    """Whether an expression of a typed Program is a number that is not 0, whatever a call gives."""
+    number = type_of(node).number
+    return interval(number)[0] > 0 if isinstance(number, Symbol) else bool(number)

@@ -285,7 +285,7 @@ class Masked(Expression):
 
 
 class Rounded(ast.BinOp):
-    """``//`` or ``%`` of what may be negative, or no integer: the quotient is rounded down."""
+    """``//`` or ``%`` of what may be negative, or no integer, or by what may be 0: rounded down."""
 
 
 class Logical(ast.BoolOp):

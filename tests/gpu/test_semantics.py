@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract import test_made_sizes, test_stores, test_validity  # noqa: E402
-from tests.contract.application import test_meaning, test_scans  # noqa: E402
+from tests.contract.application import test_by_zero, test_meaning, test_scans  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -26,6 +26,10 @@ _CHOSEN = {
         "test_rows_and_columns_of_what_moved",
         "test_what_pad_adds_beside_a_tile_is_there_to_be_read",
         "test_nothing_is_stored_beyond_the_tensor_by_tiles_that_are_not_there",
+    ),
+    test_by_zero: (
+        "test_an_integer_by_zero_is_zero_and_nothing_else_changes",
+        "test_a_sum_of_what_was_divided_has_the_elements_that_exist",
     ),
     test_meaning: (
         "test_names_mean_what_they_did_when_the_kernel_was_made",

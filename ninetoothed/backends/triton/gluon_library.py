@@ -73,8 +73,9 @@ def columns_within(limit, rows: gl.constexpr, columns: gl.constexpr, layout: gl.
 
 @gluon.jit
 def floor_quotient(dividend, divisor):
-    """The quotient of a division of integers that rounds down, as Python's."""
-    quotient = dividend // divisor
-    rest = dividend - quotient * divisor
-    is_up = (rest != 0) & ((rest < 0) != (divisor < 0))
-    return quotient - is_up.to(gl.int32)
+    """The quotient of a division of integers that rounds down, as Python's; by 0 it is 0 (`division`)."""
+    nonzero = gl.where(divisor == 0, 1, divisor)
+    quotient = dividend // nonzero
+    rest = dividend - quotient * nonzero
+    is_up = (rest != 0) & ((rest < 0) != (nonzero < 0))
+    return gl.where(divisor == 0, 0, quotient - is_up.to(gl.int32))

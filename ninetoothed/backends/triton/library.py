@@ -1,9 +1,9 @@
 """Functions that emitted kernels call, in Triton's language.
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
-kind of reduction in its place. Others are for divisions that round down, for small quotients
-(`magic_division`), for gathered tiles (`folded_gather`), for reductions in several parts (`split_k`,
-`cooperative_reduction`) and for sums that are completed after a loop (`partial_reduction_sinking`).
+kind of reduction in its place. Others are for small quotients (`magic_division`), for gathered tiles
+(`folded_gather`), for reductions in several parts (`split_k`, `cooperative_reduction`) and for sums that
+are completed after a loop (`partial_reduction_sinking`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ninetoothed.backends.triton.division import ceil_quotient, floor_quotient, floor_remainder  # noqa: F401
 from ninetoothed.backends.triton.scans import (  # noqa: F401
     cumprod,
     cumsum,
@@ -161,31 +162,6 @@ def _size_type(value: int) -> tl.dtype:
 def given_size(value: tl.constexpr):
     """A size that is known when a kernel is compiled, of the type that it would have as an argument."""
     return tl.full((), value, _size_type(value))
-
-
-@triton.jit
-def floor_remainder(dividend, divisor):
-    """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
-    remainder = dividend % divisor
-    is_off = (remainder != 0) & ((remainder < 0) != (divisor < 0))
-    return tl.where(is_off, remainder + divisor, remainder)
-
-
-@triton.jit
-def floor_quotient(dividend, divisor):
-    """The quotient of a division that rounds down, as Python's."""
-    remainder = dividend % divisor
-    if remainder.dtype.is_floating():
-        is_up = (remainder != 0) & ((remainder < 0) != (divisor < 0))
-        # Next to an integer, from which rounding may have taken it. A divisor may be infinite: it is not
-        # taken off the dividend.
-        quotient = (dividend - remainder) / divisor - tl.where(is_up, 1.0, 0.0)
-        return tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
-    else:
-        # Nothing is taken off the dividend: the least number of its type would become the greatest.
-        quotient = dividend // divisor
-        is_down = (remainder != 0) & ((remainder < 0) != (divisor < 0))
-        return tl.where(is_down, quotient - 1, quotient)
 
 
 @triton.jit

@@ -13,9 +13,10 @@ from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.trees import assign, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
-from ninetoothed.kernels.verified_bounds import positive_names
+from ninetoothed.kernels.verified_bounds import positive_names, verified_ranges
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.types import COUNT
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import next_power_of_2, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
@@ -218,7 +219,12 @@ class Emission:
             return self._leaf(symbol)
         if symbol.op == "const":
             return symbol.ast()
-        return self.over(symbol, [self.tree(operand) for operand in symbol.operands])
+        operands = [self.tree(operand) for operand in symbol.operands]
+        return (
+            self._rounded(symbol, operands)
+            if self._may_divide_by_zero(symbol)
+            else self.over(symbol, operands)
+        )
 
     def _leaf(self, symbol: Symbol) -> ast.expr:
         """A size, a stride or a constexpr symbol."""
@@ -238,8 +244,18 @@ class Emission:
             or floors_as_it_truncates(expression, positive_names(self.kernel))
         ):
             return over(expression.op, operands)
-        function = "floor_quotient" if expression.op == "//" else "floor_remainder"
+        return self._rounded(expression, operands)
+
+    def _rounded(self, division: Symbol, operands: list[ast.expr]) -> ast.expr:
+        """A division by the library, which has no divisor be 0."""
+        function = "floor_quotient" if division.op == "//" else "floor_remainder"
         return self.call(function, *operands)
+
+    def _may_divide_by_zero(self, expression: Symbol) -> bool:
+        """Whether this is a division of the running kernel's by a size that a call may give as 0."""
+        if expression.op not in ("//", "%") or self.is_known(expression):
+            return False
+        return interval(expression.operands[1], verified_ranges(self.kernel))[0] <= 0
 
     def is_known(self, expression: Symbol) -> bool:
         """Whether Triton's compiler computes the value, which it does as Python."""

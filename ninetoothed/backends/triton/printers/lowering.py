@@ -33,7 +33,8 @@ from ninetoothed.backends.triton.ir.trees import (
 from ninetoothed.backends.triton.printers import scans
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, Scope
-from ninetoothed.backends.triton.printers.validity import ValidityLowering, known_size
+from ninetoothed.backends.triton.printers.operator_lowering import OperatorLowering
+from ninetoothed.backends.triton.printers.validity import known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.language import dtypes, operations
 from ninetoothed.program import nodes
@@ -45,7 +46,7 @@ from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.access import reads_sequences
 
 
-class Lowering(ValidityLowering):
+class Lowering(OperatorLowering):
     """Replaces each node by what Triton has for it; children first."""
 
     def __init__(self, emission: Emission, addresses: Addresses) -> None:
@@ -190,18 +191,6 @@ class Lowering(ValidityLowering):
         node.values = [self.visit(node.values[0]), *map(self._unhoisted, node.values[1:])]
         return node
 
-    def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
-        is_quotient = isinstance(node.op, ast.FloorDiv)
-        function = "floor_quotient" if is_quotient else "floor_remainder"
-        return self._emission.call(function, self.visit(node.left), self.visit(node.right))
-
-    def visit_Logical(self, node: nodes.Logical) -> ast.expr:
-        function = "both" if isinstance(node.op, ast.And) else "either"
-        result, *rest = [self.visit(value) for value in node.values]
-        for value in rest:
-            result = self._emission.call(function, result, value)
-        return result
-
     def _unhoisted(self, node: Any) -> Any:
         """What is evaluated several times or not at all: nothing of it may be computed before."""
         scope = self._emission.scope
@@ -332,6 +321,8 @@ class Lowering(ValidityLowering):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if place := place_changed(node):
             return self._old(node, place)
+        if quotient := self._ceil_quotient(node):
+            return quotient
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
         dtype, operand = type_of(node).dtype, Given(node).get(0)
         operand_type = UNKNOWN if operand is None else type_of(operand)

@@ -1,0 +1,92 @@
+"""Division in emitted kernels, in Triton's language: rounded down; of integers by 0 it gives 0.
+
+To divide an integer by 0 is undefined to LLVM. It takes for granted then whatever keeps the divisor from
+being 0: masks, conditions, rounds of loops are gone, for all that is computed. So no divisor here is 0.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.constexpr_function
+def _is_whole(value: object) -> bool:
+    """Whether this is an integer or a tile of integers."""
+    if isinstance(value, tl.tensor):
+        return not value.dtype.is_floating()
+    return isinstance(value, int)
+
+
+@triton.constexpr_function
+def _may_be_zero(dividend: object, divisor: object) -> bool:
+    """Whether integers are divided by what only the running kernel knows."""
+    return _is_whole(dividend) and _is_whole(divisor) and isinstance(divisor, tl.tensor)
+
+
+@triton.constexpr_function
+def _is_zero(dividend: object, divisor: object) -> bool:
+    """Whether integers are divided by 0, as the compiler knows."""
+    return _is_whole(dividend) and isinstance(divisor, int) and divisor == 0
+
+
+@triton.jit
+def _nonzero(divisor):
+    """A divisor, or 1 where it is 0."""
+    return tl.where(divisor == 0, 1, divisor).to(divisor.dtype)
+
+
+@triton.jit
+def floor_remainder(dividend, divisor):
+    """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
+    if _may_be_zero(dividend, divisor):
+        return _remainder(dividend, _nonzero(divisor))
+    elif _is_zero(dividend, divisor):
+        return dividend % 1
+    else:
+        return _remainder(dividend, divisor)
+
+
+@triton.jit
+def _remainder(dividend, divisor):
+    remainder = dividend % divisor
+    is_off = (remainder != 0) & ((remainder < 0) != (divisor < 0))
+    return tl.where(is_off, remainder + divisor, remainder)
+
+
+@triton.jit
+def floor_quotient(dividend, divisor):
+    """The quotient of a division that rounds down, as Python's."""
+    if _may_be_zero(dividend, divisor):
+        return tl.where(divisor == 0, 0, _quotient(dividend, _nonzero(divisor)))
+    elif _is_zero(dividend, divisor):
+        return dividend % 1
+    else:
+        return _quotient(dividend, divisor)
+
+
+@triton.jit
+def _quotient(dividend, divisor):
+    remainder = dividend % divisor
+    if remainder.dtype.is_floating():
+        is_up = (remainder != 0) & ((remainder < 0) != (divisor < 0))
+        # Next to an integer, from which rounding may have taken it. A divisor may be infinite: it is not
+        # taken off the dividend.
+        quotient = (dividend - remainder) / divisor - tl.where(is_up, 1.0, 0.0)
+        return tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
+    else:
+        # Nothing is taken off the dividend: the least number of its type would become the greatest.
+        quotient = dividend // divisor
+        is_down = (remainder != 0) & ((remainder < 0) != (divisor < 0))
+        return tl.where(is_down, quotient - 1, quotient)
+
+
+@triton.jit
+def ceil_quotient(dividend, divisor):
+    """What ``tl.cdiv`` gives, which is rounded up where neither integer is negative."""
+    if _may_be_zero(dividend, divisor):
+        return tl.where(divisor == 0, 0, tl.cdiv(dividend, _nonzero(divisor)))
+    elif _is_zero(dividend, divisor):
+        return dividend % 1
+    else:
+        return tl.cdiv(dividend, divisor)

@@ -1,0 +1,37 @@
+"""Python's operators where Triton's own mean something else, turned into calls of the library."""
+
+from __future__ import annotations
+
+import ast
+
+from ninetoothed.backends.triton.printers.validity import ValidityLowering
+from ninetoothed.program import nodes
+from ninetoothed.program.arguments import Given
+from ninetoothed.program.constancy import is_nonzero
+from ninetoothed.program.effects import called_name
+
+
+class OperatorLowering(ValidityLowering):
+    """The part of lowering that knows operators."""
+
+    def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
+        is_quotient = isinstance(node.op, ast.FloorDiv)
+        function = "floor_quotient" if is_quotient else "floor_remainder"
+        return self._emission.call(function, self.visit(node.left), self.visit(node.right))
+
+    def visit_Logical(self, node: nodes.Logical) -> ast.expr:
+        function = "both" if isinstance(node.op, ast.And) else "either"
+        result, *rest = [self.visit(value) for value in node.values]
+        for value in rest:
+            result = self._emission.call(function, result, value)
+        return result
+
+    def _ceil_quotient(self, node: ast.Call) -> ast.expr | None:
+        """``cdiv`` by what may be 0; None of any other call."""
+        if called_name(node) != "cdiv":
+            return None
+        given = Given(node)
+        dividend, divisor = given.get(0), given.node_of("div", 1)
+        if dividend is None or divisor is None or is_nonzero(divisor):
+            return None
+        return self._emission.call("ceil_quotient", self.visit(dividend), self.visit(divisor))
