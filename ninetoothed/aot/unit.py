@@ -9,7 +9,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, Location
 from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, offsets_of
-from ninetoothed.kernels.call_types import check_types
+from ninetoothed.kernels.call_types import check_types, with_scales
 from ninetoothed.kernels.definition import Declaration, Definition, Specializations
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -141,7 +141,9 @@ def fixed_of(
             )
         types[parameter.name] = parameter.dtype
     check_types(kernel, types)
-    return kernel, Fixed(types, constants)
+    # A launch does not ask.
+    scales = (p.name for p in kernel.parameters if p.kind == "scalar" and p.dtype.kind == "float")
+    return with_scales(kernel, scales), Fixed(types, constants)
 
 
 def _missing(kernel: Declaration, name: str, example: str) -> ArgumentError:

@@ -47,6 +47,7 @@ class Call:
         constants: the constexpr parameters and symbols, by name.
         device: where the tensors are.
         frontend: the `Frontend` whose tensors they are; None where no device is asked.
+        scales: the parameters of which the values passed by value are scales (`Parameter.is_scale`).
         is_general: whether its sizes and strides stand for all of their class, so that nothing may be
             made of them that does not hold for the others.
     """
@@ -56,4 +57,5 @@ class Call:
     constants: Mapping[str, Any] = field(default_factory=dict)
     device: Device = Device("cpu")
     frontend: Any = None
+    scales: frozenset[str] = frozenset()
     is_general: bool = False

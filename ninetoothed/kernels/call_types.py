@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -38,19 +38,34 @@ def _check(kernel: Definition, dtypes: tuple[tuple[str, DType], ...]) -> None:
     infer(Draft(kernel.program), dict(dtypes), is_checked=True)
 
 
-def fitting(kernel: Definition, call: Call, use: Callable[[Definition], Result]) -> Result:
-    """What is made of a kernel for a call, whose element types stand where others were declared; where
-    shapes do not fit it, of the one by number.
-
-    The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
-    """
+def as_given(kernel: Definition, call: Call) -> Definition:
+    """The kernel with the element types of a call where others were declared, and with its scales."""
     given = {**call.scalars, **{name: each.dtype for name, each in call.arguments.items()}}
     known = {
         p.name: p.dtype for p in kernel.parameters if p.dtype and p.name not in kernel.untouched
     }
     others = {name: given[name] for name in known.keys() & given if given[name] is not known[name]}
-    if others:
-        kernel = _with_types(kernel, tuple(sorted(others.items())))
+    return _as_given(kernel, others, call.scales)
+
+
+def with_scales(kernel: Definition, scales: Iterable[str]) -> Definition:
+    """The kernel where these numbers are scales in every call."""
+    return _as_given(kernel, {}, frozenset(scales))
+
+
+def _as_given(
+    kernel: Definition, dtypes: Mapping[str, DType], scales: frozenset[str]
+) -> Definition:
+    scales = scales if kernel.program.has_lowest else frozenset()
+    return _retyped(kernel, tuple(sorted(dtypes.items())), scales) if dtypes or scales else kernel
+
+
+def fitting(kernel: Definition, call: Call, use: Callable[[Definition], Result]) -> Result:
+    """What is made of a kernel as a call gives it; where shapes do not fit it, of the one by number.
+
+    The outermost shapes may yet agree: dimensions of size 1 may stand anywhere in them.
+    """
+    kernel = as_given(kernel, call)
     try:
         return use(kernel)
     except ArrangementError as error:
@@ -60,11 +75,18 @@ def fitting(kernel: Definition, call: Call, use: Callable[[Definition], Result])
 
 
 @analysis
-def _with_types(kernel: Definition, dtypes: tuple[tuple[str, DType], ...]) -> Definition:
+def _retyped(
+    kernel: Definition, dtypes: tuple[tuple[str, DType], ...], scales: frozenset[str]
+) -> Definition:
     given = dict(dtypes)
 
     def retyped(of: _Typed) -> _Typed:
-        parameters = (replace(p, given_dtype=given.get(p.name)) for p in of.parameters)
-        return replace(of, parameters=tuple(parameters))
+        return replace(
+            of,
+            parameters=tuple(
+                replace(p, given_dtype=given.get(p.name), is_scale=p.name in scales)
+                for p in of.parameters
+            ),
+        )
 
     return replace(kernel, arrangement=retyped(kernel.arrangement), program=retyped(kernel.program))

@@ -220,6 +220,11 @@ class Specializations:
     _known: OrderedDict[Any, _Parsed] = field(default_factory=OrderedDict, init=False)
     _lock: Any = field(default_factory=threads.lock, init=False)
 
+    @threads.cached_property
+    def may_have_scales(self) -> bool:
+        """Whether it may make a difference which numbers of a call are scales."""
+        return not isinstance(self.plain, Definition) or self.plain.program.has_lowest
+
     def of(self, constants: Mapping[str, Any]) -> Definition:
         """The kernel with these constants, which are hashable; parsed once for each.
 

@@ -56,7 +56,8 @@ def described(
     for parameter in kernel.call_parameters:
         if parameter.kind == "scalar":
             number = given[parameter.name]
-            given[parameter.name] = scalars.dtype_of(number, parameter.dtype, is_beside_float64)
+            dtype = scalars.dtype_of(number, parameter.dtype, is_beside_float64)
+            given[parameter.name] = dtype, scalars.is_scale(number, dtype)
     return given, tuple(values)
 
 

@@ -67,7 +67,9 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
         ArgumentError: a tensor or a constant is not as it was declared.
         ApplicationError: with their element types the application makes no sense.
     """
-    scalars = {p.name: given[p.name] for p in kernel.parameters if p.kind == "scalar"}
+    numbers = {p.name: given[p.name] for p in kernel.parameters if p.kind == "scalar"}
+    scalars = {name: dtype for name, (dtype, _) in numbers.items()}
+    scales = frozenset(name for name, (_, is_scale) in numbers.items() if is_scale)
     tensors: dict[str, Argument] = {}
     devices: dict[str, Device] = {}
     touched = frozenset(p.name for p in kernel.tensor_parameters) - kernel.untouched
@@ -109,7 +111,7 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
     for parameter in kernel.call_parameters:
         if parameter.kind == "scalar":
             _check_dtype(kernel, parameter, scalars[parameter.name])
-    call = Call(tensors, scalars, constants, device, frontend)
+    call = Call(tensors, scalars, constants, device, frontend, scales)
     _check_shared_sizes(kernel, call, touched)
     # Numbers of which nothing was declared yield to what they meet.
     declared = {name: scalars[name] for name in scalars if kernel.program.parameter(name).dtype}

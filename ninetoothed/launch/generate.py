@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ninetoothed.kernels.constant_keys import PLAIN, constant_key
 from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import ALIGNMENT, may_be_stored
-from ninetoothed.launch.scalars import key_parts, past_32_bits
+from ninetoothed.launch.scalars import key_parts, past_32_bits, scale_part
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _OWN_NAMES = (
     "past_32_bits_",
     "state_",
     "int",
+    "float",
     "Exception",
     "KeyError",
     *("extra", "unknown", "key", "plan", "run", "stream", "index", "stored"),
@@ -71,6 +72,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["past_32_bits_"]: past_32_bits,
         own["state_"]: slow.state,
         own["int"]: int,
+        own["float"]: float,
         own["Exception"]: Exception,
         own["KeyError"]: KeyError,
     }
@@ -198,6 +200,8 @@ def _reading_of(kernel: Kernel, frontend: Frontend) -> _Reading:
     reading.stored += [tensors[place].name for place in may_be_stored(kernel)]
     for parameter in kernel.declaration.call_parameters:
         _read(parameter, frontend, names, own, reading)
+        if parameter.kind == "scalar" and kernel.specializations.may_have_scales:
+            reading.depends_on(scale_part(parameter, own))
         if frontend.read_only is not None and parameter.name in reading.stored:
             reading.depends_on(frontend.read_only.format(x=parameter.name))
     reading.depends_on(*(kernel.declaration.names[symbol] for symbol in kernel.declaration.symbols))

@@ -168,7 +168,8 @@ class Kernel(functools.partial[Any]):
         Args:
             definition: see `definition_of`.
             given: for a tensor its (shape, strides, dtype, device, alignment) as the frontend has
-                them (dtype and device None where the tensor is not touched), for a scalar its element type, for a constant its value; by name.
+                them (dtype and device None where the tensor is not touched), for a scalar
+                its element type and whether it is one of `Call.scales`, for a constant its value; by name.
             values: what the plan's ``run`` will be given, stream first.
         """
         call = checked_call(definition, frontend, given)

@@ -60,6 +60,7 @@ def _line(kernel: Kernel, definition: Definition, call: Call) -> str | None:
                 for name, a in call.arguments.items()
             },
             "scalars": {name: dtype.name for name, dtype in call.scalars.items()},
+            "scales": sorted(call.scales),
             "constants": {name: _to_json(value) for name, value in call.constants.items()},
             "device": [call.device.kind, call.device.index],
         }
@@ -91,6 +92,7 @@ def call_of(entry: dict[str, Any]) -> Call:
             for name, value in entry["constants"].items()
         },
         Device(*entry["device"]),
+        scales=frozenset(entry.get("scales", ())),
     )
 
 

@@ -14,10 +14,13 @@ from ninetoothed.frontends.base import Frontend
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.language.promotion import integer_bounds
-from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import SCALES, Parameter
 
 #: What an integer is that nothing was declared of: the first that it fits.
 _UNDECLARED = (dtypes.int32, dtypes.int64, dtypes.uint64)
+
+#: Those that a scale may have: smaller ones make 0 of a product of some.
+_SCALE_TYPES = dtypes.bfloat16, dtypes.float32, dtypes.float64
 
 #: The largest of float16. Wider types take what is too large for them as infinite, as in C; this one's
 #: conversion is refused by the library that packs it.
@@ -37,11 +40,17 @@ def past_32_bits(value: int) -> str | None:
     return None if found is None else found.name
 
 
+def is_scale(value: Any, dtype: dtypes.DType) -> bool:
+    """Whether a number of a type is one of `Call.scales`."""
+    low, high = SCALES
+    return dtype in _SCALE_TYPES and low <= value <= high
+
+
 def key_parts(parameter: Parameter, names: Mapping[str, str]) -> list[str]:
     """What a plan may depend on of a number, in expressions; no plan is kept for one that does not fit.
 
     Args:
-        names: what ``int`` and ``past_32_bits_`` are called.
+        names: what ``int``, ``float`` and ``past_32_bits_`` are called.
     """
     name, dtype = parameter.name, parameter.dtype
     class_ = f"{name}.__class__"
@@ -58,6 +67,12 @@ def key_parts(parameter: Parameter, names: Mapping[str, str]) -> list[str]:
         return [class_]
     low, high = within
     return [f"{class_} if {low} <= {name} <= {high} else {taken}"]
+
+
+def scale_part(parameter: Parameter, names: Mapping[str, str]) -> str:
+    """Whether a number may be a scale, as an expression."""
+    low, high = SCALES
+    return f"{parameter.name}.__class__ is {names['float']} and {low} <= {parameter.name} <= {high}"
 
 
 def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any) -> Any:

@@ -74,6 +74,14 @@ def place_changed(node: ast.expr) -> ElementPlace | SourcePlace | None:
     return place if isinstance(place, ElementPlace | SourcePlace) else None
 
 
+def is_lowest(call: ast.Call) -> bool:
+    """Whether a call is ``float("-inf")``."""
+    given = call.args[0] if call.args else None
+    is_float = isinstance(call.func, ast.Name) and call.func.id == "float"
+    text = str(given.value).strip() if is_float and isinstance(given, ast.Constant) else ""
+    return text in ("-inf", "-infinity")
+
+
 def has_effect(node: ast.AST) -> bool:
     """Whether evaluating ``node`` does more than give a value."""
     return any(is_effect(child) for child in walk(node))

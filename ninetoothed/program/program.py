@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ninetoothed.program.effects import is_lowest
 from ninetoothed.program.frozen import FrozenList, freeze
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -83,6 +84,11 @@ class Program:
     def has_loop(self) -> bool:
         """Whether there is a loop in the body or in a helper."""
         return any(isinstance(node, ast.For | ast.While) for node in self.nodes())
+
+    @property
+    def has_lowest(self) -> bool:
+        """Whether minus infinity stands in it as ``float("-inf")``."""
+        return any(isinstance(node, ast.Call) and is_lowest(node) for node in self.nodes())
 
     def touched(self) -> frozenset[str]:
         """The tensor parameters whose elements, offsets, strides, pointer or type are used."""

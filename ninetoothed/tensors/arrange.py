@@ -21,6 +21,9 @@ from ninetoothed.tensors.tensor import Tensor
 #: A constexpr parameter without a default.
 NO_VALUE: Any = inspect.Parameter.empty
 
+#: Where scales lie. In floats of 32 bits, or of their exponents, products of some are positive numbers too.
+SCALES = 2.0**-10, 2.0**10
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -33,6 +36,7 @@ class Parameter:
         tensor: the arranged tensor, or None for a constant.
         value: the constant, or a scalar's or a constexpr's default, or `NO_VALUE`.
         given_dtype: the element type that calls give where another was declared.
+        is_scale: whether calls give a float between `SCALES`.
     """
 
     name: str
@@ -40,6 +44,7 @@ class Parameter:
     tensor: Tensor | None = None
     value: Any = NO_VALUE
     given_dtype: Any = None
+    is_scale: bool = False
 
     @threads.cached_property
     def levels(self) -> tuple[Shape, ...]:

@@ -20,6 +20,7 @@ from tests.corpus.package import (
     Specialized,
     call_of,
     config_of,
+    defined,
     general_call,
     scalar_types,
     specialize,
@@ -54,7 +55,7 @@ class Case:
 
     def specialized(self) -> Specialized:
         """What is emitted."""
-        kernel = self.kernel.specializations.of(self.call.constants)
+        kernel = defined(self.kernel, self.call)
         general = general_call(kernel, self.call) if self.is_general else None
         assert not self.is_general or general is not None, f"{self.name} is a class of its own"
         return specialize(kernel, self.call, self.config, general)

@@ -20,6 +20,8 @@ from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.backends.triton.specialization.size_classes import general_call
 from ninetoothed.backends.triton.translation import environment_of, specialize
 from ninetoothed.errors import NineToothedError
+from ninetoothed.kernels.call_types import as_given
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.recorded_calls import definition_of
@@ -29,7 +31,7 @@ from tests.tuning.machines import H200
 
 __all__ = [
     "Call", "Config", "DEFAULTS", "DEVICES", "Kernel", "NineToothedError", "Specialized",
-    "call_of", "config_of", "estimators", "general_call", "location_of", "offered", "ranked", "scalar_types",
+    "call_of", "config_of", "defined", "estimators", "general_call", "location_of", "offered", "ranked", "scalar_types",
     "specialize", "symbol_text", "tensor",
 ]  # fmt: skip
 
@@ -69,9 +71,15 @@ def call_of(
     constants: Mapping[str, Any] | None = None,
     device: str = "H200",
 ) -> Call:
-    """A call; ``scalars`` has the names of the element types of what is passed by value."""
+    """A call; ``scalars`` has the names of the element types of what is passed by value, scales if floats."""
     types = {name: dtypes.by_name(dtype) for name, dtype in (scalars or {}).items()}
-    return Call(arguments, types, dict(constants or {}), Device(DEVICES[device].backend))
+    backend, scales = DEVICES[device].backend, (n for n in types if types[n].kind == "float")
+    return Call(arguments, types, dict(constants or {}), Device(backend), scales=frozenset(scales))
+
+
+def defined(kernel: Kernel, call: Call) -> Definition:
+    """A kernel as a call gives it."""
+    return as_given(definition_of(kernel, call), call)
 
 
 def config_of(
@@ -84,7 +92,7 @@ def config_of(
 @functools.cache
 def _estimator(kernel: Kernel, number: int, device: str) -> Estimator:
     call = _CALLS[number]
-    return Estimator(definition_of(kernel, call), call, DEVICES[device])
+    return Estimator(defined(kernel, call), call, DEVICES[device])
 
 
 #: The calls that were estimated, by their addresses: they are kept, so that none is another's.
@@ -115,7 +123,7 @@ def location_of(location: Any) -> tuple[str, int, int | None, int | None]:
 
 def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) -> list[str]:
     """The sets of options that are tried for a call on a device, in order."""
-    definition = definition_of(kernel, call)
+    definition = defined(kernel, call)
     environment = environment_of(definition, call, config_of(values, 4, 3, {}))
     with _gluon():
         found = choices.choices(definition, call, environment, DEVICES[device], given={})
@@ -124,7 +132,7 @@ def offered(kernel: Kernel, call: Call, values: Mapping[str, int], device: str) 
 
 def ranked(kernel: Kernel, call: Call, device: str) -> list[str]:
     """All configurations that may be chosen for a call on a device, the most promising first."""
-    definition = definition_of(kernel, call)
+    definition = defined(kernel, call)
     with _gluon():
         return list(map(str, choosing.space_of(definition, call, DEVICES[device]).ranked))
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.corpus.cases import Case, all_cases
-from tests.corpus.package import DEFAULTS, NineToothedError
+from tests.corpus.package import DEFAULTS, NineToothedError, defined
 from tests.corpus.record import stored, text_of
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def test_every_option_changes_a_text() -> None:
 
 def test_no_option_changes_the_program_that_it_is_given() -> None:
     for case in all_cases():
-        program = case.kernel.specializations.of(case.call.constants).optimized
+        program = defined(case.kernel, case.call).optimized
         before = program.text(shows_types=True)
         emitted(case)
         assert program.text(shows_types=True) == before, case.name

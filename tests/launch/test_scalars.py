@@ -52,7 +52,7 @@ def types(monkeypatch):
     original = Kernel.new_plan
 
     def new_plan(kernel, definition, frontend, given, values):
-        seen.append(str(given["scale"]))
+        seen.append(str(given["scale"][0]))
         return original(kernel, definition, frontend, given, values)
 
     monkeypatch.setattr(Kernel, "new_plan", new_plan)

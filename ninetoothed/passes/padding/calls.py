@@ -24,7 +24,7 @@ from ninetoothed.passes.padding.validity import (
 )
 from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import operation_of, place_changed
+from ninetoothed.program.effects import is_lowest, operation_of, place_changed
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
@@ -36,7 +36,7 @@ def visit_call(analysis: Knowledge, node: ast.Call) -> tuple[ast.expr, Known]:
         return node, analysis.atomic(node)
     arguments = Arguments(analysis, node)
     if operation is None:
-        return node, _float(node) if _is_float(node) else UNKNOWN
+        return node, Known(is_lowest=is_lowest(node))
     if operation.takes_function:
         return custom_reductions.call(analysis, node, arguments, operation)
     if not places_of_extrema.find(arguments, operation):
@@ -301,13 +301,3 @@ RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "number": lambda arguments, operation: UNKNOWN,
     **moves.RULES,
 }
-
-
-def _float(node: ast.Call) -> Known:
-    given = node.args[0] if node.args else None
-    text = str(given.value).strip() if isinstance(given, ast.Constant) else ""
-    return Known(is_lowest=text in ("-inf", "-infinity"))
-
-
-def _is_float(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == "float"

@@ -54,7 +54,8 @@ class Knowledge:
             if parameter.kind == "tensor":
                 self.tensors[parameter.name] = parameter
             else:
-                self.known[parameter.name] = Known(self.types.known[parameter.name])
+                found = self.types.known[parameter.name]
+                self.known[parameter.name] = Known(found, is_scale=parameter.is_scale)
                 if parameter.kind == "constexpr":
                     self.constants.add(parameter.name)
 

@@ -48,6 +48,7 @@ class Known:
         false_at: the places of masks where it is a truth value that is False where they do not hold.
         below: pairs of the place of a mask and a number: it is below that number where it holds, alone.
         is_lowest: whether it is minus infinity.
+        is_scale: whether it is a number that a call says is a scale (`Call.scales`), or a product of some.
     """
 
     type: ValueType = types.UNKNOWN
@@ -59,6 +60,7 @@ class Known:
     false_at: frozenset[Any] = frozenset()
     below: frozenset[Any] = frozenset()
     is_lowest: bool = False
+    is_scale: bool = False
 
     @property
     def shape(self) -> Shape | None:
@@ -137,9 +139,7 @@ def _stays_lowest(mask: TileMask, others: Sequence[Known], zero_of: str) -> bool
     too, what exists is no number either.
     """
     if zero_of == "product":
-        # A softmax scales by a number, which is greater than 0 if it is to be one.
-        numbers = (other.shape == () and not other.is_finite for other in others)
-        return all(each or other.is_positive for each, other in zip(numbers, others))
+        return all(other.is_scale or other.is_positive for other in others)
     return zero_of == "less" and not any(_differs_along(mask, other) for other in others)
 
 

@@ -28,6 +28,7 @@ from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
+from ninetoothed.tensors.arrange import SCALES
 
 
 class Values(Knowledge):
@@ -211,6 +212,10 @@ class Values(Knowledge):
         result = joined([left, right], OPERATORS.get(type(node.op), "none"))
         if isinstance(node.op, ast.BitAnd):
             result = replace(result, false_at=left.false_at | right.false_at)
+        if isinstance(node.op, ast.Mult) and (left.is_scale or right.is_scale):
+            factors = ((left, node.left), (right, node.right))
+            are_scales = all(known.is_scale or _is_scale(part) for known, part in factors)
+            result = replace(result, is_scale=are_scales)
         return node, result
 
     def visit_unary(self, node: ast.UnaryOp) -> tuple[ast.expr, Known]:
@@ -340,6 +345,11 @@ def _has_shape(value: Known, shape: tuple[Any, ...]) -> bool:
         and len(value.shape) == len(shape)
         and all(map(are_same, value.shape, shape))
     )
+
+
+def _is_scale(node: ast.expr) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int | float) and SCALES[0] <= value <= SCALES[1]
 
 
 def _fits(index: ast.Constant, items: tuple[Known, ...]) -> bool:

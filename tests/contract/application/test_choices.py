@@ -155,3 +155,24 @@ def test_whichever_is_chosen_what_exists_is_what_the_tile_has(name):
         y = torch.full((5,), float("nan"))
         kernel(X, number, y)
         torch.testing.assert_close(y, torch.as_tensor(wanted, dtype=y.dtype).expand(5))
+
+
+def softmax_of_what_is_scaled(x, scale, y):
+    is_inside = x.offsets(0) < x.source.shape[0]
+    scores = ntl.where(is_inside, x, float("-inf")) * (scale * 1.5)
+    weights = ntl.exp(scores - ntl.max(scores))
+    y = weights / ntl.sum(weights)  # noqa: F841
+
+
+def test_a_number_that_is_no_scale_leaves_padding_where_it_is():
+    """Minus infinity times a scale is what it was; times 0 or less it is not."""
+    kernel = ninetoothed.make(
+        lambda x, scale, y: (x.tile((-1,)), scale, y.tile((-1,))),
+        softmax_of_what_is_scaled,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x = torch.arange(5.0)
+    for scale in (0.5, -0.5, 0.0, 2, -1, 1e-30, 0.5):
+        y = torch.zeros(5)
+        kernel(x, scale, y)
+        torch.testing.assert_close(y, torch.softmax(x * scale * 1.5, 0))

@@ -324,4 +324,4 @@ def families_key(kernel: Definition, call: Call) -> tuple[Any, ...]:
         for argument in call.arguments.values()
     )
     constants = tuple((n, type(v), v) for n, v in call.constants.items())
-    return arguments, tuple(call.scalars.items()), constants, call.device
+    return arguments, tuple(call.scalars.items()), constants, call.device, call.scales
