@@ -61,7 +61,8 @@ def _statement(statement: ast.stmt, known: _Known, found: list[_Loaded]) -> _Kno
             known[key] = _Loaded(statement, site, rewriting.index_names(site.load.tile))
             found.append(known[key])
     if isinstance(statement, ast.For | ast.While):
-        _block(statement.body, known, found)
+        # What a range is of was loaded before the rounds, which may change it.
+        _block(statement.body, rewriting.surviving(known, statement), found)
     elif isinstance(statement, ast.If):
         _block(statement.body, known, found)
         _block(statement.orelse, known, found)

@@ -108,6 +108,21 @@ def test_a_load_before_a_loop_is_used_in_it():
     ]
 
 
+def test_a_load_of_a_range_is_not_used_in_rounds_that_change_it():
+    def stored(cell):
+        for k in range(cell):
+            cell = cell + 1
+
+    def selected(rows, y, n):
+        i = n
+        for k in range(ntl.max(rows[i])):
+            i = i + ntl.max(rows[i])
+        y = i
+
+    for application in (stored, selected):
+        assert after(application, reuse_loads) == after(application)
+
+
 def test_a_load_in_a_branch_is_not_used_after_it():
     def application(x, y, n):
         v = y * 0
